@@ -1,0 +1,2 @@
+//! The daemon `basalt`.
+fn main() {}
