@@ -1,1 +1,35 @@
-//! Basalt idl.
+//! The Thrift interfaces Basalt speaks, and the codecs for them.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`wire`] | bytes: binary and compact readers and writers, detection, the end of an unframed message |
+//! | [`schema`] | what a type looks like on the wire: [`Encode`], [`Decode`], descriptors |
+//! | [`call`] | what a method looks like: arguments, result, message around them |
+//! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
+//! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
+//! | [`admin`] | `BasaltAdmin`, what HBase's two services lack, `basalt.thrift` |
+//! | [`dispatch`] | which of the three services a message on the shared port means |
+//!
+//! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the scanner
+//! and the detector look at bytes that somebody else received. All types may be used from any thread.
+//!
+//! The types are declared by macros whose input reads like the IDL. The `.thrift` files next to `src`
+//! are for people and for code generators of other languages; a test compares the two and fails on any
+//! field, default or method that only one of them has.
+//!
+//! Invariant: bytes from the network never cause a panic, a stack overflow, or memory out of proportion
+//! to the bytes received. `wire` states the limits.
+
+#[macro_use]
+mod macros;
+
+pub mod admin;
+pub mod call;
+pub mod dispatch;
+pub mod schema;
+pub mod thrift1;
+pub mod thrift2;
+pub mod wire;
+
+pub use call::{Call, CallError, TApplicationException, TApplicationExceptionType};
+pub use schema::{Decode, Encode};

@@ -1,0 +1,139 @@
+// Basalt's own calls. They are answered on the same port as HBase's; no method name is in two services.
+
+namespace java basalt
+namespace cpp basalt
+namespace py basalt
+namespace rb Basalt
+namespace perl Basalt
+namespace php Basalt
+namespace go basalt
+namespace js basalt
+
+/** One region: its place, its load, what it stores. */
+struct TRegionMetrics {
+  /** The full name, without default:. */
+  1: required binary tableName,
+  /** As in hbase:meta. */
+  2: required binary regionName,
+  /** 32 hex digits. */
+  3: required string encodedName,
+  /** Empty at the start of the table. */
+  4: required binary startKey,
+  /** Empty at the end of the table. */
+  5: required binary endKey,
+  /** Since the server started. */
+  6: required i64 readRequests,
+  /** Since the server started. */
+  7: required i64 writeRequests,
+  8: required i64 memstoreBytes,
+  9: required i32 storeFiles,
+  10: required i64 storeFileBytes,
+  /** Since the server started. */
+  11: required i64 flushes,
+  /** Since the server started. */
+  12: required i64 compactions,
+  /** Writes refused because the region's memstore was full, since the server started. */
+  13: required i64 blockedWrites
+}
+
+/** The memstores of one region. */
+struct TRegionMemstore {
+  1: required binary tableName,
+  2: required binary regionName,
+  /** What is being flushed included. */
+  3: required i64 bytes
+}
+
+/** The memory that writes take until they are flushed. */
+struct TMemstoreState {
+  1: required i64 usedBytes,
+  /** Beyond it, writes are refused. */
+  2: required i64 limitBytes,
+  /** A region is flushed at this size. */
+  3: required i64 flushBytes,
+  /** Flushes waiting or running. */
+  4: required i32 flushQueue,
+  /** Since the server started. */
+  5: required i64 blockedWrites,
+  /** Largest first; empty ones are left out. */
+  6: required list<TRegionMemstore> regions
+}
+
+/** The block cache. */
+struct TCacheState {
+  1: required i64 capacityBytes,
+  2: required i64 usedBytes,
+  3: required i64 blocks,
+  4: required i64 singleAccessBytes,
+  5: required i64 multiAccessBytes,
+  6: required i64 inMemoryBytes,
+  /** Since the server started. */
+  7: required i64 hits,
+  /** Since the server started. */
+  8: required i64 misses,
+  /** Since the server started. */
+  9: required i64 evictions
+}
+
+/** The server at a glance. */
+struct TServerStatus {
+  1: required string version,
+  2: required string clusterId,
+  /** Milliseconds since 1970. */
+  3: required i64 startedMs,
+  4: required i64 uptimeMs,
+  5: required string dataDir,
+  6: optional string thriftAddress,
+  7: required i32 namespaces,
+  /** User tables. */
+  8: required i32 tables,
+  9: required i32 regions,
+  10: required i64 storeFiles,
+  11: required i64 storeFileBytes,
+  12: required i64 memstoreBytes,
+  13: required i32 openScanners,
+  /** Since the server started. */
+  14: required i64 flushes,
+  /** Since the server started. */
+  15: required i64 compactions,
+  /** Flushes, compactions and splits waiting or running. */
+  16: required i32 backgroundJobs
+}
+
+/** An operation failed. The same fields as in HBase's THBaseService. */
+exception TIOError {
+  1: optional string message,
+  /** False if trying again cannot help. */
+  2: optional bool canRetry
+}
+
+/** What an operator of a single Basalt server needs and HBase's Thrift services do not have. */
+service BasaltAdmin {
+  /** Writes the memstores of a table to store files. Returns when they are durable. */
+  void basaltFlush(1: required binary table) throws (1: TIOError io),
+
+  /** Compacts a table or one family of it. With wait, returns when done, else when queued. */
+  void basaltCompact(
+    1: required binary table,
+    2: optional binary family,
+    3: bool major = false,
+    4: bool wait = false) throws (1: TIOError io),
+
+  /** Splits a region, or every region of a table, at the key or in the middle. */
+  void basaltSplit(1: required binary tableOrRegion, 2: optional binary splitKey) throws (1: TIOError io),
+
+  /** Merges adjacent regions of one table into one. Returns its name. */
+  binary basaltMerge(1: required list<binary> regionNames) throws (1: TIOError io),
+
+  /** The regions of a table, or of all, in key order. */
+  list<TRegionMetrics> basaltRegionMetrics(1: optional binary table) throws (1: TIOError io),
+
+  /** The state of the memstores. */
+  TMemstoreState basaltMemstoreState() throws (1: TIOError io),
+
+  /** The state of the block cache. */
+  TCacheState basaltCacheState() throws (1: TIOError io),
+
+  /** The state of the server. */
+  TServerStatus basaltServerStatus() throws (1: TIOError io)
+}

@@ -1,0 +1,129 @@
+//! Basalt's own interface: `basalt.thrift`.
+//!
+//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, and the state
+//! of the server. Method names start with `basalt`, so they never collide with HBase's.
+
+mod service;
+
+pub use service::{BasaltException, Method, SERVICE, args};
+
+#[allow(
+    unused_imports,
+    clippy::wildcard_imports,
+    reason = "the names of Thrift's types"
+)]
+use crate::schema::names::*;
+use crate::schema::{EnumDescriptor, StructDescriptor};
+
+thrift_struct! {
+    /// One region: its place, its load, what it stores.
+    pub struct TRegionMetrics {
+        /// The full name, without default:.
+        1: required binary tableName as table_name,
+        /// As in hbase:meta.
+        2: required binary regionName as region_name,
+        /// 32 hex digits.
+        3: required string encodedName as encoded_name,
+        /// Empty at the start of the table.
+        4: required binary startKey as start_key,
+        /// Empty at the end of the table.
+        5: required binary endKey as end_key,
+        /// Since the server started.
+        6: required i64 readRequests as read_requests,
+        /// Since the server started.
+        7: required i64 writeRequests as write_requests,
+        8: required i64 memstoreBytes as memstore_bytes,
+        9: required i32 storeFiles as store_files,
+        10: required i64 storeFileBytes as store_file_bytes,
+        /// Since the server started.
+        11: required i64 flushes,
+        /// Since the server started.
+        12: required i64 compactions,
+        /// Writes refused because the region's memstore was full, since the server started.
+        13: required i64 blockedWrites as blocked_writes,
+    }
+
+    /// The memstores of one region.
+    pub struct TRegionMemstore {
+        1: required binary tableName as table_name,
+        2: required binary regionName as region_name,
+        /// What is being flushed included.
+        3: required i64 bytes,
+    }
+
+    /// The memory that writes take until they are flushed.
+    pub struct TMemstoreState {
+        1: required i64 usedBytes as used_bytes,
+        /// Beyond it, writes are refused.
+        2: required i64 limitBytes as limit_bytes,
+        /// A region is flushed at this size.
+        3: required i64 flushBytes as flush_bytes,
+        /// Flushes waiting or running.
+        4: required i32 flushQueue as flush_queue,
+        /// Since the server started.
+        5: required i64 blockedWrites as blocked_writes,
+        /// Largest first; empty ones are left out.
+        6: required list<TRegionMemstore> regions,
+    }
+
+    /// The block cache.
+    pub struct TCacheState {
+        1: required i64 capacityBytes as capacity_bytes,
+        2: required i64 usedBytes as used_bytes,
+        3: required i64 blocks,
+        4: required i64 singleAccessBytes as single_access_bytes,
+        5: required i64 multiAccessBytes as multi_access_bytes,
+        6: required i64 inMemoryBytes as in_memory_bytes,
+        /// Since the server started.
+        7: required i64 hits,
+        /// Since the server started.
+        8: required i64 misses,
+        /// Since the server started.
+        9: required i64 evictions,
+    }
+
+    /// The server at a glance.
+    pub struct TServerStatus {
+        1: required string version,
+        2: required string clusterId as cluster_id,
+        /// Milliseconds since 1970.
+        3: required i64 startedMs as started_ms,
+        4: required i64 uptimeMs as uptime_ms,
+        5: required string dataDir as data_dir,
+        6: optional string thriftAddress as thrift_address,
+        7: required i32 namespaces,
+        /// User tables.
+        8: required i32 tables,
+        9: required i32 regions,
+        10: required i64 storeFiles as store_files,
+        11: required i64 storeFileBytes as store_file_bytes,
+        12: required i64 memstoreBytes as memstore_bytes,
+        13: required i32 openScanners as open_scanners,
+        /// Since the server started.
+        14: required i64 flushes,
+        /// Since the server started.
+        15: required i64 compactions,
+        /// Flushes, compactions and splits waiting or running.
+        16: required i32 backgroundJobs as background_jobs,
+    }
+
+    /// An operation failed. The same fields as in HBase's THBaseService.
+    pub exception TIOError {
+        1: optional string message,
+        /// False if trying again cannot help.
+        2: optional bool canRetry as can_retry,
+    }
+}
+
+/// Every struct, union and exception of the interface.
+pub const STRUCTS: &[&StructDescriptor] = &[
+    &TRegionMetrics::DESCRIPTOR,
+    &TRegionMemstore::DESCRIPTOR,
+    &TMemstoreState::DESCRIPTOR,
+    &TCacheState::DESCRIPTOR,
+    &TServerStatus::DESCRIPTOR,
+    &TIOError::DESCRIPTOR,
+];
+
+/// Every enum of the interface.
+pub const ENUMS: &[&EnumDescriptor] = &[];

@@ -1,0 +1,59 @@
+//! The methods of `BasaltAdmin`.
+
+#[allow(
+    clippy::wildcard_imports,
+    reason = "the names of Thrift's types and the structs declared next door"
+)]
+use super::*;
+#[allow(
+    unused_imports,
+    clippy::wildcard_imports,
+    reason = "the names of Thrift's types"
+)]
+use crate::schema::names::*;
+
+thrift_service! {
+    /// Basalt's own service.
+    pub service BasaltAdmin {
+        /// Writes the memstores of a table to store files. Returns when they are durable.
+        void basaltFlush as BasaltFlush(1: required binary table) throws (1: TIOError io);
+
+        /// Compacts a table or one family of it. With wait, returns when done, else when queued.
+        void basaltCompact as BasaltCompact(
+            1: required binary table,
+            2: optional binary family,
+            3: bool major = false,
+            4: bool wait = false,
+        ) throws (1: TIOError io);
+
+        /// Splits a region, or every region of a table, at the key or in the middle.
+        void basaltSplit as BasaltSplit(
+            1: required binary tableOrRegion as table_or_region, 2: optional binary splitKey as split_key
+        ) throws (1: TIOError io);
+
+        /// Merges adjacent regions of one table into one. Returns its name.
+        binary basaltMerge as BasaltMerge(
+            1: required list<binary> regionNames as region_names
+        ) throws (1: TIOError io);
+
+        /// The regions of a table, or of all, in key order.
+        list<TRegionMetrics> basaltRegionMetrics as BasaltRegionMetrics(
+            1: optional binary table
+        ) throws (1: TIOError io);
+
+        /// The state of the memstores.
+        TMemstoreState basaltMemstoreState as BasaltMemstoreState() throws (1: TIOError io);
+
+        /// The state of the block cache.
+        TCacheState basaltCacheState as BasaltCacheState() throws (1: TIOError io);
+
+        /// The state of the server.
+        TServerStatus basaltServerStatus as BasaltServerStatus() throws (1: TIOError io);
+    }
+    legacy {
+    }
+    /// What the methods of `BasaltAdmin` throw.
+    exceptions BasaltException {
+        1: TIOError as Io,
+    }
+}

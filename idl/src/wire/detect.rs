@@ -1,0 +1,109 @@
+//! What a client speaks, from the first bytes of its connection.
+//!
+//! ```text
+//! byte  0  1  2  3 | 4  5  6  7
+//!      80 01 .. ..                  binary, strict
+//!      82 .1                        compact
+//!      frame length | 80 01         framed, binary strict
+//!      frame length | 82 .1         framed, compact
+//!      frame length | 00 00 0. ..   framed, binary old: the length of the method name
+//!      00 00 0. ..  | letter        binary, old: the length of the method name, then the name
+//!      G E T ' '                    HTTP
+//! ```
+//!
+//! No two rows share a prefix: a frame length has a first byte of 00 or 01 (a longer frame is over every limit),
+//! and a method name starts with a letter, where a frame starts with 80, 82 or 00. Eight bytes always suffice.
+
+use super::METHOD_NAME_BYTES_MAX;
+
+/// The protocol of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Binary with a version in the message header.
+    BinaryStrict,
+    /// Binary without a version: old clients. Replies are strict, as from HBase.
+    BinaryOld,
+    /// Compact.
+    Compact,
+}
+
+/// What the first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detected {
+    /// A Thrift message.
+    Thrift {
+        /// The protocol of the message.
+        protocol: Protocol,
+        /// Whether four bytes of length come first.
+        framed: bool,
+    },
+    /// An HTTP request.
+    Http,
+    /// A TLS handshake, which this port cannot answer in clear.
+    Tls,
+    /// The start of a SASL negotiation.
+    Sasl,
+    /// Nothing that is known here. The connection should be closed.
+    Unknown,
+    /// All is possible yet. At most eight bytes are ever needed.
+    NeedMore,
+}
+
+/// Request methods of HTTP, with the blank that ends them. The first four letters decide.
+const HTTP_METHODS: [&[u8; 4]; 9] = [
+    b"GET ", b"POST", b"OPTI", b"HEAD", b"PUT ", b"DELE", b"TRAC", b"CONN", b"PATC",
+];
+
+/// Tells what a connection speaks from the bytes that arrived first.
+pub fn detect(first: &[u8]) -> Detected {
+    match *first {
+        [] | [0x80 | 0x82 | 0x16] => Detected::NeedMore,
+        [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, false),
+        [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, false),
+        [0x16, 0x03, ..] => Detected::Tls,
+        [0x00 | 0x01, ..] => detect_length(first),
+        [b'A'..=b'Z', ..] => detect_http(first),
+        _ => Detected::Unknown,
+    }
+}
+
+const fn thrift(protocol: Protocol, framed: bool) -> Detected {
+    Detected::Thrift { protocol, framed }
+}
+
+/// The first four bytes are a length: of a frame, or of an old header's method name. SASL has its status
+/// byte (1, start) before the length of the mechanism's name.
+fn detect_length(first: &[u8]) -> Detected {
+    let Some((length, rest)) = first.split_first_chunk::<4>() else {
+        return Detected::NeedMore;
+    };
+    let len = u32::from_be_bytes(*length);
+    match *rest {
+        [] | [0x80 | 0x82 | 0x00] | [0x00, 0x00] | [0x00, 0x00, 0x00 | 0x01] => Detected::NeedMore,
+        [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, true),
+        [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, true),
+        [letter, ..] if letter.is_ascii_alphabetic() && is_name_len(len) => {
+            thrift(Protocol::BinaryOld, false)
+        }
+        // Mechanism names have 1 to 20 characters.
+        [1..=20, ..] if len == 0x0100_0000 => Detected::Sasl,
+        [0x00, high, mid, low, ..] if is_name_len(u32::from_be_bytes([0, high, mid, low])) => {
+            thrift(Protocol::BinaryOld, true)
+        }
+        _ => Detected::Unknown,
+    }
+}
+
+fn is_name_len(len: u32) -> bool {
+    (1..=METHOD_NAME_BYTES_MAX as u32).contains(&len)
+}
+
+fn detect_http(first: &[u8]) -> Detected {
+    let seen = first.len().min(4);
+    let starts = |method: &&[u8; 4]| first.get(..seen).is_some_and(|begin| method.starts_with(begin));
+    match (HTTP_METHODS.iter().any(starts), seen) {
+        (true, 4) => Detected::Http,
+        (true, _) => Detected::NeedMore,
+        (false, _) => Detected::Unknown,
+    }
+}
