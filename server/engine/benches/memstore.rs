@@ -1,0 +1,135 @@
+//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore [CELLS]`.
+//!
+//! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier, 100-byte values. Prints
+//! the median of five runs for each figure, and the bytes a cell costs besides its data.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use basalt_engine::cell::{Cell, CellCursor, CellType, KeyBuf};
+use basalt_engine::id::SeqId;
+use basalt_engine::memstore::Memstore;
+
+const RUNS: usize = 5;
+const VALUE: [u8; 100] = [b'v'; 100];
+
+/// How row numbers come: one after the other, or scattered by a bijection.
+#[derive(Clone, Copy)]
+enum Order {
+    Sequential,
+    Random,
+}
+
+/// How row numbers become rows.
+#[derive(Clone, Copy)]
+enum Rows {
+    /// Eight bytes big-endian, then eight of padding, as db_bench does.
+    Binary,
+    /// Sixteen decimal digits.
+    Decimal,
+}
+
+fn write_row(order: Order, rows: Rows, number: u64, row: &mut [u8; 16]) {
+    let number = match order {
+        Order::Sequential => number,
+        Order::Random => number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    };
+    match rows {
+        Rows::Binary => row[..8].copy_from_slice(&number.to_be_bytes()),
+        Rows::Decimal => {
+            // Twelve digits at most, so that rows share a prefix as padded numbers do.
+            let mut rest = number % 1_000_000_000_000;
+            for digit in row.iter_mut().rev() {
+                *digit = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+        }
+    }
+}
+
+fn key(row: &[u8; 16]) -> KeyBuf {
+    KeyBuf::new(row, b"f", b"", 1_700_000_000_000, CellType::Put)
+}
+
+/// Inserts cells number `first`, `first + step`, ...
+fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::iter::StepBy<std::ops::Range<u64>>) {
+    let mut row = [b'0'; 16];
+    let mut flat = Vec::new();
+    for number in cells {
+        write_row(order, rows, number, &mut row);
+        flat.clear();
+        KeyBuf::append(&mut flat, &row, b"f", b"", 1_700_000_000_000, CellType::Put);
+        memstore.insert(Cell {
+            key: basalt_engine::cell::Key::trusted(&flat),
+            value: &VALUE,
+            tags: b"",
+            seq: SeqId(number + 1),
+        });
+    }
+}
+
+fn filled(order: Order, rows: Rows, cells: u64, threads: u64) -> Arc<Memstore> {
+    let memstore = Arc::new(Memstore::new());
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let memstore = &memstore;
+            scope.spawn(move || fill(memstore, order, rows, (thread..cells).step_by(threads as usize)));
+        }
+    });
+    memstore
+}
+
+/// Prints the median rate of `work`, which does `count` operations.
+fn report(name: &str, count: u64, mut work: impl FnMut()) {
+    let mut seconds: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds[RUNS / 2];
+    println!(
+        "{name:<44} {:>8.1} ns/op {:>12.0} ops/s",
+        median * 1e9 / count as f64,
+        count as f64 / median
+    );
+}
+
+fn main() {
+    let cells = std::env::args()
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(1_000_000);
+    for (rows, rows_name) in [(Rows::Binary, "binary rows"), (Rows::Decimal, "decimal rows")] {
+        for (order, order_name) in [(Order::Sequential, "sequential"), (Order::Random, "random")] {
+            for threads in [1, 2] {
+                let name = format!("insert, {rows_name}, {order_name}, {threads} threads");
+                report(&name, cells, || drop(filled(order, rows, cells, threads)));
+            }
+        }
+        let memstore = filled(Order::Random, rows, cells, 1);
+        let overhead = memstore.bytes() - memstore.data_bytes();
+        println!("{:.1} bytes of overhead per cell", overhead as f64 / cells as f64);
+        let mut row = [b'0'; 16];
+        report(&format!("step, {rows_name}"), cells, || {
+            let mut cursor = memstore.cursor();
+            cursor.seek(key(&[0; 16]).as_key()).expect("memory does not fail");
+            while let Some(cell) = cursor.cell() {
+                black_box(cell);
+                cursor.advance().expect("memory does not fail");
+            }
+        });
+        let seeks = cells.min(200_000);
+        report(&format!("seek, {rows_name}"), seeks, || {
+            let mut cursor = memstore.cursor();
+            for number in 0..seeks {
+                write_row(Order::Random, rows, number * 7919 % cells, &mut row);
+                cursor.seek(key(&row).as_key()).expect("memory does not fail");
+                black_box(cursor.cell());
+            }
+        });
+    }
+}

@@ -1,0 +1,79 @@
+//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync.
+//!
+//! `cargo run --release -p basalt-engine --example wal_throughput -- [DIR]`; the directory (default: a temporary one) should
+//! be on the disk that is to be measured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use basalt_engine::Result;
+use basalt_engine::cell::CellType;
+use basalt_engine::fs::RealFs;
+use basalt_engine::id::{RegionId, SeqId};
+use basalt_engine::metrics::{Counters, NoListener};
+use basalt_engine::options::WalSync;
+use basalt_engine::record::EditBuilder;
+use basalt_engine::wal::{Logging, Wal, WalOptions};
+
+fn main() -> Result<()> {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let base = std::env::args_os()
+        .nth(1)
+        .map_or(temporary.path().to_path_buf(), PathBuf::from);
+    for (sync, threads, edits) in [
+        (WalSync::Os, 1, 2_000_000),
+        (WalSync::Os, 4, 1_000_000),
+        (WalSync::Fsync, 1, 5_000),
+        (WalSync::Fsync, 16, 50_000),
+    ] {
+        run(base.join(format!("{sync:?}-{threads}")), sync, threads, edits)?;
+    }
+    Ok(())
+}
+
+fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
+    std::fs::create_dir_all(&dir).expect("a directory for the segments");
+    let counters = Arc::new(Counters::default());
+    let options = WalOptions {
+        dir: dir.clone(),
+        segment_bytes: 64 << 20,
+        sync,
+        commit_thread: false,
+    };
+    let vfs = Arc::new(RealFs);
+    let wal = Wal::create(
+        vfs,
+        options,
+        0,
+        SeqId::ZERO,
+        Arc::clone(&counters),
+        Arc::new(NoListener),
+    )?;
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut builder = EditBuilder::new();
+                for number in 0..edits / threads {
+                    builder.begin(RegionId(1));
+                    builder.begin_row();
+                    let row = number.to_be_bytes();
+                    builder.cell_of(&row, b"f", b"qualifier", 1, CellType::Put, &[7; 110], b"");
+                    let appended = wal.append(builder.finish(), 1, Logging::Sync).expect("append");
+                    appended.applied().wait().expect("commit");
+                }
+            });
+        }
+    });
+    let took = begun.elapsed().as_secs_f64();
+    println!(
+        "{sync:?}, {threads} threads: {:.0} edits/s, {:.1} edits/group, {} bytes/edit",
+        edits as f64 / took,
+        edits as f64 / counters.wal_groups.get() as f64,
+        counters.wal_bytes.get() / edits,
+    );
+    wal.close()?;
+    std::fs::remove_dir_all(dir).expect("removing the segments");
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! The block cache: bounded in bytes, three priorities, scan-resistant.
+//!
+//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read again 50 %, blocks of
+//! IN_MEMORY families 25 %. A share that is not used is lent; when room is needed, the priority that exceeds its share the most
+//! pays (see [`shard`]). So a scan, whose blocks are read once, displaces other blocks that were read once, and not the hot set.
+//!
+//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's lock shared, and a hit sets a bit
+//! and bumps a counter: no queue is touched, so readers do not wait for each other. What the bit means is found out when room is
+//! needed (CLOCK). Any thread may call anything at any time; no lock is held while a block is built, read or freed.
+//!
+//! Invariant: the sum of the weights of all blocks, plus [`ENTRY_OVERHEAD_BYTES`] for each, never exceeds the capacity.
+
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use xxhash_rust::xxh3::xxh3_64;
+
+use self::shard::{Class, Shard};
+use crate::id::FileId;
+use crate::metrics::Counter;
+
+/// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing arrays.
+pub const ENTRY_OVERHEAD_BYTES: u64 = 128;
+
+/// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into one.
+const SHARD_MIN_BYTES: u64 = 16 << 20;
+
+/// More shards than this do not make locking any cheaper.
+const SHARDS_MAX: u64 = 64;
+
+/// Which block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockKey {
+    /// The store file.
+    pub file: FileId,
+    /// Where its header starts.
+    pub offset: u64,
+}
+
+impl BlockKey {
+    fn hash(self) -> u64 {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.file.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.offset.to_le_bytes());
+        xxh3_64(&bytes)
+    }
+}
+
+/// How a block enters the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// First access: 25 % of the cache. A second access makes it multi access (50 %).
+    Single,
+    /// Block of an IN_MEMORY family: 25 %.
+    InMemory,
+}
+
+/// A value that knows its weight.
+pub trait Weighted: Send + Sync + 'static {
+    /// Bytes it holds in memory. Asked once, when the value is put in.
+    fn weight(&self) -> usize;
+}
+
+/// Counters and gauges of one priority.
+#[derive(Debug, Default)]
+pub struct PriorityStats {
+    /// Reads answered.
+    pub hits: Counter,
+    /// Blocks pushed out.
+    pub evictions: Counter,
+}
+
+/// What the cache holds, for metrics and pages. Arrays are in the order single access, multi access, in-memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    /// Limit.
+    pub capacity_bytes: u64,
+    /// Bytes of single-access, multi-access and in-memory blocks, [`ENTRY_OVERHEAD_BYTES`] of each included.
+    pub bytes: [u64; 3],
+    /// Blocks of each.
+    pub blocks: [u64; 3],
+    /// Reads answered by each.
+    pub hits: [u64; 3],
+    /// Blocks pushed out of each. Blocks of removed files are not counted.
+    pub evictions: [u64; 3],
+    /// Reads not answered.
+    pub misses: u64,
+    /// Blocks put in.
+    pub insertions: u64,
+    /// Blocks not put in because they are larger than a shard allows.
+    pub rejections: u64,
+}
+
+/// The cache. `V` is the store file's block type; the cache does not look into it.
+pub struct BlockCache<V> {
+    /// A power of two of them.
+    shards: Box<[CachePadded<Shard<V>>]>,
+    capacity_bytes: u64,
+}
+
+impl<V: Weighted> BlockCache<V> {
+    /// A cache of at most `capacity_bytes`. With 0 it holds nothing and rejects every block.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let wanted = (capacity_bytes / SHARD_MIN_BYTES).clamp(1, SHARDS_MAX);
+        Self::with_shards(capacity_bytes, 1 << wanted.ilog2())
+    }
+
+    /// REQUIRES: `shards` is a power of two.
+    fn with_shards(capacity_bytes: u64, shards: u64) -> Self {
+        assert!(shards.is_power_of_two());
+        let shard = || CachePadded::new(Shard::new(capacity_bytes / shards));
+        Self {
+            shards: (0..shards).map(|_| shard()).collect(),
+            capacity_bytes,
+        }
+    }
+
+    /// The block, if it is here. A hit marks the entry and nothing else.
+    pub fn get(&self, key: BlockKey) -> Option<Arc<V>> {
+        let hash = key.hash();
+        self.shard(hash).get(hash, key)
+    }
+
+    /// Puts a block in and returns the one that is cached now (another thread may have been first). A block larger than a shard
+    /// is counted, returned and not kept.
+    pub fn insert(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> Arc<V> {
+        let hash = key.hash();
+        let class = match priority {
+            Priority::Single => Class::Single,
+            Priority::InMemory => Class::InMemory,
+        };
+        self.shard(hash).insert(hash, key, block, class)
+    }
+
+    /// Forgets all blocks of a file that is gone. Costs as much as there are such blocks. A reader that still holds the file
+    /// may put a block in afterwards; since file ids are never used again that block is dead weight, and ages out.
+    pub fn remove_file(&self, file: FileId) {
+        for shard in &self.shards {
+            shard.remove_file(file);
+        }
+    }
+
+    /// What it holds. Each shard's part is exact; shards are asked one after the other.
+    pub fn usage(&self) -> CacheUsage {
+        let mut usage = CacheUsage {
+            capacity_bytes: self.capacity_bytes,
+            ..CacheUsage::default()
+        };
+        for shard in &self.shards {
+            shard.add_usage(&mut usage);
+        }
+        usage
+    }
+
+    /// Shards go by the upper half of the hash, since the hash tables inside them use its lower bits.
+    fn shard(&self, hash: u64) -> &Shard<V> {
+        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+    }
+}
+
+impl<V: Weighted> fmt::Debug for BlockCache<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockCache")
+            .field("shards", &self.shards.len())
+            .field("usage", &self.usage())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! The one way to walk over sorted cells: memstore, store file, and merges of them.
+
+use super::{Cell, Key};
+use crate::Result;
+
+/// A position in a sorted run of cells of one family in one region.
+///
+/// A new cursor stands nowhere: seek first. The cell under the cursor stays valid until the next call on it.
+/// Cursors own what they read (they keep the memstore or the file alive) and hold no lock between calls.
+pub trait CellCursor: Send {
+    /// The cell under the cursor; `None` past the end, and before the first seek.
+    fn cell(&self) -> Option<Cell<'_>>;
+
+    /// Moves to the next cell in order.
+    fn advance(&mut self) -> Result<()>;
+
+    /// Moves to the first cell at or after `target`, forward or backward.
+    fn seek(&mut self, target: Key<'_>) -> Result<()>;
+
+    /// Moves forward to the first cell at or after `target`; stays where it is when it stands there already.
+    /// A target close by is reached by stepping inside the block, which is cheaper than a search from the root.
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()>;
+
+    /// Moves to the first cell of the greatest row that sorts before `row`; past the end when there is none.
+    /// This is how reversed scans step: rows backward, cells of a row forward.
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()>;
+
+    /// Moves to the first cell of the last row; past the end when there is none.
+    fn seek_last_row(&mut self) -> Result<()>;
+}
+
+impl<C: CellCursor + ?Sized> CellCursor for Box<C> {
+    fn cell(&self) -> Option<Cell<'_>> {
+        (**self).cell()
+    }
+    fn advance(&mut self) -> Result<()> {
+        (**self).advance()
+    }
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        (**self).seek(target)
+    }
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        (**self).seek_forward(target)
+    }
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        (**self).seek_row_before(row)
+    }
+    fn seek_last_row(&mut self) -> Result<()> {
+        (**self).seek_last_row()
+    }
+}

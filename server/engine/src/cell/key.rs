@@ -1,0 +1,189 @@
+//! Flat keys: building, taking apart, comparing.
+
+use std::cmp::Ordering;
+
+use super::CellType;
+
+/// Bytes of a flat key besides row, family and qualifier.
+const FIXED_BYTES: usize = 2 + 1 + 8 + 1;
+
+/// A flat key (see the module comment of `cell`). Always well-formed: made by [`KeyBuf`] or checked by [`Key::parse`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key<'a>(&'a [u8]);
+
+impl<'a> Key<'a> {
+    /// Checks the lengths and the type; for bytes from a disk or a socket.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let row_len = usize::from(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
+        let family_len = usize::from(*bytes.get(2 + row_len)?);
+        if bytes.len() < FIXED_BYTES + row_len + family_len {
+            return None;
+        }
+        CellType::from_code(bytes[bytes.len() - 1])?;
+        Some(Self(bytes))
+    }
+
+    /// Takes bytes that are known to be a flat key.
+    /// REQUIRES: they were built by [`KeyBuf`] or have passed [`Key::parse`]; otherwise later calls may panic.
+    #[inline]
+    pub fn trusted(bytes: &'a [u8]) -> Self {
+        debug_assert!(Self::parse(bytes).is_some(), "not a flat key: {bytes:?}");
+        Self(bytes)
+    }
+
+    /// Bytes of the key that [`KeyBuf::append`] makes of these parts.
+    #[inline]
+    pub fn len_of(row: &[u8], family: &[u8], qualifier: &[u8]) -> usize {
+        FIXED_BYTES + row.len() + family.len() + qualifier.len()
+    }
+
+    /// The flat bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    #[inline]
+    fn row_len(self) -> usize {
+        usize::from(u16::from_be_bytes([self.0[0], self.0[1]]))
+    }
+
+    /// The row.
+    #[inline]
+    pub fn row(self) -> &'a [u8] {
+        &self.0[2..2 + self.row_len()]
+    }
+
+    /// The family.
+    #[inline]
+    pub fn family(self) -> &'a [u8] {
+        let at = 2 + self.row_len();
+        &self.0[at + 1..at + 1 + usize::from(self.0[at])]
+    }
+
+    /// The qualifier.
+    #[inline]
+    pub fn qualifier(self) -> &'a [u8] {
+        let at = 2 + self.row_len();
+        &self.0[at + 1 + usize::from(self.0[at])..self.0.len() - 9]
+    }
+
+    /// The timestamp in milliseconds.
+    #[inline]
+    pub fn timestamp(self) -> i64 {
+        let end = self.0.len() - 1;
+        i64::from_be_bytes(
+            self.0[end - 8..end]
+                .try_into()
+                .expect("a flat key ends with 9 bytes of timestamp and type"),
+        )
+    }
+
+    /// The type's code.
+    #[inline]
+    pub fn type_code(self) -> u8 {
+        self.0[self.0.len() - 1]
+    }
+
+    /// The type.
+    #[inline]
+    pub fn cell_type(self) -> CellType {
+        CellType::from_code(self.type_code())
+            .expect("a flat key's type was checked when it was built or parsed")
+    }
+
+    /// Everything before the timestamp: row, family, qualifier with their lengths. Two cells are of one column iff this is equal.
+    #[inline]
+    pub fn column_bytes(self) -> &'a [u8] {
+        &self.0[..self.0.len() - 9]
+    }
+}
+
+/// Order of two columns: row, family, qualifier.
+#[inline]
+pub fn compare_columns(left: Key<'_>, right: Key<'_>) -> Ordering {
+    left.row()
+        .cmp(right.row())
+        .then_with(|| left.family().cmp(right.family()))
+        .then_with(|| left.qualifier().cmp(right.qualifier()))
+}
+
+/// Order of two flat keys. Sequence ids, which are not part of the key, break ties (greater first).
+#[inline]
+pub fn compare_keys(left: Key<'_>, right: Key<'_>) -> Ordering {
+    compare_columns(left, right)
+        .then_with(|| right.timestamp().cmp(&left.timestamp()))
+        .then_with(|| right.type_code().cmp(&left.type_code()))
+}
+
+/// An owned flat key: seek targets, last keys, index keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyBuf(Vec<u8>);
+
+impl KeyBuf {
+    /// A key of these parts.
+    pub fn new(row: &[u8], family: &[u8], qualifier: &[u8], timestamp: i64, cell_type: CellType) -> Self {
+        let mut bytes = Vec::with_capacity(FIXED_BYTES + row.len() + family.len() + qualifier.len());
+        Self::append(&mut bytes, row, family, qualifier, timestamp, cell_type);
+        Self(bytes)
+    }
+
+    /// Appends the flat bytes of a key to `out`.
+    /// REQUIRES: row and family are within their limits (checked where requests enter the engine).
+    pub fn append(
+        out: &mut Vec<u8>,
+        row: &[u8],
+        family: &[u8],
+        qualifier: &[u8],
+        timestamp: i64,
+        cell_type: CellType,
+    ) {
+        let row_len =
+            u16::try_from(row.len()).expect("row length is checked where requests enter the engine");
+        let family_len = u8::try_from(family.len()).expect("family length is checked when a family is made");
+        out.extend_from_slice(&row_len.to_be_bytes());
+        out.extend_from_slice(row);
+        out.push(family_len);
+        out.extend_from_slice(family);
+        out.extend_from_slice(qualifier);
+        out.extend_from_slice(&timestamp.to_be_bytes());
+        out.push(cell_type as u8);
+    }
+
+    /// Before every cell of `row` in `family`.
+    pub fn first_on_row(row: &[u8], family: &[u8]) -> Self {
+        Self::new(row, family, b"", i64::MAX, CellType::Maximum)
+    }
+
+    /// Before every cell of the column.
+    pub fn first_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
+        Self::new(row, family, qualifier, i64::MAX, CellType::Maximum)
+    }
+
+    /// After every cell of the column.
+    pub fn last_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
+        Self::new(row, family, qualifier, i64::MIN, CellType::Minimum)
+    }
+
+    /// Copies a key.
+    pub fn copy_of(key: Key<'_>) -> Self {
+        Self(key.bytes().to_vec())
+    }
+
+    /// Replaces the content, keeping the allocation.
+    pub fn assign(&mut self, key: Key<'_>) {
+        self.0.clear();
+        self.0.extend_from_slice(key.bytes());
+    }
+
+    /// The borrowed form.
+    /// REQUIRES: built from parts or assigned; the empty default is not a key.
+    pub fn as_key(&self) -> Key<'_> {
+        Key::trusted(&self.0)
+    }
+
+    /// Whether nothing has been assigned yet.
+    pub fn is_unset(&self) -> bool {
+        self.0.is_empty()
+    }
+}

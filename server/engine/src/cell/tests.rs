@@ -1,0 +1,132 @@
+//! The order of cells and the packing of results.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn key(row: &str, family: &str, qualifier: &str, timestamp: i64, cell_type: CellType) -> KeyBuf {
+    KeyBuf::new(
+        row.as_bytes(),
+        family.as_bytes(),
+        qualifier.as_bytes(),
+        timestamp,
+        cell_type,
+    )
+}
+
+/// The examples are HBase's rules one by one; each key sorts before the next.
+#[test]
+fn order_of_keys() {
+    let sorted = [
+        key("a", "f", "", i64::MAX, CellType::Maximum),
+        key("a", "f", "", 9, CellType::DeleteFamily),
+        key("a", "f", "", 9, CellType::Put),
+        key("a", "f", "q", 10, CellType::Put),
+        key("a", "f", "q", 9, CellType::DeleteColumn),
+        key("a", "f", "q", 9, CellType::Delete),
+        key("a", "f", "q", 9, CellType::Put),
+        key("a", "f", "q", 8, CellType::Put),
+        key("a", "f", "q", -1, CellType::Put),
+        key("a", "f", "q", i64::MIN, CellType::Minimum),
+        key("a", "f", "q1", 10, CellType::Put),
+        key("a", "g", "", 10, CellType::Put),
+        key("aa", "f", "", 10, CellType::Put),
+        key("b", "f", "", 10, CellType::Put),
+    ];
+    for (index, left) in sorted.iter().enumerate() {
+        for (other, right) in sorted.iter().enumerate() {
+            assert_eq!(
+                compare_keys(left.as_key(), right.as_key()),
+                index.cmp(&other),
+                "{left:?} {right:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn malformed_keys_are_refused() {
+    let good = key("row", "f", "q", 1, CellType::Put);
+    let bytes = good.as_key().bytes();
+    assert!(Key::parse(bytes).is_some());
+    for cut in 0..bytes.len() {
+        // A cut key may only parse if it happens to be a shorter, well-formed one.
+        if let Some(shorter) = Key::parse(&bytes[..cut]) {
+            assert!(shorter.row().len() + shorter.family().len() + shorter.qualifier().len() + 12 == cut);
+        }
+    }
+    let mut unknown_type = bytes.to_vec();
+    *unknown_type.last_mut().unwrap() = 7;
+    assert!(Key::parse(&unknown_type).is_none());
+}
+
+#[test]
+fn tags_round_trip_and_the_first_ttl_counts() {
+    let mut encoded = Vec::new();
+    put_tag(&mut encoded, 1, b"acl");
+    put_tag(&mut encoded, TAG_TTL, &5_000_i64.to_be_bytes());
+    put_tag(&mut encoded, TAG_TTL, &9_000_i64.to_be_bytes());
+    assert_eq!(tags(&encoded).count(), 3);
+    assert_eq!(ttl_ms(&encoded), Some(5_000));
+    assert_eq!(tags(&encoded[..4]).count(), 0, "a cut tag is not a tag");
+    assert_eq!(ttl_ms(b""), None);
+}
+
+#[test]
+fn batch_groups_cells_in_rows() {
+    let mut batch = CellBatch::new();
+    let (first, second) = (
+        key("a", "f", "1", 1, CellType::Put),
+        key("a", "f", "2", 1, CellType::Put),
+    );
+    for (buf, value) in [(&first, &b"one"[..]), (&second, b"two")] {
+        batch.push(Cell {
+            key: buf.as_key(),
+            value,
+            tags: b"",
+            seq: SeqId(3),
+        });
+    }
+    batch.retain_open(|cell| cell.value == b"two");
+    batch.end_row(true);
+    batch.push(Cell {
+        key: first.as_key(),
+        value: b"dropped",
+        tags: b"",
+        seq: SeqId(4),
+    });
+    batch.abandon_row();
+    batch.end_row(false);
+    assert_eq!(batch.row_count(), 1);
+    let row = batch.row(0);
+    assert!(row.partial);
+    assert_eq!((row.key(), row.len()), (&b"a"[..], 1));
+    assert_eq!(
+        row.cells().next().map(|cell| (cell.value, cell.seq)),
+        Some((&b"two"[..], SeqId(3)))
+    );
+}
+
+proptest! {
+    #[test]
+    fn key_parts_round_trip(row in proptest::collection::vec(any::<u8>(), 0..40), family in "[a-z]{0,9}",
+                            qualifier in proptest::collection::vec(any::<u8>(), 0..40), timestamp: i64) {
+        let buf = KeyBuf::new(&row, family.as_bytes(), &qualifier, timestamp, CellType::Put);
+        let key = Key::parse(buf.as_key().bytes()).unwrap();
+        prop_assert_eq!(key.row(), &row[..]);
+        prop_assert_eq!(key.family(), family.as_bytes());
+        prop_assert_eq!(key.qualifier(), &qualifier[..]);
+        prop_assert_eq!(key.timestamp(), timestamp);
+        prop_assert_eq!(compare_keys(key, key), Ordering::Equal);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+        if let Some(key) = Key::parse(&bytes) {
+            let _ = (key.row(), key.family(), key.qualifier(), key.timestamp(), key.cell_type());
+        }
+        let _ = (tags(&bytes).count(), ttl_ms(&bytes));
+    }
+}

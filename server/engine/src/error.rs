@@ -1,0 +1,149 @@
+//! The engine's one error type.
+//!
+//! Variants say what happened, in words for the operator who reads the log or the client that gets the text. [`Kind`]
+//! says what the caller can do about it. Which HBase exception a variant becomes is decided in one place of the server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::schema::TableName;
+
+/// Result of every engine call that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The request is wrong as it stands; trying again changes nothing.
+    Request,
+    /// The request is sound; try again later.
+    Retry,
+    /// Stored data cannot be read. Other data can.
+    Data,
+    /// The engine accepts nothing more; the process should end.
+    Fatal,
+}
+
+/// Everything that can go wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// No table of that name.
+    #[error("{0}")]
+    NoSuchTable(TableName),
+    /// A table of that name is there already.
+    #[error("{0}")]
+    TableExists(TableName),
+    /// The table is disabled: no data calls.
+    #[error("{table} state is {state}")]
+    TableNotEnabled {
+        /// The table.
+        table: TableName,
+        /// Its state, in HBase's spelling.
+        state: &'static str,
+    },
+    /// The call wants a disabled table. The text is the table's name, or says more.
+    #[error("{0}")]
+    TableNotDisabled(String),
+    /// No family of that name in the table.
+    #[error("Column family {family} does not exist in table {table}")]
+    NoSuchFamily {
+        /// The table.
+        table: TableName,
+        /// The family, escaped for people.
+        family: String,
+    },
+    /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop the last).
+    #[error("{0}")]
+    InvalidFamilyOperation(String),
+    /// No namespace of that name.
+    #[error("{0}")]
+    NoSuchNamespace(String),
+    /// A namespace of that name is there already.
+    #[error("{0}")]
+    NamespaceExists(String),
+    /// A rule of the schema forbids the call.
+    #[error("{0}")]
+    Constraint(String),
+    /// The request breaks a stated limit or rule; the text names both.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// An operation that must not be retried and has no class of its own in HBase (`DoNotRetryIOException`).
+    #[error("{0}")]
+    DoNotRetry(String),
+    /// No region of that name.
+    #[error("{0}")]
+    NoSuchRegion(String),
+    /// A single row is larger than a read may return.
+    #[error("{0}")]
+    RowTooBig(String),
+    /// The region's memstore or the server's memory is full. Not applied; try again after a pause.
+    #[error("{0}")]
+    RegionTooBusy(String),
+    /// Another writer held the row's lock for too long. Not applied.
+    #[error("Timed out waiting for lock for row: {0}")]
+    RowLockTimeout(String),
+    /// Asked to answer from memory only, and memory does not hold it. Never leaves the server.
+    #[error("the answer is not in memory")]
+    NotInMemory,
+    /// Stored bytes contradict their checksum or format.
+    #[error("corrupt file {}, offset {offset}: {what}", file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The file system failed.
+    #[error("{during} {}: {source}", path.display())]
+    Io {
+        /// What was being done, as "reading", "syncing".
+        during: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<std::io::Error>,
+    },
+    /// Another process has the data directory open.
+    #[error("data directory {} is in use by another process", .0.display())]
+    Locked(PathBuf),
+    /// A WAL or manifest sync failed before: the tail of the log is unknown, so nothing more is accepted.
+    #[error("stopped accepting work after a failed write to the log: {0}")]
+    Poisoned(String),
+    /// The engine is closing.
+    #[error("the server is shutting down")]
+    ShuttingDown,
+}
+
+impl Error {
+    /// What the caller can do.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::RegionTooBusy(_) | Self::RowLockTimeout(_) | Self::ShuttingDown | Self::NotInMemory => {
+                Kind::Retry
+            }
+            Self::Corrupt { .. } | Self::Io { .. } => Kind::Data,
+            Self::Poisoned(_) | Self::Locked(_) => Kind::Fatal,
+            _ => Kind::Request,
+        }
+    }
+
+    /// Wraps a file-system error with what was being done to which file.
+    pub fn io(during: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io {
+            during,
+            path: path.into(),
+            source: Arc::new(source),
+        }
+    }
+
+    /// A [`Error::Corrupt`].
+    pub fn corrupt(file: impl Into<PathBuf>, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            file: file.into(),
+            offset,
+            what: what.into(),
+        }
+    }
+}

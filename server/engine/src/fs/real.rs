@@ -1,0 +1,336 @@
+//! The operating system's file system: [`Vfs`] over `std::fs`, and `rustix` for the calls `std` does not have.
+//!
+//! Directories are made with mode 0700 and files with 0600: what is in the database is nobody else's business. Descriptors
+//! are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
+//!
+//! Only this module and `clock` may use `std::fs` and `SystemTime`. Everything may be called from every thread.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::num::NonZeroU64;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
+use rustix::io::Errno;
+
+use super::{Advice, DirLock, File, Open, Space, Vfs};
+
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+/// Zeros are written in pieces of this size where the file system cannot reserve space.
+const ZEROS_BYTES: usize = 64 << 10;
+
+/// The operating system's file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealFs;
+
+/// An open file of the operating system.
+#[derive(Debug)]
+struct RealFile {
+    file: fs::File,
+}
+
+/// The lock lives as long as the open file description that took it.
+#[derive(Debug)]
+struct RealLock {
+    _file: fs::File,
+}
+
+impl DirLock for RealLock {}
+
+/// Repeats a call for as long as signals interrupt it.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+impl File for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        // The system may return less than asked for without being at the end; the trait promises that we do not.
+        let mut done = 0;
+        while done < buffer.len() {
+            match uninterrupted(|| self.file.read_at(&mut buffer[done..], offset + done as u64))? {
+                0 => break,
+                count => done += count,
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        match uninterrupted(|| {
+            Ok(rustix::fs::fallocate(
+                &self.file,
+                FallocateFlags::empty(),
+                0,
+                len,
+            )?)
+        }) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::OPNOTSUPP) => self.write_zeros_to(len),
+            result => result,
+        }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn advise(&self, offset: u64, len: u64, advice: Advice) {
+        let advice = match advice {
+            Advice::Sequential => rustix::fs::Advice::Sequential,
+            Advice::Random => rustix::fs::Advice::Random,
+            Advice::DontNeed => rustix::fs::Advice::DontNeed,
+        };
+        // Advice that the file system does not take changes speed only.
+        let _ = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(len), advice);
+    }
+}
+
+impl RealFile {
+    /// Extends the file to `len` with written zeros: the reservation of file systems that have no other.
+    fn write_zeros_to(&self, len: u64) -> io::Result<()> {
+        let zeros = vec![0; ZEROS_BYTES];
+        let mut at = self.len()?;
+        while at < len {
+            let count = (len - at).min(ZEROS_BYTES as u64);
+            self.file.write_all_at(&zeros[..count as usize], at)?;
+            at += count;
+        }
+        Ok(())
+    }
+}
+
+impl Vfs for RealFs {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).mode(FILE_MODE);
+        match how {
+            Open::Read => {}
+            Open::Write => {
+                options.write(true);
+            }
+            Open::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        Ok(Arc::new(RealFile {
+            file: options.open(path)?,
+        }))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut names = fs::read_dir(dir)?
+            .map(|entry| Ok(PathBuf::from(entry?.file_name())))
+            .collect::<io::Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::rename(from, to))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::hard_link(from, to))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::remove_file(path))
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::remove_dir(path))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let flags = OFlags::DIRECTORY.bits().cast_signed();
+        fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(dir)?
+            .sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .open(path)?;
+        // flock belongs to the open file description, so a second engine in this process is refused as well.
+        match uninterrupted(|| {
+            Ok(rustix::fs::flock(
+                &file,
+                FlockOperation::NonBlockingLockExclusive,
+            )?)
+        }) {
+            Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn space(&self, dir: &Path) -> io::Result<Space> {
+        let found = rustix::fs::statvfs(dir)?;
+        Ok(Space {
+            total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+            available_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        })
+    }
+
+    fn draw_uuid(&self) -> io::Result<[u8; 16]> {
+        let mut uuid = [0; 16];
+        fs::File::open("/dev/urandom")?.read_exact(&mut uuid)?;
+        // Version 4, variant 1 (RFC 9562): tools that print uuids know what it is.
+        uuid[6] = uuid[6] & 0x0f | 0x40;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        Ok(uuid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Goal: nobody but the owner can read the database. Method: the modes of a new directory and a new file.
+    #[test]
+    fn new_files_and_directories_are_the_owners_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("a/b");
+        RealFs.create_dir_all(&dir).unwrap();
+        RealFs.open(&dir.join("f"), Open::CreateNew).unwrap();
+        RealFs.lock(&dir.join("LOCK")).unwrap().unwrap();
+        for (name, mode) in [
+            ("a", 0o700),
+            ("a/b", 0o700),
+            ("a/b/f", 0o600),
+            ("a/b/LOCK", 0o600),
+        ] {
+            let found = fs::metadata(root.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, mode, "{name}");
+        }
+    }
+
+    /// Goal: two engines never share a directory, in one process or two, and the lock ends with its holder.
+    #[test]
+    fn a_lock_has_one_holder() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("LOCK");
+        let held = RealFs.lock(&path).unwrap();
+        assert!(held.is_some());
+        assert!(RealFs.lock(&path).unwrap().is_none());
+        drop(held);
+        assert!(RealFs.lock(&path).unwrap().is_some());
+    }
+
+    /// Goal: bytes come back, reads stop at the end, preallocated space reads as zeros.
+    #[test]
+    fn reads_writes_and_sizes() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("f");
+        let file = RealFs.open(&path, Open::CreateNew).unwrap();
+        assert_eq!(
+            RealFs.open(&path, Open::CreateNew).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
+        file.write_at(b"hello", 3).unwrap();
+        file.allocate(0).unwrap();
+        file.allocate(4).unwrap();
+        assert_eq!(file.len().unwrap(), 8);
+        file.allocate(12).unwrap();
+        file.sync_data().unwrap();
+        file.advise(0, 0, Advice::DontNeed);
+        let mut buffer = [9; 16];
+        assert_eq!(file.read_at(&mut buffer, 0).unwrap(), 12);
+        assert_eq!(&buffer, b"\0\0\0hello\0\0\0\0\x09\x09\x09\x09");
+        assert_eq!(
+            file.read_exact_at(&mut buffer, 0).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+        file.set_len(4).unwrap();
+        file.sync_all().unwrap();
+        RealFs.sync_dir(root.path()).unwrap();
+        assert_eq!(file.len().unwrap(), 4);
+    }
+
+    /// Goal: a file system without fallocate gets its space by writing. Method: the fallback, called directly.
+    #[test]
+    fn zeros_stand_in_for_fallocate() {
+        let root = tempfile::tempdir().unwrap();
+        let file = RealFile {
+            file: fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(root.path().join("f"))
+                .unwrap(),
+        };
+        file.write_at(b"keep", 0).unwrap();
+        let len = ZEROS_BYTES as u64 + 5;
+        file.write_zeros_to(len).unwrap();
+        assert_eq!(file.len().unwrap(), len);
+        let mut buffer = [9; 6];
+        file.read_exact_at(&mut buffer, 0).unwrap();
+        assert_eq!(&buffer, b"keep\0\0");
+    }
+
+    #[test]
+    fn names_come_sorted_and_uuids_differ() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["b", "a", "c"] {
+            RealFs.open(&root.path().join(name), Open::CreateNew).unwrap();
+        }
+        let path = |name: &str| root.path().join(name);
+        RealFs.rename(&path("a"), &path("c")).unwrap();
+        RealFs.link(&path("c"), &path("a")).unwrap();
+        RealFs.remove_file(&path("b")).unwrap();
+        RealFs.create_dir_all(&path("d")).unwrap();
+        RealFs.remove_dir(&path("d")).unwrap();
+        assert_eq!(
+            RealFs.list(root.path()).unwrap(),
+            [PathBuf::from("a"), PathBuf::from("c")]
+        );
+        assert!(RealFs.exists(&path("a")).unwrap());
+        assert!(!RealFs.exists(&path("b")).unwrap());
+        assert!(RealFs.space(root.path()).unwrap().total_bytes > 0);
+        assert_ne!(RealFs.draw_uuid().unwrap(), RealFs.draw_uuid().unwrap());
+    }
+}

@@ -1,0 +1,261 @@
+//! Compression of block payloads, byte for byte as HBase's codecs frame it.
+//!
+//! SNAPPY, LZ4 and ZSTD use Hadoop's block framing: a payload is a run of segments
+//!
+//! ```text
+//! +--------------------+----------------------+------------------+     (the last two repeat until the segment's
+//! | plain size of the  | packed size of chunk | chunk            |      plain size is reached)
+//! | segment, u32 BE    | u32 BE               |                  |
+//! +--------------------+----------------------+------------------+
+//! ```
+//!
+//! GZ is one gzip stream. For ZSTD there are two forms in the field: the framing above, by HBase's own codec
+//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native codec. We write
+//! the first and read both: a bare frame begins with zstd's magic number, which as a segment size would be 650 MB.
+//!
+//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block header.
+
+use std::cell::RefCell;
+use std::io::{Read as _, Write as _};
+
+use super::block::Check;
+use crate::schema::Compression;
+
+/// Most plain bytes in one chunk. Hadoop's readers unpack a chunk into a buffer of 256 KiB and its writers leave a sixth and
+/// 32 bytes of it for data that does not compress.
+const CHUNK_BYTES_MAX: usize = 256 * 1024 - (256 * 1024 / 6 + 32);
+
+const ZSTD_LEVEL: i32 = 3;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Packs payloads; keeps what its algorithm wants to reuse from call to call.
+pub(super) enum Codec {
+    /// Stored as it is.
+    None,
+    /// Snappy.
+    Snappy(Box<snap::raw::Encoder>),
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd(zstd::bulk::Compressor<'static>),
+    /// gzip.
+    Gz,
+}
+
+impl std::fmt::Debug for Codec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Snappy(_) => "Snappy",
+            Self::Lz4 => "Lz4",
+            Self::Zstd(_) => "Zstd",
+            Self::Gz => "Gz",
+        })
+    }
+}
+
+impl Codec {
+    /// The codec of a family.
+    pub(super) fn new(compression: Compression) -> Check<Self> {
+        Ok(match compression {
+            Compression::None => Self::None,
+            Compression::Snappy => Self::Snappy(Box::new(snap::raw::Encoder::new())),
+            Compression::Lz4 => Self::Lz4,
+            Compression::Zstd => {
+                Self::Zstd(zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| format!("zstd: {error}"))?)
+            }
+            Compression::Gz => Self::Gz,
+        })
+    }
+
+    /// Appends the packed form of `plain` to `out`.
+    pub(super) fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Check<()> {
+        match self {
+            Self::None => out.extend_from_slice(plain),
+            Self::Gz => {
+                let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+                encoder
+                    .write_all(plain)
+                    .and_then(|()| encoder.finish().map(drop))
+                    .map_err(|error| format!("gzip: {error}"))?;
+            }
+            Self::Snappy(_) | Self::Lz4 | Self::Zstd(_) => {
+                out.extend_from_slice(&(plain.len() as u32).to_be_bytes());
+                for chunk in plain.chunks(CHUNK_BYTES_MAX) {
+                    self.compress_chunk(chunk, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compress_chunk(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Check<()> {
+        let size_at = out.len();
+        let bound = match self {
+            Self::Snappy(_) => snap::raw::max_compress_len(chunk.len()),
+            Self::Zstd(_) => zstd::zstd_safe::compress_bound(chunk.len()),
+            _ => lz4_flex::block::get_maximum_output_size(chunk.len()),
+        };
+        out.resize(size_at + 4 + bound, 0);
+        let target = &mut out[size_at + 4..];
+        let packed = match self {
+            Self::Snappy(encoder) => encoder
+                .compress(chunk, target)
+                .map_err(|error| format!("snappy: {error}")),
+            Self::Zstd(compressor) => compressor
+                .compress_to_buffer(chunk, target)
+                .map_err(|error| format!("zstd: {error}")),
+            _ => lz4_flex::block::compress_into(chunk, target).map_err(|error| format!("lz4: {error}")),
+        }?;
+        out.truncate(size_at + 4 + packed);
+        out[size_at..size_at + 4].copy_from_slice(&(packed as u32).to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Unpacks a payload that is known to be `plain_bytes` long once unpacked; any other length is an error.
+/// REQUIRES: `plain_bytes` is at most `PLAIN_BYTES_MAX`.
+pub(super) fn uncompress(compression: Compression, packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
+    match compression {
+        Compression::None if packed.len() == plain_bytes => Ok(packed.to_vec()),
+        Compression::None => Err(format!(
+            "payload of {} bytes where the block header says {plain_bytes}",
+            packed.len()
+        )),
+        Compression::Gz => uncompress_gzip(packed, plain_bytes),
+        Compression::Zstd if packed.starts_with(&ZSTD_MAGIC) => {
+            let mut plain = vec![0; plain_bytes];
+            match unzstd(packed, &mut plain)? {
+                size if size == plain_bytes => Ok(plain),
+                size => Err(format!(
+                    "payload unpacks to {size} bytes, the block header says {plain_bytes}"
+                )),
+            }
+        }
+        Compression::Snappy | Compression::Lz4 | Compression::Zstd => {
+            uncompress_framed(compression, packed, plain_bytes)
+        }
+    }
+}
+
+fn uncompress_gzip(packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
+    let mut plain = Vec::new();
+    // One byte more than promised is enough to notice a stream that goes on; the vector grows with what really comes.
+    flate2::read::GzDecoder::new(packed)
+        .take(plain_bytes as u64 + 1)
+        .read_to_end(&mut plain)
+        .map_err(|error| format!("gzip: {error}"))?;
+    if plain.len() != plain_bytes {
+        return Err(format!(
+            "payload does not unpack to the {plain_bytes} bytes of the block header"
+        ));
+    }
+    Ok(plain)
+}
+
+fn uncompress_framed(compression: Compression, packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
+    let mut input = crate::codec::Cursor::new(packed);
+    // Zeroed memory costs nothing until it is written, so the cap in the header check is all that is needed here.
+    let mut plain = vec![0; plain_bytes];
+    let mut done = 0;
+    while done < plain_bytes {
+        let segment = input.u32_be().ok_or("compressed payload is cut short")? as usize;
+        let end = done
+            .checked_add(segment)
+            .filter(|end| *end <= plain_bytes && segment > 0)
+            .ok_or("compressed segment does not fit into the block")?;
+        while done < end {
+            let chunk = input
+                .u32_be()
+                .and_then(|size| input.bytes(size as usize))
+                .ok_or("compressed payload is cut short")?;
+            let target = &mut plain[done..end];
+            let size = match compression {
+                Compression::Snappy => unsnappy(chunk, target)?,
+                Compression::Zstd => unzstd(chunk, target)?,
+                _ => lz4_flex::block::decompress_into(chunk, target)
+                    .map_err(|error| format!("lz4: {error}"))?,
+            };
+            if size == 0 {
+                return Err("compressed chunk without content".into());
+            }
+            done += size;
+        }
+    }
+    Ok(plain)
+}
+
+fn unsnappy(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
+    snap::raw::Decoder::new()
+        .decompress(chunk, target)
+        .map_err(|error| format!("snappy: {error}"))
+}
+
+fn unzstd(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
+    thread_local! {
+        /// A decompression context takes longer to make than a block takes to unpack, so each thread keeps one.
+        static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    DECOMPRESSOR.with_borrow_mut(|slot| {
+        let decompressor = match slot {
+            Some(decompressor) => decompressor,
+            None => slot.insert(zstd::bulk::Decompressor::new().map_err(|error| format!("zstd: {error}"))?),
+        };
+        decompressor
+            .decompress_to_buffer(chunk, target)
+            .map_err(|error| format!("zstd: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bare zstd frames, as Hadoop's native codec writes them, are read.
+    #[test]
+    fn bare_zstd_frames_are_read() {
+        let plain = b"the same words, the same words, the same words".to_vec();
+        let packed = zstd::bulk::compress(&plain, 3).unwrap();
+        assert_eq!(
+            uncompress(Compression::Zstd, &packed, plain.len()).unwrap(),
+            plain
+        );
+        assert!(uncompress(Compression::Zstd, &packed, plain.len() + 1).is_err());
+        assert!(uncompress(Compression::Zstd, &packed, plain.len() - 1).is_err());
+    }
+
+    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above what its readers can hold.
+    #[test]
+    fn framing_is_hadoops() {
+        let plain = vec![7; CHUNK_BYTES_MAX + 10];
+        let mut packed = Vec::new();
+        Codec::new(Compression::Snappy)
+            .unwrap()
+            .compress(&plain, &mut packed)
+            .unwrap();
+        assert_eq!(packed[..4], (plain.len() as u32).to_be_bytes());
+        let first = u32::from_be_bytes(packed[4..8].try_into().unwrap()) as usize;
+        assert_eq!(
+            snap::raw::decompress_len(&packed[8..8 + first]).unwrap(),
+            CHUNK_BYTES_MAX
+        );
+        assert_eq!(snap::raw::decompress_len(&packed[12 + first..]).unwrap(), 10);
+    }
+
+    #[test]
+    fn wrong_sizes_are_refused() {
+        for &compression in Compression::ALL {
+            let mut packed = Vec::new();
+            Codec::new(compression)
+                .unwrap()
+                .compress(&[1; 1000], &mut packed)
+                .unwrap();
+            assert!(uncompress(compression, &packed, 999).is_err(), "{compression}");
+            assert!(uncompress(compression, &packed, 1001).is_err(), "{compression}");
+            assert!(
+                uncompress(compression, &packed[..packed.len() - 1], 1000).is_err(),
+                "{compression}"
+            );
+        }
+    }
+}

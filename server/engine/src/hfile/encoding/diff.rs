@@ -1,0 +1,160 @@
+//! DIFF: differences of all key parts.
+//!
+//! ```text
+//! first cell of a block: family length u8, family
+//! each cell:   flags u8  [key length]  [value length]  common   (compressed ints; the bracketed ones by flag)
+//!              rest of row length and row, whole qualifier      (when the row differs)   or  rest of the qualifier
+//!              timestamp or its difference from the cell before, 1 to 8 bytes, little-endian, without sign
+//!              [type u8]  value
+//! ```
+//!
+//! `common` counts bytes of the flat key, so when the row is common it includes the family, which is never repeated.
+
+use super::{Plain, common_key_bytes, size};
+use crate::cell::{Cell, Key};
+use crate::codec::{Cursor, put_varint};
+
+const SAME_KEY_LENGTH: u8 = 1;
+const SAME_VALUE_LENGTH: u8 = 1 << 1;
+const SAME_TYPE: u8 = 1 << 2;
+const TIMESTAMP_IS_DIFFERENCE: u8 = 1 << 3;
+const TIMESTAMP_LENGTH_SHIFT: u8 = 4;
+const TIMESTAMP_LENGTH_MASK: u8 = 7;
+const TIMESTAMP_IS_NEGATIVE: u8 = 1 << 7;
+
+/// Bytes that a number takes without its leading zeros; at least one.
+fn significant_bytes(value: i64) -> usize {
+    // A negative number stays negative when it is negated only if it is the smallest one; that takes all eight.
+    (8 - (value.leading_zeros() / 8) as usize).max(1)
+}
+
+/// What DIFF keeps from cell to cell besides the cell before: the family is written once in a block.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    family: Vec<u8>,
+}
+
+impl Decoder {
+    /// Decodes one cell without what follows its value.
+    pub(super) fn decode(&mut self, input: &mut Cursor<'_>, plain: &mut Plain) -> Option<()> {
+        let previous = plain.previous.unwrap_or_default();
+        let (previous_row, previous_time, previous_type) = match plain.previous_key() {
+            Some(key) => (key.row().len(), key.timestamp(), Some(key.type_code())),
+            None if plain.previous.is_none() => {
+                let len = input.u8()?;
+                self.family = [&[len], input.bytes(usize::from(len))?].concat();
+                (0, 0, None)
+            }
+            None => return None,
+        };
+        let flags = input.u8()?;
+        let key_bytes = if flags & SAME_KEY_LENGTH != 0 {
+            previous.key_bytes
+        } else {
+            size(input)?
+        };
+        let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
+            previous.value_bytes
+        } else {
+            size(input)?
+        };
+        let common = size(input)?;
+        if common > previous.key_bytes || common > key_bytes {
+            return None;
+        }
+        let current = plain.begin(key_bytes, value_bytes);
+        plain.repeat(previous.key_at, common)?;
+        if previous_type.is_none() || common < previous_row + 2 {
+            plain.copy(input, 2_usize.saturating_sub(common))?;
+            let len = Cursor::new(plain.bytes.get(current.key_at..)?).u16_be()?;
+            let row_end = current.key_at + 2 + usize::from(len);
+            plain.copy(input, row_end.checked_sub(plain.bytes.len())?)?;
+            plain.bytes.extend_from_slice(&self.family);
+        }
+        let time_at = (current.key_at + key_bytes).checked_sub(9)?;
+        plain.copy(input, time_at.checked_sub(plain.bytes.len())?)?;
+
+        let time_bytes = usize::from(flags >> TIMESTAMP_LENGTH_SHIFT & TIMESTAMP_LENGTH_MASK) + 1;
+        let mut raw = [0; 8];
+        raw[..time_bytes].copy_from_slice(input.bytes(time_bytes)?);
+        let mut time = i64::from_le_bytes(raw);
+        if flags & TIMESTAMP_IS_NEGATIVE != 0 {
+            time = time.wrapping_neg();
+        }
+        if flags & TIMESTAMP_IS_DIFFERENCE != 0 {
+            time = previous_time.wrapping_sub(time);
+        }
+        plain.bytes.extend_from_slice(&time.to_be_bytes());
+        plain.bytes.push(if flags & SAME_TYPE != 0 {
+            previous_type?
+        } else {
+            input.u8()?
+        });
+        plain.copy(input, value_bytes)?;
+        plain.previous = Some(current);
+        Some(())
+    }
+}
+
+/// Encodes one cell without its tags and sequence id.
+pub(super) fn encode(out: &mut Vec<u8>, cell: Cell<'_>, before: Option<(Key<'_>, &[u8])>) {
+    let key = cell.key;
+    let (mut flags, mut common) = (0, 0);
+    let mut time = key.timestamp();
+    let mut time_flags = 0;
+    if time < 0 {
+        time = time.wrapping_neg();
+        time_flags = TIMESTAMP_IS_NEGATIVE;
+    }
+    let mut time_bytes = significant_bytes(time);
+    if let Some((before, before_value)) = before {
+        common = common_key_bytes(before, key, false);
+        if before.bytes().len() == key.bytes().len() {
+            flags |= SAME_KEY_LENGTH;
+        }
+        if before_value.len() == cell.value.len() {
+            flags |= SAME_VALUE_LENGTH;
+        }
+        if before.type_code() == key.type_code() {
+            flags |= SAME_TYPE;
+        }
+        let mut difference = before.timestamp().wrapping_sub(key.timestamp());
+        let mut difference_flags = TIMESTAMP_IS_DIFFERENCE;
+        if difference < 0 {
+            difference = difference.wrapping_neg();
+            difference_flags |= TIMESTAMP_IS_NEGATIVE;
+        }
+        if significant_bytes(difference) < time_bytes {
+            (time, time_flags, time_bytes) = (difference, difference_flags, significant_bytes(difference));
+        }
+    } else {
+        out.push(key.family().len() as u8);
+        out.extend_from_slice(key.family());
+    }
+    flags |= time_flags | ((time_bytes - 1) as u8) << TIMESTAMP_LENGTH_SHIFT;
+    out.push(flags);
+    if flags & SAME_KEY_LENGTH == 0 {
+        put_varint(out, key.bytes().len() as u64);
+    }
+    if flags & SAME_VALUE_LENGTH == 0 {
+        put_varint(out, cell.value.len() as u64);
+    }
+    put_varint(out, common as u64);
+    put_row_and_qualifier(out, key, common);
+    out.extend_from_slice(&time.to_le_bytes()[..time_bytes]);
+    if flags & SAME_TYPE == 0 {
+        out.push(key.type_code());
+    }
+    out.extend_from_slice(cell.value);
+}
+
+/// The parts of the key between `common` and the timestamp, the family left out. FAST_DIFF does the same.
+pub(super) fn put_row_and_qualifier(out: &mut Vec<u8>, key: Key<'_>, common: usize) {
+    let row_end = 2 + key.row().len();
+    if common < row_end {
+        out.extend_from_slice(&key.bytes()[common..row_end]);
+        out.extend_from_slice(key.qualifier());
+    } else {
+        out.extend_from_slice(&key.column_bytes()[common..]);
+    }
+}

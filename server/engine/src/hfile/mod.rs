@@ -1,0 +1,178 @@
+//! Store files: HFile v3, HBase's own format.
+//!
+//! ```text
+//! +--------------------------------+  offset 0
+//! | data blocks, and between them  |  scanned section: `data_block`, `encoding`; a full leaf of the `index` or a full
+//! | leaf index blocks, bloom chunks|  chunk of a `bloom` filter follows the data block that filled it
+//! +--------------------------------+
+//! | meta blocks, intermediate index|  the levels of the index between the leaves and the root
+//! +--------------------------------+  load-on-open section: read and kept when the file is opened
+//! | root index of data blocks      |
+//! | root index of meta blocks      |
+//! | file info                      |  `file_info`
+//! | general bloom meta             |  where the chunks are
+//! | delete family bloom meta       |
+//! +--------------------------------+  4096 bytes before the end
+//! | trailer                        |  `trailer`
+//! +--------------------------------+
+//! ```
+//!
+//! Each part but the trailer is a `block` with header and checksums. HBase reads what we write and we read what HBase
+//! writes (`tests/hfile-interop` keeps it so). What we add, HBase skips: file-info keys `basalt.*` and a checksum in the
+//! trailer's padding.
+//!
+//! Invariants:
+//! - A block is believed only if its checksums are right and it is what and where the index says: kind, size, offset of the
+//!   data block before it, first key not before the index key. All else is [`crate::Error::Corrupt`] with file and offset.
+//! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a block.
+//! - A file never changes after [`Writer::finish`]. A [`Reader`] is shared by all threads; a [`FileCursor`] and a [`Writer`]
+//!   belong to one.
+//! - All cells of a file are of one family.
+
+mod block;
+mod bloom;
+mod compress;
+mod cursor;
+mod data_block;
+mod dump;
+mod encoding;
+mod file_info;
+mod index;
+mod reader;
+mod trailer;
+mod verify;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::cache::{BlockCache, Priority};
+use crate::cell::KeyBuf;
+use crate::id::{SeqId, Uuid};
+use crate::metrics::Counters;
+use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
+
+pub use cursor::FileCursor;
+pub use dump::dump;
+pub use reader::{Block, Reader};
+pub use writer::Writer;
+
+/// How a file is written.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// Target size of a data block before compression.
+    pub block_bytes: usize,
+    /// Target size of an index block before compression (HBase: `hfile.index.block.max.size`).
+    pub index_block_bytes: usize,
+    /// Size of a full chunk of a bloom filter (HBase: `io.storefile.bloom.block.size`).
+    pub bloom_chunk_bytes: usize,
+    /// Compression of blocks.
+    pub compression: Compression,
+    /// Layout of data blocks.
+    pub encoding: DataBlockEncoding,
+    /// Bloom filter.
+    pub bloom: BloomType,
+    /// Expected cells, for sizing; a guess is fine. Bloom filters grow chunk by chunk and do not need it.
+    pub expected_cells: u64,
+    /// Identity written into the file info.
+    pub uuid: Uuid,
+    /// Wall-clock milliseconds written into the file info.
+    pub created_ms: u64,
+    /// Whether the file holds all cells of its store (HBase: `MAJOR_COMPACTION_KEY`).
+    pub major: bool,
+    /// Highest sequence id of the edits this file stands for (HBase: `MAX_SEQ_ID_KEY`).
+    pub max_seq: SeqId,
+}
+
+impl WriterOptions {
+    /// The options of a family.
+    pub fn of_family(family: &FamilyDescriptor, uuid: Uuid, created_ms: u64, max_seq: SeqId) -> Self {
+        Self {
+            // Sanity checks can be switched off for a table, but not the bounds within which a file can be read.
+            block_bytes: family.block_bytes.clamp(1 << 10, 16 << 20) as usize,
+            index_block_bytes: 128 << 10,
+            bloom_chunk_bytes: 128 << 10,
+            compression: family.compression,
+            encoding: family.encoding,
+            bloom: family.bloom,
+            expected_cells: 0,
+            uuid,
+            created_ms,
+            major: false,
+            max_seq,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Size of the file.
+    pub bytes: u64,
+    /// CRC-32C of the whole file.
+    pub checksum: u32,
+    /// Cells.
+    pub cells: u64,
+    /// First and last flat key; `None` for a file without cells.
+    pub keys: Option<(KeyBuf, KeyBuf)>,
+}
+
+/// How a reader gets at its blocks.
+#[derive(Clone, Debug)]
+pub struct ReaderContext {
+    /// The cache, shared by all files.
+    pub cache: Arc<BlockCache<Block>>,
+    /// Counters for bloom checks.
+    pub counters: Arc<Counters>,
+}
+
+/// How a cursor reads.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Put data blocks into the cache. Index and bloom blocks always go there.
+    pub cache_blocks: bool,
+    /// With which priority.
+    pub priority: Priority,
+    /// Fail with `Error::NotInMemory` instead of reading from disk.
+    pub memory_only: bool,
+    /// Read ahead: the caller will read on (scans, compactions).
+    pub sequential: bool,
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// Cells.
+    pub cells: u64,
+    /// Size on disk.
+    pub file_bytes: u64,
+    /// Bytes of keys and values before encoding and compression. For files that HBase wrote, from its averages.
+    pub data_bytes: u64,
+    /// First flat key; `None` without cells.
+    pub first_key: Option<KeyBuf>,
+    /// Last flat key.
+    pub last_key: Option<KeyBuf>,
+    /// Smallest and greatest timestamp.
+    pub time_range: Option<(i64, i64)>,
+    /// Family tombstones of both kinds.
+    pub delete_family_cells: u64,
+    /// Earliest timestamp of a put (HBase: `EARLIEST_PUT_TS`).
+    pub earliest_put: Option<i64>,
+    /// Identity; files that HBase wrote have none.
+    pub uuid: Option<Uuid>,
+    /// Bloom filter.
+    pub bloom: BloomType,
+    /// Compression.
+    pub compression: Compression,
+    /// Layout of data blocks.
+    pub encoding: DataBlockEncoding,
+    /// Highest sequence id.
+    pub max_seq: SeqId,
+    /// Whether it was written by a compaction of all files.
+    pub major: bool,
+    /// Raw file info, for dumps.
+    pub file_info: BTreeMap<Vec<u8>, Vec<u8>>,
+}

@@ -1,0 +1,600 @@
+//! An open store file: what is kept of it in memory, and how its blocks get there.
+//!
+//! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and the places of bloom
+//! chunks. Every other block is read when it is needed, in one read of exactly the size its index entry says, verified, and
+//! put into the block cache. Shared by all threads; takes no lock but the cache's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::block::{self, BlockKind, Header};
+use super::bloom::{self, Bloom};
+use super::cursor::FileCursor;
+use super::data_block::{CellLayout, DataBlock, DataLayout};
+use super::file_info::FileInfo;
+use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
+use super::trailer::{TRAILER_BYTES, Trailer};
+use super::{Properties, ReadOptions, ReaderContext};
+use crate::cache::{BlockKey, Weighted};
+use crate::cell::{Key, KeyBuf, compare_keys};
+use crate::codec::Cursor;
+use crate::error::{Error, Result};
+use crate::fs::{File, Open, Vfs};
+use crate::id::FileId;
+use crate::schema::BloomType;
+
+/// A block in memory, as the cache holds it: unpacked, its checksum verified.
+#[derive(Debug)]
+pub struct Block {
+    /// Size on disk; an index entry must agree with it.
+    disk_bytes: u32,
+    /// Offset of the block before it of the same kind.
+    previous: Option<u64>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Data(DataBlock),
+    Leaf(IndexBlock),
+    Intermediate(IndexBlock),
+    Bloom(Vec<u8>),
+}
+
+impl Weighted for Block {
+    fn weight(&self) -> usize {
+        size_of::<Self>()
+            + match &self.content {
+                Content::Data(data) => data.weight(),
+                Content::Leaf(index) | Content::Intermediate(index) => index.weight(),
+                Content::Bloom(bits) => bits.len(),
+            }
+    }
+}
+
+impl Block {
+    /// The cells.
+    /// REQUIRES: loaded as [`Want::Data`].
+    #[inline]
+    pub(super) fn data(&self) -> &DataBlock {
+        match &self.content {
+            Content::Data(data) => data,
+            _ => unreachable!("the kind was checked when the block was loaded"),
+        }
+    }
+
+    /// The index entries.
+    /// REQUIRES: loaded as [`Want::Leaf`] or [`Want::Intermediate`].
+    pub(super) fn index(&self) -> &IndexBlock {
+        match &self.content {
+            Content::Leaf(index) | Content::Intermediate(index) => index,
+            _ => unreachable!("the kind was checked when the block was loaded"),
+        }
+    }
+
+    fn is(&self, want: Want) -> bool {
+        matches!(
+            (&self.content, want),
+            (Content::Data(_), Want::Data)
+                | (Content::Leaf(_), Want::Leaf)
+                | (Content::Intermediate(_), Want::Intermediate)
+                | (Content::Bloom(_), Want::Bloom)
+        )
+    }
+}
+
+/// Which kind of block is expected at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Cells, plain or encoded.
+    Data,
+    /// Index of data blocks.
+    Leaf,
+    /// Index of index blocks.
+    Intermediate,
+    /// Chunk of a bloom filter.
+    Bloom,
+}
+
+impl Want {
+    fn accepts(self, kind: BlockKind) -> bool {
+        match self {
+            Self::Data => kind.is_data(),
+            Self::Leaf => kind == BlockKind::LeafIndex,
+            Self::Intermediate => kind == BlockKind::IntermediateIndex,
+            Self::Bloom => kind == BlockKind::BloomChunk,
+        }
+    }
+}
+
+/// Bytes read ahead of a cursor. Windows double while the cursor reads on, so a short scan reads little too much.
+#[derive(Debug, Default)]
+pub(super) struct ReadAhead {
+    offset: u64,
+    bytes: Vec<u8>,
+    window_bytes: usize,
+}
+
+const WINDOW_BYTES_MIN: usize = 128 << 10;
+const WINDOW_BYTES_MAX: usize = 1 << 20;
+
+impl ReadAhead {
+    /// The bytes of a block, read now together with what follows if they are not here yet.
+    fn read(&mut self, reader: &Reader, handle: Handle) -> Result<&[u8]> {
+        let wanted = handle.bytes as usize;
+        let here = handle.offset.checked_sub(self.offset).and_then(|skip| {
+            let skip = usize::try_from(skip).ok()?;
+            (skip + wanted <= self.bytes.len()).then_some(skip)
+        });
+        let skip = if let Some(skip) = here {
+            skip
+        } else {
+            let follows = handle.offset >= self.offset
+                && handle.offset <= self.offset + self.bytes.len() as u64
+                && !self.bytes.is_empty();
+            self.window_bytes = if follows {
+                (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
+            } else {
+                WINDOW_BYTES_MIN
+            };
+            let left = reader.trailer.load_on_open_offset - handle.offset;
+            let bytes = self
+                .window_bytes
+                .max(wanted)
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            self.bytes.resize(bytes, 0);
+            self.offset = handle.offset;
+            if let Err(error) = reader.read_exact(&mut self.bytes, handle.offset) {
+                self.bytes.clear();
+                return Err(error);
+            }
+            0
+        };
+        Ok(&self.bytes[skip..skip + wanted])
+    }
+}
+
+/// An open file. Shared; any number of cursors.
+#[derive(Debug)]
+pub struct Reader {
+    id: FileId,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    context: ReaderContext,
+    pub(super) trailer: Trailer,
+    pub(super) layout: DataLayout,
+    properties: Properties,
+    /// The top of the data index.
+    pub(super) root: IndexBlock,
+    middle: Option<Middle>,
+    bloom: Option<Bloom>,
+    delete_bloom: Option<Bloom>,
+}
+
+/// One block of the load-on-open section.
+struct Loaded {
+    offset: u64,
+    header: Header,
+    payload: Vec<u8>,
+}
+
+impl Reader {
+    /// Opens a file: reads and verifies trailer and load-on-open section.
+    pub fn open(vfs: &dyn Vfs, path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
+        let io = |source| Error::io("reading", &path, source);
+        let file = vfs
+            .open(&path, Open::Read)
+            .map_err(|source| Error::io("opening", &path, source))?;
+        let file_bytes = file.len().map_err(io)?;
+        let trailer_offset = file_bytes.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| {
+            Error::corrupt(&path, file_bytes, "the file is shorter than an HFile's trailer")
+        })?;
+        let mut bytes = [0; TRAILER_BYTES];
+        file.read_exact_at(&mut bytes, trailer_offset).map_err(io)?;
+        let trailer = Trailer::parse(&bytes)
+            .and_then(|trailer| {
+                (trailer.load_on_open_offset <= trailer.file_info_offset
+                    && trailer.file_info_offset < trailer_offset
+                    && (1..=LEVELS_MAX).contains(&trailer.levels))
+                .then_some(trailer)
+                .ok_or_else(|| "trailer with impossible numbers".to_owned())
+            })
+            .map_err(|what| Error::corrupt(&path, trailer_offset, what))?;
+
+        let start = trailer.load_on_open_offset;
+        let mut section = vec![0; (trailer_offset - start) as usize];
+        file.read_exact_at(&mut section, start).map_err(io)?;
+        let parts = Self::load(&section, &trailer)
+            .and_then(|blocks| Parts::parse(&blocks, &trailer, file_bytes).map_err(|what| (start, what)))
+            .map_err(|(offset, what)| Error::corrupt(&path, offset, what))?;
+        Ok(Arc::new(Self {
+            id,
+            file,
+            context,
+            trailer,
+            layout: parts.layout,
+            properties: parts.properties,
+            root: parts.root,
+            middle: parts.middle,
+            bloom: parts.bloom,
+            delete_bloom: parts.delete_bloom,
+            path,
+        }))
+    }
+
+    /// Unpacks the blocks of the load-on-open section, which fill it without a gap.
+    fn load(section: &[u8], trailer: &Trailer) -> std::result::Result<Vec<Loaded>, (u64, String)> {
+        let mut blocks = Vec::new();
+        let mut at = 0;
+        while at < section.len() {
+            let offset = trailer.load_on_open_offset + at as u64;
+            let loaded = Header::parse(&section[at..]).and_then(|header| {
+                let bytes = section
+                    .get(at..at + header.disk_bytes)
+                    .ok_or("block reaches into the trailer")?;
+                block::unpack(bytes, trailer.compression)
+            });
+            let (header, payload) = loaded.map_err(|what| (offset, what))?;
+            at += header.disk_bytes;
+            blocks.push(Loaded {
+                offset,
+                header,
+                payload,
+            });
+        }
+        Ok(blocks)
+    }
+
+    /// Which file.
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says of itself.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// A cursor over all cells; it keeps the file open.
+    pub fn cursor(self: &Arc<Self>, options: ReadOptions) -> FileCursor {
+        FileCursor::new(Arc::clone(self), options)
+    }
+
+    /// Bytes of index and bloom filter that are always in memory.
+    pub fn resident_bytes(&self) -> u64 {
+        let blooms = [&self.bloom, &self.delete_bloom]
+            .into_iter()
+            .flatten()
+            .map(Bloom::weight);
+        (self.root.weight() + blooms.sum::<usize>()) as u64
+    }
+
+    /// The general and the delete-family filter.
+    pub(super) fn blooms(&self) -> [Option<&Bloom>; 2] {
+        [self.bloom.as_ref(), self.delete_bloom.as_ref()]
+    }
+
+    /// A key near the middle of the file, for splitting (HBase: mid key). It may be a shortened one that no cell has.
+    pub fn mid_key(&self) -> Result<Option<KeyBuf>> {
+        if self.trailer.cells == 0 {
+            return Ok(None);
+        }
+        let Some(middle) = self.middle else {
+            return Ok(Some(KeyBuf::copy_of(self.root.key(self.root.len() / 2))));
+        };
+        let options = ReadOptions {
+            cache_blocks: true,
+            priority: crate::cache::Priority::Single,
+            memory_only: false,
+            sequential: false,
+        };
+        let leaf = self.block(Want::Leaf, middle.leaf, options, None)?;
+        if middle.entry >= leaf.index().len() {
+            return Err(self.corrupt(middle.leaf.offset, "the middle key is beyond the end of its leaf"));
+        }
+        Ok(Some(KeyBuf::copy_of(leaf.index().key(middle.entry))))
+    }
+
+    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter cannot tell about rows.
+    pub fn may_contain_row(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
+        Ok(self.is_in_range(row) && self.bloom_lets_through(row, None, options)?)
+    }
+
+    /// Whether the column of the row may be in the file: key range, then bloom filter. Says yes if a family tombstone of
+    /// the row may be in the file.
+    pub fn may_contain_column(
+        &self,
+        row: &[u8],
+        _family: &[u8],
+        qualifier: &[u8],
+        options: ReadOptions,
+    ) -> Result<bool> {
+        Ok(self.is_in_range(row) && self.bloom_lets_through(row, Some(qualifier), options)?)
+    }
+
+    /// Asks the filter and counts the answer.
+    fn bloom_lets_through(&self, row: &[u8], qualifier: Option<&[u8]>, options: ReadOptions) -> Result<bool> {
+        let Some(found) = self.ask_bloom(row, qualifier, options)? else {
+            return Ok(true);
+        };
+        self.context.counters.bloom_checks.increment();
+        if !found {
+            self.context.counters.bloom_skips.increment();
+        }
+        Ok(found)
+    }
+
+    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that could tell.
+    pub(super) fn ask_bloom(
+        &self,
+        row: &[u8],
+        qualifier: Option<&[u8]>,
+        options: ReadOptions,
+    ) -> Result<Option<bool>> {
+        let Some(bloom) = &self.bloom else {
+            return Ok(None);
+        };
+        match (self.properties.bloom, qualifier) {
+            (BloomType::Row, _) => self.ask(bloom, row, options).map(Some),
+            (BloomType::RowCol, Some(qualifier)) => {
+                let ask = |qualifier: &[u8]| {
+                    self.ask(bloom, bloom::column_key(row, qualifier).as_key().bytes(), options)
+                };
+                // Family tombstones have an empty qualifier and are keys of the filter like any other cell.
+                let found = ask(qualifier)? || (self.properties.delete_family_cells > 0 && ask(b"")?);
+                Ok(Some(found))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn is_in_range(&self, row: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (&self.properties.first_key, &self.properties.last_key) else {
+            return false;
+        };
+        (first.as_key().row()..=last.as_key().row()).contains(&row)
+    }
+
+    fn ask(&self, bloom: &Bloom, key: &[u8], options: ReadOptions) -> Result<bool> {
+        let Some(chunk) = bloom.chunk(key) else {
+            return Ok(false);
+        };
+        let chunk = self.block(Want::Bloom, chunk, options, None)?;
+        match &chunk.content {
+            Content::Bloom(bits) => Ok(bloom::chunk_may_contain(bits, key, bloom.hashes())),
+            _ => unreachable!("the kind was checked when the block was loaded"),
+        }
+    }
+
+    /// Whether the filter of family tombstones lets the row through; for verification.
+    pub(super) fn may_contain_family_tombstone(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
+        self.delete_bloom
+            .as_ref()
+            .map_or(Ok(true), |bloom| self.ask(bloom, row, options))
+    }
+
+    /// The data block of an index entry, checked against what the index knows of it.
+    pub(super) fn data_block(
+        &self,
+        index: &IndexBlock,
+        entry: usize,
+        is_first: bool,
+        options: ReadOptions,
+        ahead: &mut ReadAhead,
+    ) -> Result<Arc<Block>> {
+        let handle = index.handle(entry);
+        let block = self.block(Want::Data, handle, options, Some(ahead))?;
+        let place_is_right = match block.previous {
+            None => is_first,
+            // The first entry of a leaf does not know the data block before it; that one is in another leaf.
+            Some(previous) if entry == 0 => !is_first && previous < handle.offset,
+            Some(previous) => previous == index.handle(entry - 1).offset,
+        };
+        if !place_is_right {
+            return Err(self.corrupt(handle.offset, "a data block from another place in the file"));
+        }
+        let data = block.data();
+        if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
+            return Err(self.corrupt(
+                handle.offset,
+                "data block whose first cell sorts before its index entry",
+            ));
+        }
+        Ok(block)
+    }
+
+    /// A block, from the cache or from disk.
+    pub(super) fn block(
+        &self,
+        want: Want,
+        handle: Handle,
+        options: ReadOptions,
+        ahead: Option<&mut ReadAhead>,
+    ) -> Result<Arc<Block>> {
+        let key = BlockKey {
+            file: self.id,
+            offset: handle.offset,
+        };
+        if let Some(block) = self.context.cache.get(key) {
+            if !block.is(want) || block.disk_bytes != handle.bytes {
+                return Err(self.corrupt(handle.offset, "two index entries disagree about a block"));
+            }
+            return Ok(block);
+        }
+        if options.memory_only {
+            return Err(Error::NotInMemory);
+        }
+        let block = Arc::new(self.read_block(want, handle, options, ahead)?);
+        if options.cache_blocks || want != Want::Data {
+            return Ok(self.context.cache.insert(key, block, options.priority));
+        }
+        Ok(block)
+    }
+
+    fn read_block(
+        &self,
+        want: Want,
+        handle: Handle,
+        options: ReadOptions,
+        ahead: Option<&mut ReadAhead>,
+    ) -> Result<Block> {
+        let end = handle.offset.checked_add(u64::from(handle.bytes));
+        if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
+            return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
+        }
+        let mut own = Vec::new();
+        let bytes = match ahead {
+            Some(ahead) if options.sequential => ahead.read(self, handle)?,
+            _ => {
+                own.resize(handle.bytes as usize, 0);
+                self.read_exact(&mut own, handle.offset)?;
+                &own
+            }
+        };
+        self.parse_block(want, bytes)
+            .map_err(|what| self.corrupt(handle.offset, what))
+    }
+
+    fn parse_block(&self, want: Want, bytes: &[u8]) -> block::Check<Block> {
+        let (header, payload) = block::unpack(bytes, self.trailer.compression)?;
+        if !want.accepts(header.kind) {
+            return Err(format!(
+                "a {:?} block where a {want:?} block is expected",
+                header.kind
+            ));
+        }
+        let index = |payload| {
+            let index = IndexBlock::parse(payload, KeyForm::Flat)?;
+            if index.len() == 0 {
+                return Err("index block without entries".to_owned());
+            }
+            Ok(index)
+        };
+        let content = match want {
+            Want::Data => {
+                let encoded = header.kind == BlockKind::EncodedData;
+                Content::Data(DataBlock::parse(payload, encoded, self.layout)?)
+            }
+            Want::Leaf => Content::Leaf(index(payload)?),
+            Want::Intermediate => Content::Intermediate(index(payload)?),
+            Want::Bloom => Content::Bloom(payload),
+        };
+        Ok(Block {
+            disk_bytes: header.disk_bytes as u32,
+            previous: header.previous,
+            content,
+        })
+    }
+
+    /// Reads bytes of the file.
+    pub(super) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        self.file
+            .read_exact_at(buffer, offset)
+            .map_err(|source| Error::io("reading", &self.path, source))
+    }
+
+    /// An error about this file.
+    pub(super) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        Error::corrupt(&self.path, offset, what)
+    }
+}
+
+/// What the load-on-open section is made of.
+struct Parts {
+    layout: DataLayout,
+    properties: Properties,
+    root: IndexBlock,
+    middle: Option<Middle>,
+    bloom: Option<Bloom>,
+    delete_bloom: Option<Bloom>,
+}
+
+impl Parts {
+    fn parse(blocks: &[Loaded], trailer: &Trailer, file_bytes: u64) -> block::Check<Self> {
+        let [root, meta, info, blooms @ ..] = blocks else {
+            return Err("load-on-open section with too few blocks".into());
+        };
+        let kinds = [root, meta, info].map(|block| block.header.kind);
+        if kinds != [BlockKind::RootIndex, BlockKind::RootIndex, BlockKind::FileInfo]
+            || info.offset != trailer.file_info_offset
+        {
+            return Err("load-on-open section with its blocks out of place".into());
+        }
+        let info = FileInfo::parse(&info.payload)?;
+        if info.get(super::file_info::UUID).is_some() && !trailer.marked {
+            return Err("the checksum of the trailer is missing".into());
+        }
+        info.check_index_encoding()?;
+        let (tags, tags_compressed, seq) = info.cell_parts()?;
+        let mut cursor = Cursor::new(&root.payload);
+        let root = IndexBlock::parse_root(&mut cursor, trailer.root_entries as usize, KeyForm::Flat)?;
+        let middle = Self::middle(&mut cursor, trailer)?;
+        if (root.len() == 0) != (trailer.cells == 0) {
+            return Err("root index and cell count disagree about whether the file is empty".into());
+        }
+        let first_key = (root.len() > 0).then(|| KeyBuf::copy_of(root.key(0)));
+        let properties = info.properties(trailer, file_bytes, first_key)?;
+
+        let (mut bloom, mut delete_bloom) = (None, None);
+        for block in blooms {
+            match block.header.kind {
+                BlockKind::GeneralBloomMeta => bloom = Bloom::parse(&block.payload)?,
+                BlockKind::DeleteFamilyBloomMeta => delete_bloom = Bloom::parse(&block.payload)?,
+                kind => return Err(format!("a {kind:?} block in the load-on-open section")),
+            }
+        }
+        let expected = match properties.bloom {
+            BloomType::RowCol => KeyForm::Flat,
+            BloomType::None | BloomType::Row => KeyForm::Bytes,
+        };
+        if bloom.as_ref().is_some_and(|bloom| bloom.form() != expected)
+            || delete_bloom
+                .as_ref()
+                .is_some_and(|bloom| bloom.form() != KeyForm::Bytes)
+        {
+            return Err("bloom filter with keys of another type than the file info says".into());
+        }
+        Ok(Self {
+            layout: DataLayout {
+                encoding: properties.encoding,
+                cell: CellLayout { tags, seq },
+                tags_compressed,
+            },
+            properties,
+            root,
+            middle,
+            bloom,
+            delete_bloom,
+        })
+    }
+
+    fn middle(cursor: &mut Cursor<'_>, trailer: &Trailer) -> block::Check<Option<Middle>> {
+        if cursor.is_empty() {
+            return Ok(None);
+        }
+        let mut read = || {
+            let offset = cursor.u64_be()?;
+            let bytes = cursor.u32_be()?;
+            let entry = cursor.u32_be()? as usize;
+            Some(Middle {
+                leaf: Handle { offset, bytes },
+                entry,
+            })
+        };
+        let middle = read().filter(|_| trailer.levels > 1);
+        match middle {
+            Some(middle) if cursor.is_empty() => Ok(Some(middle)),
+            _ => Err("root index with bytes after its last entry".into()),
+        }
+    }
+}
+
+/// Position of a key relative to a file, for callers that hold a key of it.
+pub(super) fn row_start(key: Key<'_>) -> KeyBuf {
+    KeyBuf::first_on_row(key.row(), key.family())
+}

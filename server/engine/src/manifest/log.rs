@@ -1,0 +1,344 @@
+//! The manifest, open for appending.
+//!
+//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never written again: a torn tail
+//! needs no cutting in place, and bytes that a failed sync left in the page cache only are written anew and synced.
+//!
+//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken last edit from one
+//! in flight. One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
+//! name. Up to the rename a failure leaves the old file live; from the rename on nobody knows, so the log is poisoned.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::encode::{encode_edit, encode_snapshot};
+use super::file::{CURRENT, FRAME_ALIGN_BYTES, Header, encode_current, file_name, file_numbers, find_live};
+use super::{DroppedFile, ManifestEdit, ManifestState};
+use crate::error::{Error, Result};
+use crate::fs::{File, Open, Vfs};
+use crate::id::Uuid;
+use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
+
+/// A log shorter than this is never rolled while it is open.
+pub(super) const ROLL_BYTES_MIN: u64 = 1 << 20;
+
+/// The log is rolled when its edits take this many times the bytes of its snapshot.
+const ROLL_RATIO: u64 = 4;
+
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size.
+const RESERVE_BYTES: u64 = 16 << 10;
+
+const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
+
+/// The manifest, open for appending. One thread at a time appends: the owner holds it in a mutex.
+#[derive(Debug)]
+pub struct Manifest {
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    /// What all edits so far say.
+    state: ManifestState,
+    /// Number of the last edit.
+    last_edit: u64,
+    live: LiveFile,
+    /// A roll that failed before the switch is tried again when the log has grown to this.
+    roll_bytes: u64,
+    roll_bytes_min: u64,
+    roll_error: Option<Error>,
+    /// Why nothing more is accepted.
+    poisoned: Option<String>,
+}
+
+/// The file that edits go to.
+#[derive(Debug)]
+struct LiveFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    number: u64,
+    uuid: Uuid,
+    /// Where the next frame goes.
+    end: u64,
+    /// Everything before it is synced.
+    durable: u64,
+    /// Space is reserved up to here.
+    reserved: u64,
+    /// End of the snapshot.
+    snapshot_end: u64,
+}
+
+/// Why a new manifest file did not become the live one.
+enum Failed {
+    /// The old one is live as before.
+    BeforeSwitch(Error),
+    /// Either may be live.
+    Unknown(Error),
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::BeforeSwitch(error) | Failed::Unknown(error) => error,
+        }
+    }
+}
+
+impl Manifest {
+    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no database. Returns what it says.
+    ///
+    /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is [`Error::Corrupt`] with file
+    /// and offset, and nothing has been changed then.
+    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path) -> Result<(Self, ManifestState)> {
+        Self::open_with(vfs, dir, ROLL_BYTES_MIN)
+    }
+
+    pub(super) fn open_with(
+        vfs: Arc<dyn Vfs>,
+        dir: &Path,
+        roll_bytes_min: u64,
+    ) -> Result<(Self, ManifestState)> {
+        let found = find_live(&*vfs, dir)?;
+        let previous = found.as_ref().map(|live| live.path.clone());
+        let (state, last_edit) = match found {
+            Some(live) => (live.loaded.state, live.loaded.last_edit),
+            None => (ManifestState::new(draw_uuid(&*vfs, dir)?), 0),
+        };
+        let number = file_numbers(&*vfs, dir)?.last().map_or(1, |last| last + 1);
+        let live = install(&*vfs, dir, number, &state, last_edit)?;
+        let mut manifest = Self {
+            vfs,
+            dir: dir.to_owned(),
+            state: state.clone(),
+            last_edit,
+            roll_bytes: 0,
+            live,
+            roll_bytes_min,
+            roll_error: None,
+            poisoned: None,
+        };
+        manifest.began_file(previous.as_deref());
+        Ok((manifest, state))
+    }
+
+    /// Appends an edit and makes it durable. Returns the files that no region refers to any more: they may be deleted now.
+    ///
+    /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a failed write or sync the
+    /// tail is unknown: the edit may or may not be found at the next open, and nothing more is accepted.
+    pub fn append(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
+        if let Some(why) = &self.poisoned {
+            return Err(Error::Poisoned(why.clone()));
+        }
+        self.state.check(edit)?;
+        let payload = encode_edit(edit);
+        check_payload(&payload, "a manifest edit")?;
+        self.live.reserve(frame_bytes(&payload) + frame_bytes(&[]))?;
+        let number = self.last_edit + 1;
+        let written = self.live.write(number, &payload).and_then(|()| self.live.sync());
+        self.unless_poisoned(written)?;
+        self.last_edit = number;
+        let dropped = self.state.apply(edit)?;
+        // The edit stands whatever becomes of the marker; a disk that cannot take it is not written to again.
+        let marked = self.live.write(number, &[]);
+        if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
+            self.roll();
+        }
+        Ok(dropped)
+    }
+
+    /// What all edits so far say.
+    pub fn state(&self) -> &ManifestState {
+        &self.state
+    }
+
+    /// Whether a write or sync has failed. If not, an [`Self::append`] that was refused has left nothing behind.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.is_some()
+    }
+
+    /// The live file.
+    pub fn path(&self) -> &Path {
+        &self.live.path
+    }
+
+    /// Why the last roll failed, if it did. The old file is live then and the roll is tried again later.
+    pub fn roll_error(&self) -> Option<&Error> {
+        self.roll_error.as_ref()
+    }
+
+    fn unless_poisoned(&mut self, result: Result<()>) -> Result<()> {
+        result.map_err(|error| {
+            let why = error.to_string();
+            self.poisoned = Some(why.clone());
+            // Not the error itself, which looks as if trying again could help: whether the edit is on disk is unknown.
+            Error::Poisoned(why)
+        })
+    }
+
+    fn roll(&mut self) {
+        let next = self.live.number + 1;
+        match install(&*self.vfs, &self.dir, next, &self.state, self.last_edit) {
+            Ok(live) => {
+                let previous = std::mem::replace(&mut self.live, live);
+                self.roll_error = None;
+                self.began_file(Some(&previous.path));
+            }
+            Err(Failed::BeforeSwitch(error)) => {
+                self.roll_bytes = self.live.edit_bytes() * 2;
+                self.roll_error = Some(error);
+            }
+            Err(Failed::Unknown(error)) => self.poisoned = Some(error.to_string()),
+        }
+    }
+
+    /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the second copy.
+    fn began_file(&mut self, previous: Option<&Path>) {
+        self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
+        let Ok(numbers) = file_numbers(&*self.vfs, &self.dir) else {
+            return;
+        };
+        for path in numbers.into_iter().map(|number| self.dir.join(file_name(number))) {
+            if path != self.live.path && Some(&*path) != previous {
+                // What cannot be removed now costs space only, and the next roll tries again.
+                let _ = self.vfs.remove_file(&path);
+            }
+        }
+    }
+}
+
+impl LiveFile {
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let needed = self.end + bytes;
+        if needed > self.reserved {
+            let reserved = needed.next_multiple_of(RESERVE_BYTES);
+            self.file
+                .allocate(reserved)
+                .map_err(|source| Error::io("reserving space in", &self.path, source))?;
+            self.reserved = reserved;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, number: u64, payload: &[u8]) -> Result<()> {
+        let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
+        put_frame(&mut frame, &self.uuid, self.end, number, self.durable, payload);
+        self.file
+            .write_at(&frame, self.end)
+            .map_err(|source| Error::io("writing", &self.path, source))?;
+        self.end += frame_bytes(payload);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|source| Error::io("syncing", &self.path, source))?;
+        self.durable = self.end;
+        Ok(())
+    }
+
+    /// Bytes of the edits behind the snapshot.
+    fn edit_bytes(&self) -> u64 {
+        self.end - self.snapshot_end
+    }
+}
+
+/// Bytes that a frame takes in the file.
+fn frame_bytes(payload: &[u8]) -> u64 {
+    (FRAME_HEADER_BYTES + payload.len()).next_multiple_of(FRAME_ALIGN_BYTES) as u64
+}
+
+fn draw_uuid(vfs: &dyn Vfs, dir: &Path) -> Result<Uuid> {
+    vfs.draw_uuid()
+        .map(Uuid)
+        .map_err(|source| Error::io("drawing a uuid for", dir, source))
+}
+
+fn check_payload(payload: &[u8], what: &str) -> Result<()> {
+    if payload.len() > FRAME_PAYLOAD_BYTES_MAX {
+        return Err(Error::InvalidArgument(format!(
+            "{what} of {} bytes is longer than {FRAME_PAYLOAD_BYTES_MAX}",
+            payload.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Writes a manifest file with a snapshot of `state` and makes it the live one.
+fn install(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    number: u64,
+    state: &ManifestState,
+    last_edit: u64,
+) -> std::result::Result<LiveFile, Failed> {
+    let path = dir.join(file_name(number));
+    let prepared = write_snapshot(vfs, dir, &path, number, state, last_edit).and_then(|live| {
+        write_current(vfs, dir, &live)?;
+        Ok(live)
+    });
+    let live = prepared.map_err(|error| {
+        // A leftover is no danger: it says what the old file says, and the next roll removes it.
+        let _ = vfs.remove_file(&path);
+        Failed::BeforeSwitch(error)
+    })?;
+    let current = dir.join(CURRENT);
+    vfs.rename(&dir.join(CURRENT_TEMPORARY), &current)
+        .and_then(|()| vfs.sync_dir(dir))
+        .map_err(|source| Failed::Unknown(Error::io("switching", current, source)))?;
+    Ok(live)
+}
+
+fn write_snapshot(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    path: &Path,
+    number: u64,
+    state: &ManifestState,
+    last_edit: u64,
+) -> Result<LiveFile> {
+    let uuid = draw_uuid(vfs, dir)?;
+    let header = Header {
+        uuid,
+        cluster_id: state.cluster_id,
+        number,
+    };
+    let payload = encode_snapshot(state);
+    check_payload(&payload, "a manifest snapshot")?;
+    let mut bytes = header.encode().to_vec();
+    bytes.resize(FRAME_ALIGN_BYTES, 0);
+    let at = bytes.len() as u64;
+    put_frame(&mut bytes, &uuid, at, last_edit, 0, &payload);
+    let create = || {
+        // The number can be taken by a file that a failed roll could not remove.
+        if vfs.exists(path)? {
+            vfs.remove_file(path)?;
+        }
+        let file = vfs.open(path, Open::CreateNew)?;
+        file.write_at(&bytes, 0)?;
+        file.sync_all()?;
+        vfs.sync_dir(dir)?;
+        Ok(file)
+    };
+    let file = create().map_err(|source| Error::io("creating", path, source))?;
+    let end = at + frame_bytes(&payload);
+    Ok(LiveFile {
+        file,
+        path: path.to_owned(),
+        number,
+        uuid,
+        end,
+        durable: end,
+        reserved: end,
+        snapshot_end: end,
+    })
+}
+
+fn write_current(vfs: &dyn Vfs, dir: &Path, live: &LiveFile) -> Result<()> {
+    let path = dir.join(CURRENT_TEMPORARY);
+    let write = || {
+        if vfs.exists(&path)? {
+            vfs.remove_file(&path)?;
+        }
+        let file = vfs.open(&path, Open::CreateNew)?;
+        file.write_at(encode_current(live.number, &live.uuid).as_bytes(), 0)?;
+        file.sync_all()
+    };
+    write().map_err(|source| Error::io("writing", &path, source))
+}

@@ -1,0 +1,212 @@
+//! The manifest: one append-only log of edits that says what the database consists of.
+//!
+//! The live file is named by `CURRENT`; every open and every roll begins a new file with a snapshot of the state, and the file
+//! before it is kept as a second copy. All integers are little-endian, `v` is an LEB128 varint, `bytes` a varint length and the
+//! bytes, `T*` a varint count and the elements.
+//!
+//! ```text
+//! CURRENT, one line of text, its checksum (CRC-32C, hex) over everything before the last space:
+//!   "basalt-current" " " version " " file name " " uuid of that manifest " " checksum "\n"
+//!
+//! MANIFEST-<number as 16 hex digits>
+//!  0       8         12      28          44       52         60         64      512
+//! +-------+---------+-------+-----------+--------+----------+----------+-------+-------- - -
+//! | magic | format  | uuid  | cluster   | number | reserved | CRC-32C  | zeros | frames
+//! | "BSLT | version |       | id        |        | zeros    | of 0..60 |       |
+//! | MNFT" |  u32    | 16 B  |  16 B     |  u64   |  8 B     |  u32     |       |
+//! +-------+---------+-------+-----------+--------+----------+----------+-------+-------- - -
+//!
+//! Frames are those of `record`, each begins at a multiple of 512; `first sequence id` is the edit's number, one more than the number before.
+//! The first frame holds a snapshot and has the number of the last edit in it. A frame without payload is a marker: it has
+//! the number of the edit before it and says that this edit was synced. Behind the last frame lie zeros.
+//!
+//! payload  = encoding version u8 (1), kind u8, body
+//! kind 1   snapshot         cluster id 16 B, next region v, next file v, timestamp ms v, seq v, namespace*,
+//!                           (table, state u8)*, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
+//!      2   put namespace    namespace
+//!      3   drop namespace   name bytes
+//!      4   create table     table, region*
+//!      5   alter table      table
+//!      6   set table state  table name, state u8 (0 enabled, 1 disabled)
+//!      7   drop table       table name
+//!      8   truncate table   table name, region*
+//!      9   flush            region id v, flushed v, (family bytes, file)*
+//!     10   compact          region id v, family bytes, removed file id v*, added file* (at most one)
+//!     11   replace regions  removed region id v*, region*
+//!     12   high water       timestamp ms v, seq v
+//!
+//! namespace  = name bytes, (key bytes, value bytes)*
+//! table name = namespace bytes, qualifier bytes
+//! table      = table name, attributes, (family name bytes, attributes, configuration)*
+//! attributes, configuration = (name bytes, value bytes)*
+//! region     = id v, table name, start bytes, end bytes, created ms v
+//! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, major u8 (0, 1), created ms v, table name
+//! ```
+//!
+//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
+//! when no later frame says that its offset was durable; otherwise it is damage to something acknowledged and the file is
+//! refused with the offset. A marker follows every edit at once, unsynced, and lies in another sector: only damage that hits
+//! the last edit *and* its marker, or the last edit of a process that died in between, looks like a torn tail.
+//!
+//! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may run beside it.
+
+mod dump;
+mod encode;
+mod file;
+mod log;
+mod state;
+
+pub use dump::{Verified, dump, verify};
+pub(crate) use file::MAGIC;
+pub use log::Manifest;
+pub use state::DroppedFile;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::{FileId, RegionId, SeqId, Uuid};
+use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState};
+
+/// A store file as the manifest knows it. A file may belong to several regions (after a split): it is then read clipped to
+/// the region's boundaries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMeta {
+    /// Its identity; the name on disk is made of it.
+    pub id: FileId,
+    /// The uuid in its file info.
+    pub uuid: Uuid,
+    /// Its size.
+    pub bytes: u64,
+    /// CRC-32C of the whole file.
+    pub checksum: u32,
+    /// Cells in it.
+    pub cells: u64,
+    /// Every cell in it has a sequence id of at most this.
+    pub max_seq: SeqId,
+    /// Whether it was made of all files of its store (no tombstones but those that must stay).
+    pub major: bool,
+    /// Wall-clock milliseconds of its making.
+    pub created_ms: u64,
+    /// The directory it lies in: tables/<namespace>/<table>/<family>, of the table that wrote it.
+    pub dir_table: TableName,
+}
+
+/// A region as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionMeta {
+    /// Its identity.
+    pub id: RegionId,
+    /// Its table.
+    pub table: TableName,
+    /// First row; empty: from the beginning.
+    pub start: Vec<u8>,
+    /// One past the last row; empty: to the end.
+    pub end: Vec<u8>,
+    /// HBase's region id: creation time in milliseconds, greater than that of every other region of the table with this start.
+    pub created_ms: u64,
+}
+
+/// One atomic change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ManifestEdit {
+    /// Creates a namespace or replaces its configuration.
+    PutNamespace(NamespaceDescriptor),
+    /// Removes a namespace.
+    DropNamespace(String),
+    /// Creates a table with its regions.
+    CreateTable {
+        /// What it is.
+        descriptor: TableDescriptor,
+        /// Its regions.
+        regions: Vec<RegionMeta>,
+    },
+    /// Replaces a table's descriptor. Stores of families that are gone lose their files.
+    AlterTable(TableDescriptor),
+    /// Enables or disables a table.
+    SetTableState(TableName, TableState),
+    /// Removes a table, its regions and files.
+    DropTable(TableName),
+    /// Removes all data of a table, gives it these new regions and enables it.
+    TruncateTable(TableName, Vec<RegionMeta>),
+    /// A flush of a region: everything up to `flushed` is in store files now.
+    Flush {
+        /// The region.
+        region: RegionId,
+        /// Up to here.
+        flushed: SeqId,
+        /// New files by family; a family without cells has none.
+        files: Vec<(Vec<u8>, FileMeta)>,
+    },
+    /// A compaction of a store: `removed` made way for `added` at their place in the store's order.
+    Compact {
+        /// The region.
+        region: RegionId,
+        /// The family.
+        family: Vec<u8>,
+        /// Inputs.
+        removed: Vec<FileId>,
+        /// Output, if anything survived.
+        added: Option<FileMeta>,
+    },
+    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files go over to the new
+    /// regions (to both halves in a split).
+    ReplaceRegions {
+        /// Regions that end.
+        removed: Vec<RegionId>,
+        /// Regions that begin.
+        added: Vec<RegionMeta>,
+    },
+    /// Server-assigned cell timestamps and sequence ids have reached these.
+    HighWater {
+        /// Milliseconds.
+        timestamp_ms: u64,
+        /// Sequence id.
+        seq: SeqId,
+    },
+}
+
+/// A table in the state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMeta {
+    /// What it is.
+    pub descriptor: TableDescriptor,
+    /// Whether it takes data calls.
+    pub state: TableState,
+}
+
+/// A region in the state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionState {
+    /// What it is.
+    pub meta: RegionMeta,
+    /// Every edit of the region up to here is in store files.
+    pub flushed: SeqId,
+    /// Files by family, oldest first (by sequence id).
+    pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
+    /// Files among them that reach beyond this region's rows, since a split gave them to it. Until a compaction has replaced
+    /// them the region cannot be merged: the other half may have removed rows that these files still have.
+    pub clipped: BTreeSet<FileId>,
+}
+
+/// What all edits together say. `apply` is pure; every rule of what may follow what is in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManifestState {
+    /// The database's identity, drawn when it was created.
+    pub cluster_id: Uuid,
+    /// Namespaces by name.
+    pub namespaces: BTreeMap<String, NamespaceDescriptor>,
+    /// Tables by name.
+    pub tables: BTreeMap<TableName, TableMeta>,
+    /// Regions by identity.
+    pub regions: BTreeMap<RegionId, RegionState>,
+    /// The next region's identity.
+    pub next_region: u64,
+    /// The next file's identity: greater than any in an edit.
+    pub next_file: u64,
+    /// Server-assigned cell timestamps have reached this.
+    pub timestamp_ms: u64,
+    /// Sequence ids have reached this.
+    pub seq: SeqId,
+}
+
+#[cfg(test)]
+mod tests;

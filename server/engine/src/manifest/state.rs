@@ -1,0 +1,562 @@
+//! What may follow what: the rules of [`ManifestState::apply`].
+//!
+//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a table must be
+//! disabled before it is dropped) are the catalog's; here stand the rules without which the state would make no sense.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta, RegionState, TableMeta};
+use crate::error::{Error, Result};
+use crate::id::{FileId, RegionId, SeqId, Uuid};
+use crate::schema::{
+    DEFAULT_NAMESPACE, Escaped, NamespaceDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName,
+    TableState, check_namespace_name,
+};
+
+/// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedFile {
+    /// The family it held; part of its path.
+    pub family: Vec<u8>,
+    /// What it was.
+    pub meta: FileMeta,
+}
+
+impl FileMeta {
+    /// Place in a store's order.
+    fn order(&self) -> (SeqId, FileId) {
+        (self.max_seq, self.id)
+    }
+}
+
+fn refuse(what: impl Into<String>) -> Result<()> {
+    Err(Error::Constraint(what.into()))
+}
+
+impl ManifestState {
+    /// The state of a new database: two namespaces and nothing in them.
+    pub fn new(cluster_id: Uuid) -> Self {
+        let namespaces = [DEFAULT_NAMESPACE, SYSTEM_NAMESPACE].map(|name| {
+            let descriptor = NamespaceDescriptor {
+                name: name.to_owned(),
+                configuration: BTreeMap::new(),
+            };
+            (name.to_owned(), descriptor)
+        });
+        Self {
+            cluster_id,
+            namespaces: BTreeMap::from(namespaces),
+            next_region: 1,
+            next_file: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Does the edit, or refuses it and changes nothing. Returns the files that no region refers to any more.
+    pub fn apply(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
+        self.check(edit)?;
+        let mut removed = Vec::new();
+        match edit {
+            ManifestEdit::PutNamespace(namespace) => {
+                self.namespaces.insert(namespace.name.clone(), namespace.clone());
+            }
+            ManifestEdit::DropNamespace(name) => {
+                self.namespaces.remove(name);
+            }
+            ManifestEdit::CreateTable { descriptor, regions } => {
+                let table = TableMeta {
+                    descriptor: descriptor.clone(),
+                    state: TableState::Enabled,
+                };
+                self.tables.insert(descriptor.name.clone(), table);
+                self.add_regions(regions);
+            }
+            ManifestEdit::AlterTable(descriptor) => self.alter_table(descriptor, &mut removed),
+            ManifestEdit::SetTableState(name, state) => {
+                if let Some(table) = self.tables.get_mut(name) {
+                    table.state = *state;
+                }
+            }
+            ManifestEdit::DropTable(name) => {
+                self.remove_regions_of(name, &mut removed);
+                self.tables.remove(name);
+            }
+            ManifestEdit::TruncateTable(name, regions) => {
+                self.remove_regions_of(name, &mut removed);
+                self.add_regions(regions);
+                if let Some(table) = self.tables.get_mut(name) {
+                    table.state = TableState::Enabled;
+                }
+            }
+            ManifestEdit::Flush {
+                region,
+                flushed,
+                files,
+            } => self.flush(*region, *flushed, files),
+            ManifestEdit::Compact {
+                region,
+                family,
+                removed: inputs,
+                added,
+            } => self.compact(*region, family, inputs, added.as_ref(), &mut removed),
+            ManifestEdit::ReplaceRegions {
+                removed: old,
+                added: new,
+            } => self.replace_regions(old, new),
+            ManifestEdit::HighWater { timestamp_ms, seq } => {
+                self.timestamp_ms = self.timestamp_ms.max(*timestamp_ms);
+                self.seq = self.seq.max(*seq);
+            }
+        }
+        Ok(self.without_owner(removed))
+    }
+
+    /// All files that a region refers to, with their family.
+    pub fn live_files(&self) -> BTreeMap<FileId, (&[u8], &FileMeta)> {
+        self.regions
+            .values()
+            .flat_map(|region| &region.files)
+            .flat_map(|(family, files)| files.iter().map(move |file| (file.id, (family.as_slice(), file))))
+            .collect()
+    }
+
+    /// The regions of a table, by start row.
+    pub fn regions_of(&self, table: &TableName) -> Vec<&RegionState> {
+        let mut regions: Vec<_> = self
+            .regions
+            .values()
+            .filter(|region| region.meta.table == *table)
+            .collect();
+        regions.sort_by(|left, right| left.meta.start.cmp(&right.meta.start));
+        regions
+    }
+
+    // Checks.
+
+    /// Whether the edit may follow. Changes nothing.
+    pub fn check(&self, edit: &ManifestEdit) -> Result<()> {
+        match edit {
+            ManifestEdit::PutNamespace(namespace) => check_namespace_name(&namespace.name),
+            ManifestEdit::DropNamespace(name) => self.check_drop_namespace(name),
+            ManifestEdit::CreateTable { descriptor, regions } => {
+                if self.tables.contains_key(&descriptor.name) {
+                    return Err(Error::TableExists(descriptor.name.clone()));
+                }
+                if !self.namespaces.contains_key(descriptor.name.namespace()) {
+                    return Err(Error::NoSuchNamespace(descriptor.name.namespace().to_owned()));
+                }
+                check_families(descriptor)?;
+                self.check_new_regions(&descriptor.name, regions, &[], &[])
+            }
+            ManifestEdit::AlterTable(descriptor) => {
+                self.table(&descriptor.name)?;
+                check_families(descriptor)
+            }
+            ManifestEdit::SetTableState(name, _) | ManifestEdit::DropTable(name) => {
+                self.table(name).map(|_| ())
+            }
+            ManifestEdit::TruncateTable(name, regions) => {
+                self.table(name)?;
+                self.check_new_regions(name, regions, &[], &[])
+            }
+            ManifestEdit::Flush {
+                region,
+                flushed,
+                files,
+            } => self.check_flush(*region, *flushed, files),
+            ManifestEdit::Compact {
+                region,
+                family,
+                removed,
+                added,
+            } => self.check_compact(*region, family, removed, added.as_ref()),
+            ManifestEdit::ReplaceRegions { removed, added } => self.check_replace(removed, added),
+            ManifestEdit::HighWater { .. } => Ok(()),
+        }
+    }
+
+    fn table(&self, name: &TableName) -> Result<&TableMeta> {
+        self.tables
+            .get(name)
+            .ok_or_else(|| Error::NoSuchTable(name.clone()))
+    }
+
+    fn region(&self, id: RegionId) -> Result<&RegionState> {
+        self.regions
+            .get(&id)
+            .ok_or_else(|| Error::NoSuchRegion(format!("region {id} is not in the manifest")))
+    }
+
+    fn check_drop_namespace(&self, name: &str) -> Result<()> {
+        if !self.namespaces.contains_key(name) {
+            return Err(Error::NoSuchNamespace(name.to_owned()));
+        }
+        if name == DEFAULT_NAMESPACE || name == SYSTEM_NAMESPACE {
+            return refuse(format!("namespace {name} is reserved"));
+        }
+        match self.tables.keys().find(|table| table.namespace() == name) {
+            Some(table) => refuse(format!("namespace {name} still holds table {table}")),
+            None => Ok(()),
+        }
+    }
+
+    /// New regions must have new identities and cover the rows from `start` to `end` without gap or overlap.
+    fn check_new_regions(
+        &self,
+        table: &TableName,
+        regions: &[RegionMeta],
+        start: &[u8],
+        end: &[u8],
+    ) -> Result<()> {
+        let mut ids = BTreeSet::new();
+        for region in regions {
+            if region.table != *table {
+                return refuse(format!(
+                    "region {} is of table {}, not {table}",
+                    region.id, region.table
+                ));
+            }
+            if region.id.0 < self.next_region || region.id.0 == u64::MAX || !ids.insert(region.id) {
+                return refuse(format!("region identity {} was used before", region.id));
+            }
+        }
+        let bounds = regions
+            .iter()
+            .map(|region| (&*region.start, &*region.end))
+            .collect();
+        let (first, last) = chain(bounds)?;
+        if (first, last) != (start, end) {
+            return refuse(format!(
+                "the new regions of {table} cover [{}, {}) and not [{}, {})",
+                Escaped(first),
+                Escaped(last),
+                Escaped(start),
+                Escaped(end)
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_flush(&self, id: RegionId, flushed: SeqId, files: &[(Vec<u8>, FileMeta)]) -> Result<()> {
+        let region = self.region(id)?;
+        if flushed < region.flushed {
+            return refuse(format!(
+                "region {id} is flushed up to {} and cannot go back to {flushed}",
+                region.flushed
+            ));
+        }
+        let table = self.table(&region.meta.table)?;
+        let live = self.live_files();
+        let mut new = BTreeSet::new();
+        for (family, file) in files {
+            check_family(table, family)?;
+            check_file_id(file, live.contains_key(&file.id) || !new.insert(file.id))?;
+            if file.max_seq > flushed {
+                return refuse(format!(
+                    "file {} holds sequence id {}, beyond the flush at {flushed}",
+                    file.id, file.max_seq
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_compact(
+        &self,
+        id: RegionId,
+        family: &[u8],
+        removed: &[FileId],
+        added: Option<&FileMeta>,
+    ) -> Result<()> {
+        let region = self.region(id)?;
+        check_family(self.table(&region.meta.table)?, family)?;
+        let files = region.files.get(family).map_or(&[][..], Vec::as_slice);
+        let inputs: BTreeSet<FileId> = removed.iter().copied().collect();
+        if inputs.is_empty() || inputs.len() < removed.len() {
+            return refuse(format!(
+                "a compaction of region {id} names no file or one file twice"
+            ));
+        }
+        let mut places = Vec::new();
+        for (place, file) in files.iter().enumerate() {
+            if inputs.contains(&file.id) {
+                places.push(place);
+            }
+        }
+        if let Some(missing) = removed.iter().find(|id| files.iter().all(|file| file.id != **id)) {
+            return refuse(format!(
+                "file {missing} is not in family {} of region {id}",
+                Escaped(family)
+            ));
+        }
+        let Some(added) = added else {
+            return Ok(());
+        };
+        check_file_id(added, self.live_files().contains_key(&added.id))?;
+        // Cells of an output may have lost their sequence ids, so its place in the order says how new they are.
+        if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
+            return refuse(format!("the inputs of file {} are not neighbours", added.id));
+        }
+        if places.iter().all(|place| files[*place].max_seq < added.max_seq) {
+            return refuse(format!("file {} is newer than what it was made of", added.id));
+        }
+        Ok(())
+    }
+
+    fn check_replace(&self, removed: &[RegionId], added: &[RegionMeta]) -> Result<()> {
+        let old = removed
+            .iter()
+            .map(|id| self.region(*id))
+            .collect::<Result<Vec<_>>>()?;
+        let Some(first) = old.first() else {
+            return refuse("regions are replaced by others, and none are given");
+        };
+        if old.len() > 1 && added.len() > 1 {
+            return refuse("either one region is split or one is made by a merge");
+        }
+        let table = &first.meta.table;
+        if let Some(other) = old.iter().find(|region| region.meta.table != *table) {
+            return refuse(format!(
+                "regions of {table} and {} cannot be merged",
+                other.meta.table
+            ));
+        }
+        let bounds = old
+            .iter()
+            .map(|region| (&*region.meta.start, &*region.meta.end))
+            .collect();
+        let (start, end) = chain(bounds)?;
+        if old.len() > 1
+            && let Some(region) = old.iter().find(|region| !region.clipped.is_empty())
+        {
+            return refuse(format!(
+                "region {} still has files from before its split; it must be compacted before it can be merged",
+                region.meta.id
+            ));
+        }
+        self.check_new_regions(table, added, start, end)
+    }
+
+    // Changes. REQUIRES: the edit was checked.
+
+    fn add_regions(&mut self, regions: &[RegionMeta]) {
+        for meta in regions {
+            self.next_region = self.next_region.max(meta.id.0 + 1);
+            let region = RegionState {
+                meta: meta.clone(),
+                flushed: SeqId::ZERO,
+                files: BTreeMap::new(),
+                clipped: BTreeSet::new(),
+            };
+            self.regions.insert(meta.id, region);
+        }
+    }
+
+    fn remove_regions_of(&mut self, table: &TableName, removed: &mut Vec<DroppedFile>) {
+        self.regions.retain(|_, region| {
+            let stays = region.meta.table != *table;
+            if !stays {
+                for (family, files) in std::mem::take(&mut region.files) {
+                    drop_files(&family, files, removed);
+                }
+            }
+            stays
+        });
+    }
+
+    fn alter_table(&mut self, descriptor: &TableDescriptor, removed: &mut Vec<DroppedFile>) {
+        if let Some(table) = self.tables.get_mut(&descriptor.name) {
+            table.descriptor = descriptor.clone();
+        }
+        for region in self.regions.values_mut() {
+            if region.meta.table != descriptor.name {
+                continue;
+            }
+            region.files.retain(|family, files| {
+                let stays = descriptor.family(family).is_some();
+                if !stays {
+                    drop_files(family, std::mem::take(files), removed);
+                }
+                stays
+            });
+            region.forget_clips();
+        }
+    }
+
+    fn flush(&mut self, id: RegionId, flushed: SeqId, files: &[(Vec<u8>, FileMeta)]) {
+        for (_, file) in files {
+            self.next_file = self.next_file.max(file.id.0 + 1);
+        }
+        self.seq = self.seq.max(flushed);
+        let Some(region) = self.regions.get_mut(&id) else {
+            return;
+        };
+        region.flushed = flushed;
+        for (family, file) in files {
+            let store = region.files.entry(family.clone()).or_default();
+            let place = store
+                .iter()
+                .rposition(|other| other.order() <= file.order())
+                .map_or(0, |place| place + 1);
+            store.insert(place, file.clone());
+        }
+    }
+
+    fn compact(
+        &mut self,
+        id: RegionId,
+        family: &[u8],
+        inputs: &[FileId],
+        added: Option<&FileMeta>,
+        removed: &mut Vec<DroppedFile>,
+    ) {
+        if let Some(added) = added {
+            self.next_file = self.next_file.max(added.id.0 + 1);
+        }
+        let Some(region) = self.regions.get_mut(&id) else {
+            return;
+        };
+        let Some(store) = region.files.get_mut(family) else {
+            return;
+        };
+        let place = store
+            .iter()
+            .position(|file| inputs.contains(&file.id))
+            .unwrap_or(0);
+        let (gone, mut stay): (Vec<_>, Vec<_>) = std::mem::take(store)
+            .into_iter()
+            .partition(|file| inputs.contains(&file.id));
+        if let Some(added) = added {
+            stay.insert(place, added.clone());
+        }
+        drop_files(family, gone, removed);
+        if stay.is_empty() {
+            region.files.remove(family);
+        } else {
+            *store = stay;
+        }
+        region.forget_clips();
+    }
+
+    fn replace_regions(&mut self, old: &[RegionId], new: &[RegionMeta]) {
+        let parents: Vec<RegionState> = old.iter().filter_map(|id| self.regions.remove(id)).collect();
+        self.add_regions(new);
+        // Up to the least of the parents' marks every edit of all of them is in store files.
+        let flushed = parents
+            .iter()
+            .map(|parent| parent.flushed)
+            .min()
+            .unwrap_or_default();
+        let mut files: BTreeMap<Vec<u8>, Vec<FileMeta>> = BTreeMap::new();
+        for (family, store) in parents.iter().flat_map(|parent| &parent.files) {
+            files.entry(family.clone()).or_default().extend_from_slice(store);
+        }
+        if parents.len() > 1 {
+            for store in files.values_mut() {
+                store.sort_by_key(FileMeta::order);
+            }
+        }
+        let inherited: BTreeSet<FileId> = if new.len() > 1 {
+            files.values().flatten().map(|file| file.id).collect()
+        } else {
+            parents
+                .iter()
+                .flat_map(|parent| parent.clipped.iter().copied())
+                .collect()
+        };
+        for meta in new {
+            if let Some(region) = self.regions.get_mut(&meta.id) {
+                region.flushed = flushed;
+                region.files.clone_from(&files);
+                region.clipped.clone_from(&inherited);
+            }
+        }
+    }
+
+    /// Those of the files that no region refers to, each once.
+    fn without_owner(&self, removed: Vec<DroppedFile>) -> Vec<DroppedFile> {
+        if removed.is_empty() {
+            return removed;
+        }
+        let live = self.live_files();
+        let mut told = BTreeSet::new();
+        removed
+            .into_iter()
+            .filter(|file| !live.contains_key(&file.meta.id) && told.insert(file.meta.id))
+            .collect()
+    }
+}
+
+impl RegionState {
+    /// Drops files that are gone from `clipped`.
+    fn forget_clips(&mut self) {
+        if !self.clipped.is_empty() {
+            let here: BTreeSet<FileId> = self.files.values().flatten().map(|file| file.id).collect();
+            self.clipped.retain(|id| here.contains(id));
+        }
+    }
+}
+
+fn drop_files(family: &[u8], files: Vec<FileMeta>, removed: &mut Vec<DroppedFile>) {
+    removed.extend(files.into_iter().map(|meta| DroppedFile {
+        family: family.to_vec(),
+        meta,
+    }));
+}
+
+fn check_families(descriptor: &TableDescriptor) -> Result<()> {
+    if descriptor.families.is_empty() {
+        return refuse(format!("table {} has no family", descriptor.name));
+    }
+    for pair in descriptor.families.windows(2) {
+        if pair[0].name >= pair[1].name {
+            return refuse(format!(
+                "families of table {} are not in order or not distinct: {}, {}",
+                descriptor.name,
+                Escaped(&pair[0].name),
+                Escaped(&pair[1].name)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_family(table: &TableMeta, family: &[u8]) -> Result<()> {
+    if table.descriptor.family(family).is_some() {
+        return Ok(());
+    }
+    Err(Error::NoSuchFamily {
+        table: table.descriptor.name.clone(),
+        family: Escaped(family).to_string(),
+    })
+}
+
+fn check_file_id(file: &FileMeta, taken: bool) -> Result<()> {
+    if taken || file.id.0 == u64::MAX {
+        return refuse(format!("file identity {} was used before", file.id));
+    }
+    Ok(())
+}
+
+/// First start and last end of ranges that, sorted, touch each other without gap or overlap.
+fn chain<'a>(mut bounds: Vec<(&'a [u8], &'a [u8])>) -> Result<(&'a [u8], &'a [u8])> {
+    bounds.sort_unstable();
+    let broken = |what: &str| Error::Constraint(format!("regions {what}"));
+    let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else {
+        return Err(broken("are missing"));
+    };
+    for (start, end) in &bounds {
+        if !end.is_empty() && start >= end {
+            return Err(broken(&format!("with start {} end before it", Escaped(start))));
+        }
+    }
+    for pair in bounds.windows(2) {
+        if pair[0].1 != pair[1].0 || pair[0].1.is_empty() {
+            return Err(broken(&format!(
+                "leave a gap or overlap at {}",
+                Escaped(pair[1].0)
+            )));
+        }
+    }
+    Ok((first.0, last.1))
+}

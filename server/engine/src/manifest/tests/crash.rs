@@ -1,0 +1,217 @@
+//! Crashes and errors at every call of a workload that opens, appends and rolls.
+
+use super::*;
+use crate::error::Error;
+use crate::fs::sim::{CrashWhen, Errno, Failure, SplitMix64, Times};
+
+/// Small enough for several rolls in the workload.
+const ROLL_BYTES: u64 = 3_000;
+
+const MODES: [fn() -> SimOptions; 2] = [SimOptions::default, SimOptions::ext4];
+
+fn open_small(fs: &SimFs) -> Result<(Manifest, ManifestState)> {
+    Manifest::open_with(Arc::new(fs.clone()), dir(), ROLL_BYTES)
+}
+
+/// What a process was told before it died.
+struct Told {
+    /// The state with every acknowledged edit; `None`: not even the open returned.
+    acknowledged: Option<ManifestState>,
+    /// The same with the edit whose append returned no answer, or the answer that nobody knows.
+    in_flight: Option<ManifestState>,
+}
+
+impl Told {
+    /// Whether a later process may find `state`.
+    fn allows(&self, state: &ManifestState) -> bool {
+        match &self.acknowledged {
+            None => *state == ManifestState::new(state.cluster_id),
+            Some(acknowledged) => state == acknowledged || Some(state) == self.in_flight.as_ref(),
+        }
+    }
+}
+
+/// Opens, appends, opens again in the middle, appends the rest.
+fn workload(fs: &SimFs) -> Told {
+    let mut told = Told {
+        acknowledged: None,
+        in_flight: None,
+    };
+    let edits = history();
+    for part in edits.chunks(edits.len() / 2) {
+        let Ok((mut manifest, state)) = open_small(fs) else {
+            return told;
+        };
+        assert!(told.allows(&state), "an open without a crash finds another state");
+        told.acknowledged = Some(state.clone());
+        told.in_flight = None;
+        for edit in part {
+            let mut next = manifest.state().clone();
+            // An edit that was refused for want of space takes its successors with it.
+            if next.apply(edit).is_err() {
+                continue;
+            }
+            // What a poisoned manifest refuses was never written.
+            let refused = manifest.is_poisoned();
+            match manifest.append(edit) {
+                Ok(_) => {
+                    told = Told {
+                        acknowledged: Some(next),
+                        in_flight: None,
+                    }
+                }
+                Err(Error::Poisoned(_)) if refused => {}
+                Err(_) => told.in_flight = Some(next),
+            }
+        }
+    }
+    told
+}
+
+fn calls_of_workload(options: SimOptions) -> u64 {
+    let fs = disk(options);
+    let before = fs.op_count();
+    let told = workload(&fs);
+    let mut expected = ManifestState::new(told.acknowledged.as_ref().unwrap().cluster_id);
+    for edit in history() {
+        expected.apply(&edit).unwrap();
+    }
+    assert_eq!(
+        told.acknowledged,
+        Some(expected),
+        "the workload runs through without faults"
+    );
+    assert!(
+        fs.files()
+            .iter()
+            .any(|path| path.ends_with("MANIFEST-0000000000000004")),
+        "several rolls"
+    );
+    fs.op_count() - before
+}
+
+/// Goal: whatever call the process dies at and whatever the power cut does, the next process finds all acknowledged edits, perhaps
+/// the one in flight, and can go on; also when it dies itself while opening, and the next one too.
+#[test]
+fn a_crash_at_any_call_keeps_what_was_acknowledged() {
+    for mode in MODES {
+        for call in 0..calls_of_workload(mode()) {
+            for when in [CrashWhen::Before, CrashWhen::After] {
+                let fs = disk(mode());
+                fs.crash_at_op(fs.op_count() + call, when);
+                let told = workload(&fs);
+                assert!(fs.is_dead());
+                for seed in 0..8 {
+                    let context = format!("{:?}, call {call}, {when:?}, seed {seed}", mode());
+                    reopen(&fs, &told, seed, &context);
+                }
+            }
+        }
+    }
+}
+
+fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
+    let mut dice = SplitMix64::new(seed);
+    let mut after = if seed == 0 {
+        fs.crash_keep_all()
+    } else {
+        fs.crash(seed)
+    };
+    for _ in 0..seed % 4 {
+        after.crash_at_op(dice.below(30), CrashWhen::After);
+        match open_small(&after) {
+            Ok((_, state)) => assert!(told.allows(&state), "{context}"),
+            Err(error) => assert!(after.is_dead(), "{context}: {error}"),
+        }
+        after = after.crash(dice.next_u64());
+    }
+    let (mut manifest, state) = open_small(&after).unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert!(told.allows(&state), "{context}: found {state:?}");
+    let edit = ManifestEdit::HighWater {
+        timestamp_ms: 1 << 40,
+        seq: SeqId(1 << 40),
+    };
+    manifest.append(&edit).unwrap();
+    let expected = manifest.state().clone();
+    let last = after.crash(dice.next_u64());
+    assert_eq!(open_small(&last).unwrap().1, expected, "{context}");
+}
+
+/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: what was acknowledged is there after a power
+/// cut, and nothing else but an edit whose fate was reported as unknown.
+#[test]
+fn an_error_at_any_call_keeps_what_was_acknowledged() {
+    for mode in MODES {
+        for call in 0..calls_of_workload(mode()) {
+            for (errno, times) in [
+                (Errno::IO, Times::Nth(call)),
+                (Errno::NOSPC, Times::Nth(call)),
+                (Errno::ROFS, Times::Nth(call)),
+            ] {
+                let fs = disk(mode());
+                fs.fail(None, "", Failure::Error(errno), times);
+                let told = workload(&fs);
+                for seed in 1..4 {
+                    let after = fs.crash(seed);
+                    let context = format!("{:?}, call {call}, {errno:?}, seed {seed}", mode());
+                    let (_, state) = open_small(&after).unwrap_or_else(|error| panic!("{context}: {error}"));
+                    assert!(told.allows(&state), "{context}: found {state:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Goal: after a failed sync nothing more is accepted, and the reason is told.
+#[test]
+fn a_failed_sync_poisons() {
+    let fs = disk(SimOptions::default());
+    let (mut manifest, before) = open(&fs).unwrap();
+    fs.fail(crate::fs::sim::OpKind::Sync, "MANIFEST", Errno::IO, Times::Once);
+    let edits = history();
+    let error = manifest.append(&edits[0]).unwrap_err();
+    assert!(
+        matches!(&error, Error::Poisoned(why) if why.contains("syncing")),
+        "the outcome is unknown, so this must not look like an error to retry: {error}"
+    );
+    assert_eq!(*manifest.state(), before);
+    let error = manifest.append(&edits[1]).unwrap_err();
+    assert!(
+        matches!(&error, Error::Poisoned(why) if why.contains("MANIFEST-")),
+        "{error}"
+    );
+    drop(manifest);
+    assert_eq!(open(&fs.crash(1)).unwrap().1, before);
+}
+
+/// Goal: a roll that cannot write its new file leaves the old one live; edits go on and the roll is made up for later.
+#[test]
+fn a_roll_without_space_is_put_off() {
+    let fs = disk(SimOptions::default());
+    let (mut manifest, _) = open_small(&fs).unwrap();
+    let first = manifest.path().to_owned();
+    let full = fs.fail(
+        crate::fs::sim::OpKind::Create,
+        "MANIFEST",
+        Errno::NOSPC,
+        Times::Always,
+    );
+    let high = |seq: u64| ManifestEdit::HighWater {
+        timestamp_ms: seq,
+        seq: SeqId(seq),
+    };
+    for seq in 0..8 {
+        manifest.append(&high(seq)).unwrap();
+    }
+    assert!(manifest.roll_error().is_some());
+    assert_eq!(manifest.path(), first);
+    fs.heal(full);
+    for seq in 8..20 {
+        manifest.append(&high(seq)).unwrap();
+    }
+    assert!(manifest.roll_error().is_none());
+    assert_ne!(manifest.path(), first);
+    let state = manifest.state().clone();
+    drop(manifest);
+    assert_eq!(open(&fs.crash(1)).unwrap().1, state);
+}

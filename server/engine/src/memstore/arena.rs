@@ -1,0 +1,232 @@
+//! Memory for the cells of one memstore: taken in chunks, handed out by bumping an offset, given back all at once.
+//!
+//! ```text
+//! current --> chunk: [ cell | cell | cell | ....free.... ]     64 KiB first, each next one twice as large, up to 2 MiB
+//!             chunk: [ cell | cell | cell | cell | unused ]
+//!             chunk: [ one large cell ]                        more than a quarter of the next chunk: a chunk of its own
+//! ```
+//!
+//! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its `fetch_add` on the
+//! chunk's offset covers. A lock is taken only to add a chunk.
+//!
+//! Invariant: memory that was handed out stays where it is and is not freed before the arena is dropped.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Alignment of everything handed out.
+pub(super) const ALIGN: usize = 8;
+
+/// Small, because a server has many stores and most of them receive few writes.
+pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(miri) { 1 << 10 } else { 64 << 10 };
+
+/// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and AArch64: searches
+/// in a large memstore jump about in it, and with small pages most of their time would go into translating addresses.
+pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(miri) { 8 << 10 } else { 2 << 20 };
+
+struct Chunk {
+    memory: NonNull<u8>,
+    layout: Layout,
+    /// Where free memory starts. Goes past the end when an allocation does not fit any more.
+    used: AtomicUsize,
+}
+
+/// What a chunk costs besides its memory.
+const CHUNK_OVERHEAD_BYTES: usize = size_of::<Chunk>() + size_of::<NonNull<Chunk>>();
+
+impl Chunk {
+    /// REQUIRES: `bytes` is not 0.
+    fn new(bytes: usize, used: usize) -> NonNull<Self> {
+        // Chunks of the full size lie where one huge page fits, see `CHUNK_MAX_BYTES`.
+        let align = if bytes == CHUNK_MAX_BYTES { bytes } else { ALIGN };
+        let layout =
+            Layout::from_size_align(bytes, align).expect("a chunk is far smaller than the address space");
+        // SAFETY: the size is not zero.
+        let memory = unsafe { alloc(layout) };
+        let Some(memory) = NonNull::new(memory) else {
+            handle_alloc_error(layout);
+        };
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if bytes == CHUNK_MAX_BYTES {
+            // SAFETY: the range was allocated above, and the advice does not change what it holds. An error means that the kernel
+            // does not do huge pages; then it is slower, and nothing else.
+            let _ = unsafe {
+                rustix::mm::madvise(memory.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage)
+            };
+        }
+        let chunk = Box::new(Self {
+            memory,
+            layout,
+            used: AtomicUsize::new(used),
+        });
+        // Kept as a raw pointer from here on, since `current` and the list both point to it.
+        NonNull::from(Box::leak(chunk))
+    }
+
+    fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {
+        // Relaxed: only the exclusive range matters. What is written there is published by whoever links it.
+        let start = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let end = start.checked_add(bytes)?;
+        // SAFETY: start is inside the chunk's memory, since end is not past it.
+        (end <= self.layout.size()).then(|| unsafe { self.memory.add(start) })
+    }
+}
+
+struct Chunks {
+    all: Vec<NonNull<Chunk>>,
+    /// Size of the next regular chunk.
+    next_bytes: usize,
+}
+
+/// Chunks and the bump pointer.
+pub(super) struct Arena {
+    /// The chunk to allocate from; null before the first allocation. Points to one of `chunks`.
+    current: AtomicPtr<Chunk>,
+    chunks: Mutex<Chunks>,
+    /// Bytes of all chunks, overhead included.
+    bytes: AtomicU64,
+}
+
+// SAFETY: the arena owns its chunks; the pointers in it are not tied to a thread.
+unsafe impl Send for Arena {}
+// SAFETY: shared access goes through atomics and the lock; chunks are freed only in `drop`, which has exclusive access.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Takes no memory before the first allocation.
+    pub(super) fn new() -> Self {
+        Self {
+            current: AtomicPtr::new(ptr::null_mut()),
+            chunks: Mutex::new(Chunks {
+                all: Vec::new(),
+                next_bytes: FIRST_CHUNK_BYTES,
+            }),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes of all chunks, overhead included.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Uninitialised memory of `bytes` bytes (rounded up to [`ALIGN`]) that belongs to the caller alone until the arena is dropped.
+    /// REQUIRES: `bytes` is not 0.
+    pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
+        let bytes = bytes.next_multiple_of(ALIGN);
+        loop {
+            // Acquire pairs with the Release in `grow`: the chunk's fields are visible.
+            let current = self.current.load(Ordering::Acquire);
+            // SAFETY: `current` is null or points to a chunk in the list, and chunks live as long as the arena.
+            if let Some(chunk) = unsafe { current.as_ref() }
+                && bytes <= chunk.layout.size() / 4
+                && let Some(memory) = chunk.allocate(bytes)
+            {
+                return memory;
+            }
+            if let Some(memory) = self.grow(current, bytes) {
+                return memory;
+            }
+        }
+    }
+
+    /// Gives a large allocation a chunk of its own, or else replaces the full chunk `full`, unless another thread has done that.
+    fn grow(&self, full: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
+        let mut chunks = self.chunks.lock();
+        if bytes > chunks.next_bytes / 4 {
+            let chunk = Chunk::new(bytes, bytes);
+            self.add(&mut chunks, chunk, bytes);
+            // SAFETY: the chunk was made above and lives as long as the arena. All of it goes to the caller.
+            return Some(unsafe { chunk.as_ref() }.memory);
+        }
+        if self.current.load(Ordering::Relaxed) == full {
+            let size = chunks.next_bytes;
+            chunks.next_bytes = (size * 2).min(CHUNK_MAX_BYTES);
+            let chunk = Chunk::new(size, 0);
+            self.add(&mut chunks, chunk, size);
+            self.current.store(chunk.as_ptr(), Ordering::Release);
+        }
+        None
+    }
+
+    fn add(&self, chunks: &mut Chunks, chunk: NonNull<Chunk>, bytes: usize) {
+        chunks.all.push(chunk);
+        self.bytes
+            .fetch_add((bytes + CHUNK_OVERHEAD_BYTES) as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for chunk in self.chunks.get_mut().all.drain(..) {
+            // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access any more.
+            let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
+            // SAFETY: allocated with this layout, freed once.
+            unsafe { dealloc(chunk.memory.as_ptr(), chunk.layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn chunks_grow_and_large_allocations_stand_alone() {
+        let arena = Arena::new();
+        assert_eq!(arena.bytes(), 0);
+        arena.allocate(1);
+        let first = (FIRST_CHUNK_BYTES + CHUNK_OVERHEAD_BYTES) as u64;
+        assert_eq!(arena.bytes(), first);
+        // Exactly fills the first chunk, in pieces small enough to share one.
+        for _ in 0..FIRST_CHUNK_BYTES / ALIGN - 1 {
+            arena.allocate(ALIGN);
+        }
+        assert_eq!(arena.bytes(), first);
+        arena.allocate(ALIGN);
+        let second = first + (2 * FIRST_CHUNK_BYTES + CHUNK_OVERHEAD_BYTES) as u64;
+        assert_eq!(arena.bytes(), second);
+        arena.allocate(CHUNK_MAX_BYTES + 1);
+        let large = CHUNK_MAX_BYTES + ALIGN + CHUNK_OVERHEAD_BYTES;
+        assert_eq!(arena.bytes(), second + large as u64);
+        arena.allocate(ALIGN);
+        assert_eq!(
+            arena.bytes(),
+            second + large as u64,
+            "the chunk before the large one is still in use"
+        );
+    }
+
+    /// Goal: threads never share memory. Method: each fills what it gets with its own number and looks again at the end.
+    #[test]
+    fn threads_get_memory_of_their_own() {
+        let arena = Arena::new();
+        let rounds = if cfg!(miri) { 50 } else { 5_000 };
+        thread::scope(|scope| {
+            for number in 1..=4_u8 {
+                let arena = &arena;
+                scope.spawn(move || {
+                    let mut mine = Vec::new();
+                    for round in 0..rounds {
+                        let bytes = 1 + (round * 37 + usize::from(number)) % 300;
+                        let memory = arena.allocate(bytes);
+                        assert_eq!(memory.addr().get() % ALIGN, 0);
+                        // SAFETY: `bytes` bytes at `memory` are ours.
+                        unsafe { memory.write_bytes(number, bytes) };
+                        mine.push((memory, bytes));
+                    }
+                    for (memory, bytes) in mine {
+                        // SAFETY: written above, and the arena is alive.
+                        let written = unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) };
+                        assert!(written.iter().all(|byte| *byte == number));
+                    }
+                });
+            }
+        });
+    }
+}

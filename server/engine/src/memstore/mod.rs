@@ -1,0 +1,225 @@
+//! The memstore: one family's newest cells of one region, sorted, in memory.
+//!
+//! 1. Commits insert cells, from many threads at once; scans and gets read them through cursors at the same time.
+//! 2. A flush freezes the memstore (the store puts an empty one in its place) and writes its cells to a store file in order.
+//! 3. The last cursor that stands in it drops it, and all its memory goes at once.
+//!
+//! The cells lie in a skiplist of our own ([`skiplist`]) on chunks of memory ([`arena`]); those two modules hold all `unsafe`.
+//!
+//! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as `insert` has returned;
+//! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
+
+mod arena;
+mod skiplist;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use self::skiplist::{NodeRef, RowTarget, SkipList, Target, Walker};
+use crate::Result;
+use crate::cell::{Cell, CellCursor, Key};
+use crate::id::SeqId;
+
+/// How many cells `seek_forward` steps over before it searches from the top. A search in a large memstore costs about as much
+/// as this many steps.
+const STEPS_MAX: usize = 8;
+
+/// What is known about all cells together.
+#[derive(Debug)]
+struct Totals {
+    cells: AtomicU64,
+    data_bytes: AtomicU64,
+    min_seq: AtomicU64,
+    max_seq: AtomicU64,
+    min_timestamp: AtomicI64,
+    max_timestamp: AtomicI64,
+}
+
+/// A sorted, concurrent buffer of cells that only grows.
+///
+/// Any number of threads insert and read at once; a cell, once inserted, stays at its address until the memstore is
+/// dropped as a whole. Two cells may have equal keys as long as their sequence ids differ.
+#[derive(Debug)]
+pub struct Memstore {
+    /// Shared with cursors.
+    list: Arc<SkipList>,
+    totals: Totals,
+}
+
+impl Default for Memstore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Memstore {
+    /// An empty memstore. It takes memory for cells when the first one comes.
+    pub fn new() -> Self {
+        Self {
+            list: Arc::new(SkipList::new()),
+            totals: Totals {
+                cells: AtomicU64::new(0),
+                data_bytes: AtomicU64::new(0),
+                min_seq: AtomicU64::new(u64::MAX),
+                max_seq: AtomicU64::new(0),
+                min_timestamp: AtomicI64::new(i64::MAX),
+                max_timestamp: AtomicI64::new(i64::MIN),
+            },
+        }
+    }
+
+    /// Adds a cell (key, value and tags are copied into the arena).
+    /// REQUIRES: (key, sequence id) was not inserted before. If it was, both are kept and the later one comes first.
+    pub fn insert(&self, cell: Cell<'_>) {
+        // Before the cell can be found, so that a reader who skips this memstore by its time range cannot miss the cell.
+        self.totals.add(cell);
+        self.list.insert(cell);
+    }
+
+    /// Bytes held: arena chunks, whole from the moment they are taken, overhead included. 0 when nothing was inserted.
+    pub fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    /// Bytes of keys, values and tags.
+    pub fn data_bytes(&self) -> u64 {
+        self.totals.data_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Number of cells.
+    pub fn cell_count(&self) -> u64 {
+        self.totals.cells.load(Ordering::Acquire)
+    }
+
+    /// Smallest sequence id inserted.
+    pub fn min_seq(&self) -> Option<SeqId> {
+        (self.cell_count() > 0).then(|| SeqId(self.totals.min_seq.load(Ordering::Relaxed)))
+    }
+
+    /// Greatest sequence id inserted.
+    pub fn max_seq(&self) -> Option<SeqId> {
+        (self.cell_count() > 0).then(|| SeqId(self.totals.max_seq.load(Ordering::Relaxed)))
+    }
+
+    /// Smallest and greatest timestamp inserted.
+    pub fn time_range(&self) -> Option<(i64, i64)> {
+        let range = || {
+            let min = self.totals.min_timestamp.load(Ordering::Relaxed);
+            (min, self.totals.max_timestamp.load(Ordering::Relaxed))
+        };
+        (self.cell_count() > 0).then(range)
+    }
+
+    /// A cursor over all cells, also those inserted after this call; it keeps the cells alive.
+    pub fn cursor(self: &Arc<Self>) -> MemstoreCursor {
+        MemstoreCursor {
+            walker: Walker::new(Arc::clone(&self.list)),
+            sought: false,
+        }
+    }
+}
+
+impl Totals {
+    fn add(&self, cell: Cell<'_>) {
+        let bytes = cell.key.bytes().len() + cell.value.len() + cell.tags.len();
+        self.data_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        // Extremes rarely change, and looking is cheaper than an atomic update.
+        let (seq, timestamp) = (cell.seq.0, cell.key.timestamp());
+        if seq < self.min_seq.load(Ordering::Relaxed) {
+            self.min_seq.fetch_min(seq, Ordering::Relaxed);
+        }
+        if seq > self.max_seq.load(Ordering::Relaxed) {
+            self.max_seq.fetch_max(seq, Ordering::Relaxed);
+        }
+        if timestamp < self.min_timestamp.load(Ordering::Relaxed) {
+            self.min_timestamp.fetch_min(timestamp, Ordering::Relaxed);
+        }
+        if timestamp > self.max_timestamp.load(Ordering::Relaxed) {
+            self.max_timestamp.fetch_max(timestamp, Ordering::Relaxed);
+        }
+        // Last, and Release: who reads a count above 0 reads extremes that are set.
+        self.cells.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Walks a memstore. Cells that are inserted ahead of it while it walks are met.
+pub struct MemstoreCursor {
+    walker: Walker,
+    /// Whether it has been placed at all: standing nowhere is different from standing past the end.
+    sought: bool,
+}
+
+impl CellCursor for MemstoreCursor {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        self.walker.node().map(NodeRef::cell)
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        self.walker.go(|_, node| node?.next());
+        Ok(())
+    }
+
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        let target = Target::key(target);
+        self.sought = true;
+        self.walker
+            .go(|list, _| list.around(|node| node.is_before(&target)).1);
+        Ok(())
+    }
+
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        if !self.sought {
+            return self.seek(target);
+        }
+        let target = Target::key(target);
+        self.walker.go(|list, node| {
+            let mut node = node;
+            for _ in 0..STEPS_MAX {
+                if !node?.is_before(&target) {
+                    return node;
+                }
+                node = node?.next();
+            }
+            list.around(|node| node.is_before(&target)).1
+        });
+        Ok(())
+    }
+
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        let target = RowTarget::new(row);
+        self.sought = true;
+        self.walker.go(|list, _| {
+            let last = list.around(|node| node.is_before_row(&target)).0?;
+            first_of_row(list, last.cell().key.row())
+        });
+        Ok(())
+    }
+
+    fn seek_last_row(&mut self) -> Result<()> {
+        self.sought = true;
+        self.walker.go(|list, _| {
+            let last = list.around(|_| true).0?;
+            first_of_row(list, last.cell().key.row())
+        });
+        Ok(())
+    }
+}
+
+/// The first cell of a row, or of the next one when the row has none.
+fn first_of_row<'a>(list: &'a SkipList, row: &[u8]) -> Option<NodeRef<'a>> {
+    let target = RowTarget::new(row);
+    list.around(|node| node.is_before_row(&target)).1
+}
+
+impl fmt::Debug for MemstoreCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemstoreCursor")
+            .field("cell", &self.cell())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,449 @@
+//! The memstore against a `BTreeMap`, and under threads.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cell::{CellType, KeyBuf};
+
+/// The order of cells, written down independently of `compare_keys`.
+type Place = (Vec<u8>, Vec<u8>, Reverse<i64>, Reverse<u8>, Reverse<u64>);
+
+fn place_of(cell: Cell<'_>) -> Place {
+    (
+        cell.key.row().to_vec(),
+        cell.key.qualifier().to_vec(),
+        Reverse(cell.key.timestamp()),
+        Reverse(cell.key.type_code()),
+        Reverse(cell.seq.0),
+    )
+}
+
+fn key(row: &[u8], qualifier: &[u8], timestamp: i64) -> KeyBuf {
+    KeyBuf::new(row, b"f", qualifier, timestamp, CellType::Put)
+}
+
+fn insert(memstore: &Memstore, key: &KeyBuf, value: &[u8], tags: &[u8], seq: u64) {
+    memstore.insert(Cell {
+        key: key.as_key(),
+        value,
+        tags,
+        seq: SeqId(seq),
+    });
+}
+
+/// All places from the first on.
+fn walk(memstore: &Arc<Memstore>) -> Vec<Place> {
+    let mut cursor = memstore.cursor();
+    cursor.seek(key(b"", b"", i64::MAX).as_key()).unwrap();
+    let mut places = Vec::new();
+    while let Some(cell) = cursor.cell() {
+        places.push(place_of(cell));
+        cursor.advance().unwrap();
+    }
+    places
+}
+
+#[test]
+fn an_empty_memstore_answers_everything() {
+    let memstore = Arc::new(Memstore::new());
+    assert_eq!(
+        (memstore.bytes(), memstore.data_bytes(), memstore.cell_count()),
+        (0, 0, 0)
+    );
+    assert_eq!(
+        (memstore.min_seq(), memstore.max_seq(), memstore.time_range()),
+        (None, None, None)
+    );
+    let mut cursor = memstore.cursor();
+    cursor.advance().unwrap();
+    cursor.seek(key(b"a", b"", 0).as_key()).unwrap();
+    assert!(cursor.cell().is_none());
+    cursor.seek_forward(key(b"b", b"", 0).as_key()).unwrap();
+    cursor.seek_row_before(b"z").unwrap();
+    assert!(cursor.cell().is_none());
+    cursor.seek_last_row().unwrap();
+    assert!(cursor.cell().is_none());
+}
+
+#[test]
+fn a_cell_comes_back_whole() {
+    let memstore = Arc::new(Memstore::new());
+    let large = vec![7; 3 << 20];
+    insert(&memstore, &key(b"row", b"large", 5), &large, b"", 3);
+    insert(
+        &memstore,
+        &key(b"row", b"q", -5),
+        b"value",
+        b"\x00\x01\x08",
+        u64::MAX,
+    );
+    let mut cursor = memstore.cursor();
+    assert!(cursor.cell().is_none(), "a new cursor stands nowhere");
+    cursor.seek_forward(key(b"", b"", 0).as_key()).unwrap();
+    let cell = cursor.cell().unwrap();
+    assert_eq!(
+        (cell.key, cell.seq),
+        (key(b"row", b"large", 5).as_key(), SeqId(3))
+    );
+    assert!(cell.value == large && cell.tags.is_empty());
+    drop(memstore);
+    cursor.advance().unwrap();
+    let cell = cursor.cell().unwrap();
+    assert_eq!((cell.key, cell.seq), (key(b"row", b"q", -5).as_key(), SeqId::MAX));
+    assert_eq!((cell.value, cell.tags), (&b"value"[..], &b"\x00\x01\x08"[..]));
+    cursor.advance().unwrap();
+    assert!(cursor.cell().is_none());
+    cursor.seek_forward(key(b"a", b"", 0).as_key()).unwrap();
+    assert!(cursor.cell().is_none(), "past the end there is nothing ahead");
+}
+
+#[test]
+fn later_writes_of_a_key_come_first() {
+    let memstore = Arc::new(Memstore::new());
+    let same = key(b"row", b"q", 1);
+    for seq in [5, 9, 7] {
+        insert(&memstore, &same, seq.to_string().as_bytes(), b"", seq);
+    }
+    insert(&memstore, &same, b"7 again", b"", 7);
+    let mut cursor = memstore.cursor();
+    cursor.seek(same.as_key()).unwrap();
+    let mut values = Vec::new();
+    while let Some(cell) = cursor.cell() {
+        values.push(String::from_utf8(cell.value.to_vec()).unwrap());
+        cursor.advance().unwrap();
+    }
+    assert_eq!(values, ["9", "7 again", "7", "5"]);
+}
+
+#[test]
+fn totals_add_up() {
+    let memstore = Arc::new(Memstore::new());
+    let (first, second) = (key(b"a", b"q", 20), key(b"b", b"", -3));
+    insert(&memstore, &first, b"value", b"tag", 8);
+    insert(&memstore, &second, b"", b"", 4);
+    let data_bytes = first.as_key().bytes().len() + 5 + 3 + second.as_key().bytes().len();
+    assert_eq!(
+        (memstore.data_bytes(), memstore.cell_count()),
+        (data_bytes as u64, 2)
+    );
+    assert_eq!(
+        (memstore.min_seq(), memstore.max_seq()),
+        (Some(SeqId(4)), Some(SeqId(8)))
+    );
+    assert_eq!(memstore.time_range(), Some((-3, 20)));
+    let before = memstore.bytes();
+    assert!(before >= arena::FIRST_CHUNK_BYTES as u64);
+    insert(
+        &memstore,
+        &key(b"c", b"", 0),
+        &vec![0; arena::CHUNK_MAX_BYTES],
+        b"",
+        9,
+    );
+    let grown = memstore.bytes() - before;
+    assert!((arena::CHUNK_MAX_BYTES..arena::CHUNK_MAX_BYTES + 300).contains(&(grown as usize)));
+}
+
+/// Goal: the bytes a memstore asks for stay close to what it was given. Method: many small cells; the rest is links, lengths,
+/// alignment and the free end of the last chunk.
+#[test]
+fn overhead_per_cell_is_bounded() {
+    let memstore = Memstore::new();
+    let cells = if cfg!(miri) { 200 } else { 50_000_u64 };
+    for number in 0..cells {
+        let row = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        insert(&memstore, &key(&row, b"", 1), &[0; 100], b"", number);
+    }
+    let overhead = memstore.bytes() - memstore.data_bytes();
+    assert!(
+        overhead < cells * 55 + arena::CHUNK_MAX_BYTES as u64,
+        "{} bytes per cell",
+        overhead / cells
+    );
+}
+
+/// A permutation of the first so many numbers.
+type Order = Box<dyn Fn(u64) -> u64>;
+
+/// Goal: the finger does not put cells in the wrong place. Method: orders that hit it, miss it, and hit it half-way.
+#[test]
+fn insertion_order_does_not_matter() {
+    let count: u64 = if cfg!(miri) { 60 } else { 3_000 };
+    let place = |number: u64| (number / 10, number % 10);
+    let orders: [Order; 4] = [
+        Box::new(|number| number),
+        Box::new(move |number| count - 1 - number),
+        Box::new(move |number| {
+            if number % 2 == 0 {
+                number / 2
+            } else {
+                count - 1 - number / 2
+            }
+        }),
+        Box::new(move |number| number * 7 % count),
+    ];
+    for (index, order) in orders.iter().enumerate() {
+        let memstore = Arc::new(Memstore::new());
+        for number in 0..count {
+            let (row, qualifier) = place(order(number));
+            insert(
+                &memstore,
+                &key(&row.to_be_bytes(), &[qualifier as u8], 1),
+                b"",
+                b"",
+                1,
+            );
+        }
+        let found = walk(&memstore);
+        assert!(found.is_sorted(), "order {index}");
+        assert_eq!(found.len() as u64, count, "order {index}");
+        for (number, found) in found.iter().enumerate() {
+            let (row, qualifier) = place(number as u64);
+            assert_eq!(
+                (&found.0[..], &found.1[..]),
+                (&row.to_be_bytes()[..], &[qualifier as u8][..])
+            );
+        }
+    }
+}
+
+const THREADS: u64 = 4;
+
+fn per_thread() -> u64 {
+    if cfg!(miri) { 8 } else { 20_000 }
+}
+
+/// Inserts from several threads while two more keep reading. `number_of(thread, index)` makes distinct row numbers.
+///
+/// A reader notes how far each writer has come, walks, and must then have met, in order, everything inserted before it began.
+fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
+    let memstore = Arc::new(Memstore::new());
+    let inserted: [AtomicU64; THREADS as usize] = Default::default();
+    let done = AtomicBool::new(false);
+    let read = |memstore: &Arc<Memstore>| {
+        let before: Vec<u64> = inserted
+            .iter()
+            .map(|count| count.load(Ordering::Acquire))
+            .collect();
+        let met = walk(memstore);
+        assert!(met.is_sorted_by(|left, right| left < right));
+        for (thread, before) in before.iter().enumerate() {
+            // What a writer inserted carries sequence ids 1, 2, 3, ... within it and its number as qualifier.
+            let from_it = met.iter().filter(|place| place.1 == [thread as u8]);
+            let early = from_it.filter(|place| place.4.0 <= *before).count();
+            assert_eq!(early as u64, *before, "writer {thread}");
+        }
+    };
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (memstore, inserted, number_of) = (&memstore, &inserted, &number_of);
+                scope.spawn(move || {
+                    for index in 0..per_thread() {
+                        let row = number_of(thread, index).to_be_bytes();
+                        insert(memstore, &key(&row, &[thread as u8], 1), &row, b"", index + 1);
+                        inserted[thread as usize].store(index + 1, Ordering::Release);
+                    }
+                })
+            })
+            .collect();
+        let readers: Vec<_> = (0..if cfg!(miri) { 1 } else { 2 })
+            .map(|_| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        read(&memstore);
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    read(&memstore);
+    let mut cursor = memstore.cursor();
+    for thread in 0..THREADS {
+        for index in 0..per_thread() {
+            let row = number_of(thread, index).to_be_bytes();
+            cursor.seek(key(&row, &[thread as u8], 1).as_key()).unwrap();
+            let cell = cursor.cell().unwrap();
+            assert_eq!(
+                (cell.key.row(), cell.value, cell.seq),
+                (&row[..], &row[..], SeqId(index + 1))
+            );
+        }
+    }
+    assert_eq!(memstore.cell_count(), THREADS * per_thread());
+    assert_eq!(
+        (memstore.min_seq(), memstore.max_seq()),
+        (Some(SeqId(1)), Some(SeqId(per_thread())))
+    );
+}
+
+#[test]
+fn threads_insert_ranges_of_their_own() {
+    insert_and_read(|thread, index| thread * per_thread() + index);
+}
+
+#[test]
+fn threads_insert_between_each_other() {
+    insert_and_read(|thread, index| index * THREADS + thread);
+}
+
+#[test]
+fn threads_insert_scattered() {
+    insert_and_read(|thread, index| (index * THREADS + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+}
+
+/// Goal: the swap on a contended link is retried correctly. Method: all threads insert into the same row and column.
+#[test]
+fn threads_insert_at_one_place() {
+    let memstore = Arc::new(Memstore::new());
+    let same = key(b"row", b"q", 1);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (memstore, same) = (&memstore, &same);
+            scope.spawn(move || {
+                for index in 0..per_thread() {
+                    insert(memstore, same, b"", b"", index * THREADS + thread);
+                }
+            });
+        }
+    });
+    let met: Vec<u64> = walk(&memstore).iter().map(|place| place.4.0).collect();
+    let expected: Vec<u64> = (0..THREADS * per_thread()).rev().collect();
+    assert!(met == expected);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(Vec<u8>, Vec<u8>, i64, bool, usize),
+    Seek(Vec<u8>, Vec<u8>, i64),
+    SeekForward(Vec<u8>, Vec<u8>, i64),
+    SeekRowBefore(Vec<u8>),
+    SeekLastRow,
+    Advance,
+}
+
+/// Few different bytes, and lengths on both sides of the inline prefix.
+fn row() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(255)];
+    let tail = proptest::collection::vec(byte.clone(), 0..3);
+    prop_oneof![
+        proptest::collection::vec(byte, 0..4),
+        tail.prop_map(|tail| [&b"prefix_"[..], &tail].concat()),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let qualifier = || proptest::collection::vec(0..2_u8, 0..2);
+    prop_oneof![
+        8 => (row(), qualifier(), -2..3_i64, any::<bool>(), 0..200_usize)
+            .prop_map(|(row, qualifier, time, delete, bytes)| Step::Insert(row, qualifier, time, delete, bytes)),
+        2 => (row(), qualifier(), -2..3_i64).prop_map(|(row, qualifier, time)| Step::Seek(row, qualifier, time)),
+        2 => (row(), qualifier(), -2..3_i64).prop_map(|(row, qualifier, time)| Step::SeekForward(row, qualifier, time)),
+        2 => row().prop_map(Step::SeekRowBefore),
+        1 => Just(Step::SeekLastRow),
+        3 => Just(Step::Advance),
+    ]
+}
+
+/// The same memstore and cursor in terms of a `BTreeMap`.
+#[derive(Default)]
+struct Model {
+    cells: BTreeMap<Place, Vec<u8>>,
+    at: Option<Place>,
+    sought: bool,
+}
+
+impl Model {
+    fn seek(&mut self, from: Place) {
+        self.at = self.cells.range(from..).next().map(|(place, _)| place.clone());
+        self.sought = true;
+    }
+
+    fn seek_row(&mut self, row: Option<Vec<u8>>) {
+        self.at = row.and_then(|row| self.cells.keys().find(|place| place.0 == row).cloned());
+        self.sought = true;
+    }
+}
+
+fn seek_place(row: &[u8], qualifier: &[u8], time: i64) -> Place {
+    let code = CellType::Put as u8;
+    (
+        row.to_vec(),
+        qualifier.to_vec(),
+        Reverse(time),
+        Reverse(code),
+        Reverse(u64::MAX),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 400 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn behaves_like_a_sorted_map(steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 })) {
+        let memstore = Arc::new(Memstore::new());
+        let mut cursor = memstore.cursor();
+        let mut model = Model::default();
+        for (seq, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Insert(row, qualifier, time, delete, bytes) => {
+                    let cell_type = if delete { CellType::Delete } else { CellType::Put };
+                    let key = KeyBuf::new(&row, b"f", &qualifier, time, cell_type);
+                    let value = vec![seq as u8; bytes];
+                    let cell = Cell { key: key.as_key(), value: &value, tags: b"", seq: SeqId(seq as u64) };
+                    memstore.insert(cell);
+                    model.cells.insert(place_of(cell), value);
+                }
+                Step::Seek(row, qualifier, time) => {
+                    cursor.seek(key(&row, &qualifier, time).as_key()).unwrap();
+                    model.seek(seek_place(&row, &qualifier, time));
+                }
+                Step::SeekForward(row, qualifier, time) => {
+                    cursor.seek_forward(key(&row, &qualifier, time).as_key()).unwrap();
+                    let target = seek_place(&row, &qualifier, time);
+                    if !model.sought || model.at.as_ref().is_some_and(|at| *at < target) {
+                        model.seek(target);
+                    }
+                }
+                Step::SeekRowBefore(row) => {
+                    cursor.seek_row_before(&row).unwrap();
+                    let last = model.cells.keys().rev().find(|place| place.0 < row);
+                    model.seek_row(last.map(|place| place.0.clone()));
+                }
+                Step::SeekLastRow => {
+                    cursor.seek_last_row().unwrap();
+                    model.seek_row(model.cells.keys().next_back().map(|place| place.0.clone()));
+                }
+                Step::Advance => {
+                    cursor.advance().unwrap();
+                    let next = model.at.clone().and_then(|at| {
+                        model.cells.keys().find(|place| **place > at).cloned()
+                    });
+                    model.at = next;
+                }
+            }
+            prop_assert_eq!(cursor.cell().map(place_of), model.at.clone());
+            if let (Some(cell), Some(at)) = (cursor.cell(), &model.at) {
+                prop_assert_eq!(cell.value, &model.cells[at][..]);
+            }
+        }
+        prop_assert_eq!(walk(&memstore), model.cells.keys().cloned().collect::<Vec<_>>());
+        prop_assert_eq!(memstore.cell_count(), model.cells.len() as u64);
+    }
+}

@@ -1,0 +1,146 @@
+//! What the engine counts, and whom it tells.
+//!
+//! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads when it is
+//! scraped, and [`EventListener`] is called once per event that has a duration or a size (as RocksDB's `EventListener`).
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::id::{RegionId, SeqId};
+use crate::schema::TableName;
+
+/// A counter that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Adds `count`.
+    #[inline]
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The sum so far.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Engine-wide counters. Those of a region or of the cache live with the region and the cache.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Edits appended to the WAL.
+    pub wal_appends: Counter,
+    /// Bytes written to the WAL, framing included.
+    pub wal_bytes: Counter,
+    /// Groups written to the WAL.
+    pub wal_groups: Counter,
+    /// fdatasync calls on the WAL.
+    pub wal_syncs: Counter,
+    /// Bloom filters asked.
+    pub bloom_checks: Counter,
+    /// Files left out of a read because their bloom filter said no.
+    pub bloom_skips: Counter,
+    /// Files read although they did not hold the row: the bloom filter was wrong.
+    pub bloom_false_positives: Counter,
+    /// Flushes that wrote a file.
+    pub flushes: Counter,
+    /// Flushes that failed and will be tried again.
+    pub flush_failures: Counter,
+    /// Bytes of store files written by flushes.
+    pub flush_bytes: Counter,
+    /// Minor compactions done.
+    pub minor_compactions: Counter,
+    /// Major compactions done.
+    pub major_compactions: Counter,
+    /// Compactions that failed and will be tried again.
+    pub compaction_failures: Counter,
+    /// Bytes of store files read by compactions.
+    pub compaction_read_bytes: Counter,
+    /// Bytes of store files written by compactions.
+    pub compaction_written_bytes: Counter,
+    /// Region splits done.
+    pub splits: Counter,
+    /// Region merges done.
+    pub merges: Counter,
+    /// Writes refused because a memstore limit was reached.
+    pub blocked_writes: Counter,
+    /// Edits appended to the manifest.
+    pub manifest_appends: Counter,
+}
+
+/// What a flush did.
+#[derive(Clone, Debug)]
+pub struct FlushEvent {
+    /// The table.
+    pub table: TableName,
+    /// The region.
+    pub region: RegionId,
+    /// Cells written to store files, over all families.
+    pub cells: u64,
+    /// Bytes of the store files.
+    pub written_bytes: u64,
+    /// Every edit of the region up to here is in store files now.
+    pub flushed: SeqId,
+    /// From freezing the memstores to the published version.
+    pub took: Duration,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug)]
+pub struct CompactionEvent {
+    /// The table.
+    pub table: TableName,
+    /// The region.
+    pub region: RegionId,
+    /// The family.
+    pub family: String,
+    /// Whether all files took part.
+    pub major: bool,
+    /// Input files.
+    pub files: usize,
+    /// Bytes of the input files.
+    pub read_bytes: u64,
+    /// Bytes of the output file; 0 when nothing survived.
+    pub written_bytes: u64,
+    /// From choosing to the published version.
+    pub took: Duration,
+}
+
+/// Told of events as they happen, on the thread that did the work: implementations return quickly and never call back.
+pub trait EventListener: Send + Sync + Debug + 'static {
+    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` tells how long its fdatasync took, if there was one.
+    fn wal_group(&self, edits: usize, bytes: usize, synced: Option<Duration>) {
+        let _ = (edits, bytes, synced);
+    }
+    /// A flush succeeded.
+    fn flushed(&self, event: &FlushEvent) {
+        let _ = event;
+    }
+    /// A compaction succeeded.
+    fn compacted(&self, event: &CompactionEvent) {
+        let _ = event;
+    }
+    /// A background job failed; it will be tried again.
+    fn background_error(&self, during: &'static str, error: &crate::Error) {
+        let _ = (during, error);
+    }
+    /// Something an operator should know and no metric says, as "torn tail of segment 3 cut at byte 4096".
+    fn notice(&self, message: &str) {
+        let _ = message;
+    }
+}
+
+/// Listens to nothing.
+#[derive(Debug)]
+pub struct NoListener;
+
+impl EventListener for NoListener {}

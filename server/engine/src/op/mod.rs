@@ -1,0 +1,284 @@
+//! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before the memstore.
+
+use crate::filter::FilterSpec;
+use crate::schema::Durability;
+use std::sync::Arc;
+
+/// Where a read may look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadTier {
+    /// Memory and disk.
+    #[default]
+    All,
+    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a network thread.
+    Memory,
+}
+
+/// Timestamps of interest: `[min, max)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// First.
+    pub min: i64,
+    /// One past the last.
+    pub max: i64,
+}
+
+impl TimeRange {
+    /// Every timestamp.
+    pub const ALL: Self = Self {
+        min: 0,
+        max: i64::MAX,
+    };
+
+    /// Exactly one timestamp.
+    pub fn at(timestamp: i64) -> Self {
+        Self {
+            min: timestamp,
+            max: timestamp.saturating_add(1),
+        }
+    }
+}
+
+/// What to read of a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All of it.
+    All,
+    /// These qualifiers, sorted, each once.
+    Only(Vec<Vec<u8>>),
+}
+
+/// One family of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilySelection {
+    /// Its name.
+    pub family: Vec<u8>,
+    /// What of it.
+    pub columns: Columns,
+    /// Another time range than the read's, for this family.
+    pub time_range: Option<TimeRange>,
+}
+
+/// What Get and Scan share.
+#[derive(Clone, Debug)]
+pub struct ReadSpec {
+    /// Families to read, sorted by name, each once; empty reads all.
+    pub families: Vec<FamilySelection>,
+    /// Timestamps of interest.
+    pub time_range: TimeRange,
+    /// Versions of a column, at least 1; the family's VERSIONS bounds it.
+    pub max_versions: i32,
+    /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`).
+    pub family_limit: Option<usize>,
+    /// Cells of a family to leave out at the front of a row (HBase: `storeOffset`).
+    pub family_offset: usize,
+    /// Whether data blocks read are put in the cache.
+    pub cache_blocks: bool,
+    /// Tombstones and deleted cells too.
+    pub raw: bool,
+    /// Filter, if any. Each region the read visits makes an instance of its own.
+    pub filter: Option<Arc<FilterSpec>>,
+    /// Where the read may look.
+    pub tier: ReadTier,
+}
+
+impl Default for ReadSpec {
+    fn default() -> Self {
+        Self {
+            families: Vec::new(),
+            time_range: TimeRange::ALL,
+            max_versions: 1,
+            family_limit: None,
+            family_offset: 0,
+            cache_blocks: true,
+            raw: false,
+            filter: None,
+            tier: ReadTier::All,
+        }
+    }
+}
+
+/// A read of one row.
+#[derive(Clone, Debug)]
+pub struct Get<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// What of it.
+    pub spec: ReadSpec,
+}
+
+/// A read of a range of rows.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Where to start; empty: at the first row, reversed: at the last.
+    pub start_row: Vec<u8>,
+    /// Whether the start row itself is wanted.
+    pub include_start: bool,
+    /// Where to stop; empty: at the end.
+    pub stop_row: Vec<u8>,
+    /// Whether the stop row itself is wanted.
+    pub include_stop: bool,
+    /// From greater rows to smaller ones.
+    pub reversed: bool,
+    /// Most cells in one result; `None`: whole rows (HBase: `batch`).
+    pub batch: Option<usize>,
+    /// Most rows of the whole scan.
+    pub limit: Option<u64>,
+    /// What of each row.
+    pub spec: ReadSpec,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self {
+            start_row: Vec::new(),
+            include_start: true,
+            stop_row: Vec::new(),
+            include_stop: false,
+            reversed: false,
+            batch: None,
+            limit: None,
+            spec: ReadSpec::default(),
+        }
+    }
+}
+
+/// Bounds of one fetch from a scanner. Reaching any of them ends the fetch, at a row boundary unless the scan has a batch limit.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchLimits {
+    /// Most results (rows, or pieces of rows under a batch limit).
+    pub results: usize,
+    /// Bytes from which on no further row is begun.
+    pub bytes: usize,
+    /// Most time, so that a filter that matches nothing does not hold the caller.
+    pub time: std::time::Duration,
+}
+
+/// One cell to write. `None` as timestamp: the server's time.
+#[derive(Clone, Copy, Debug)]
+pub enum Write<'a> {
+    /// A value.
+    Put {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+        /// Milliseconds.
+        timestamp: Option<i64>,
+        /// Value.
+        value: &'a [u8],
+    },
+    /// A tombstone for one version; without timestamp: of the newest version there is (which reads).
+    DeleteVersion {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+        /// Milliseconds.
+        timestamp: Option<i64>,
+    },
+    /// A tombstone for all versions up to the timestamp.
+    DeleteColumn {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+        /// Milliseconds.
+        timestamp: Option<i64>,
+    },
+    /// A tombstone for all cells of the family up to the timestamp.
+    DeleteFamily {
+        /// Family.
+        family: &'a [u8],
+        /// Milliseconds.
+        timestamp: Option<i64>,
+    },
+    /// A tombstone for all cells of the family with exactly this timestamp.
+    DeleteFamilyVersion {
+        /// Family.
+        family: &'a [u8],
+        /// Milliseconds.
+        timestamp: i64,
+    },
+    /// [`Write::DeleteFamily`] for every family of the table.
+    DeleteRow {
+        /// Milliseconds.
+        timestamp: Option<i64>,
+    },
+}
+
+/// Writes to one row, applied together or not at all.
+#[derive(Clone, Debug)]
+pub struct RowMutation<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The cells, in the order given.
+    pub writes: smallvec::SmallVec<[Write<'a>; 4]>,
+    /// Time to live of the written values, milliseconds.
+    pub ttl_ms: Option<i64>,
+    /// How hard to try.
+    pub durability: Durability,
+}
+
+/// How a check compares: `given OP stored`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareOp {
+    /// given < stored
+    Less,
+    /// given <= stored
+    LessOrEqual,
+    /// given = stored
+    Equal,
+    /// given != stored
+    NotEqual,
+    /// given >= stored
+    GreaterOrEqual,
+    /// given > stored
+    Greater,
+    /// Never passes a value comparison.
+    NoOp,
+}
+
+/// Condition of a check-and-mutate on the newest version of one column (table in `spec/thrift-semantics.md` section 8).
+#[derive(Clone, Debug)]
+pub struct Check<'a> {
+    /// Family.
+    pub family: &'a [u8],
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Operator.
+    pub op: CompareOp,
+    /// Value; `None` or empty: "must not exist" (or must, with `NotEqual`).
+    pub value: Option<&'a [u8]>,
+}
+
+/// One column of an increment.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnIncrement<'a> {
+    /// Family.
+    pub family: &'a [u8],
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Added; wraps on overflow.
+    pub amount: i64,
+}
+
+/// One column of an append.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnAppend<'a> {
+    /// Family.
+    pub family: &'a [u8],
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Put behind the stored value.
+    pub value: &'a [u8],
+}
+
+/// An atomic read-modify-write of one row.
+#[derive(Clone, Debug)]
+pub enum RowUpdate<'a> {
+    /// Adds to 8-byte big-endian counters.
+    Increment(Vec<ColumnIncrement<'a>>),
+    /// Lengthens values.
+    Append(Vec<ColumnAppend<'a>>),
+}

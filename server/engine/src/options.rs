@@ -1,0 +1,97 @@
+//! Settings of the engine: plain data, units in the names. Components (file system, clock) are arguments, not settings.
+
+use std::time::Duration;
+
+/// When an acknowledged write is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalSync {
+    /// fdatasync before the answer: survives power loss. The default.
+    Fsync,
+    /// Handed to the operating system before the answer: survives kill -9, as HBase's hflush does.
+    Os,
+}
+
+/// Who runs flushes, compactions and splits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Threads of the engine.
+    Threads,
+    /// Nobody, until somebody calls `Engine::run_pending`: simulation and deterministic tests.
+    Manual,
+}
+
+/// All settings. `Default` is what `basalt serve` runs with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// When an acknowledged write is on disk.
+    pub wal_sync: WalSync,
+    /// A WAL segment is sealed and the next one begun at this size.
+    pub wal_segment_bytes: u64,
+    /// Longest time between the last group and the empty frame that states it durable.
+    pub wal_idle_marker: Duration,
+    /// A region whose memstores hold more is flushed (HBase: `hbase.hregion.memstore.flush.size`).
+    pub memstore_flush_bytes: u64,
+    /// A region whose memstores hold this many times the flush size refuses writes (HBase: `memstore.block.multiplier`).
+    pub memstore_block_multiplier: u64,
+    /// All memstores together: above it writes are refused, from 95 % of it the largest region is flushed.
+    pub memstore_total_bytes: u64,
+    /// Block cache capacity.
+    pub block_cache_bytes: u64,
+    /// A store with a file set larger than this makes its region split (HBase: `hbase.hregion.max.filesize`).
+    pub region_max_bytes: u64,
+    /// Fewest files of a minor compaction.
+    pub compaction_min_files: usize,
+    /// Most files of one compaction.
+    pub compaction_max_files: usize,
+    /// Exploring policy: a file may be at most this times the sum of the others.
+    pub compaction_ratio: f64,
+    /// Files that are smaller than this together are always eligible. HBase uses the flush size.
+    pub compaction_min_bytes: u64,
+    /// From this many files in a store on, flushes wait for compaction (HBase: `hbase.hstore.blockingStoreFiles`).
+    pub compaction_blocking_files: usize,
+    /// Bytes that all compactions together write in a second; 0 is unlimited.
+    pub compaction_max_bytes_per_second: u64,
+    /// Age from which a store is compacted into one file; zero turns time-based major compaction off.
+    pub compaction_major_period: Duration,
+    /// Threads for flushes.
+    pub flush_threads: usize,
+    /// Threads for compactions and splits.
+    pub compaction_threads: usize,
+    /// Longest wait for a row's lock.
+    pub row_lock_wait: Duration,
+    /// Largest cell: row, family, qualifier and value together (HBase: `hbase.server.keyvalue.maxsize`). 0 is unlimited.
+    pub cell_max_bytes: usize,
+    /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
+    pub row_max_bytes: usize,
+    /// Who runs background work.
+    pub background: Background,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        const MIB: u64 = 1 << 20;
+        Self {
+            wal_sync: WalSync::Fsync,
+            wal_segment_bytes: 64 * MIB,
+            wal_idle_marker: Duration::from_millis(100),
+            memstore_flush_bytes: 128 * MIB,
+            memstore_block_multiplier: 4,
+            memstore_total_bytes: 1024 * MIB,
+            block_cache_bytes: 1024 * MIB,
+            region_max_bytes: 10 * 1024 * MIB,
+            compaction_min_files: 3,
+            compaction_max_files: 10,
+            compaction_ratio: 1.2,
+            compaction_min_bytes: 128 * MIB,
+            compaction_blocking_files: 16,
+            compaction_max_bytes_per_second: 0,
+            compaction_major_period: Duration::from_hours(7 * 24),
+            flush_threads: 1,
+            compaction_threads: 1,
+            row_lock_wait: Duration::from_secs(30),
+            cell_max_bytes: 10 << 20,
+            row_max_bytes: 1 << 30,
+            background: Background::Threads,
+        }
+    }
+}

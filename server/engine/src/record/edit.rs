@@ -1,0 +1,329 @@
+//! The rows of a write, as they stand in the WAL.
+//!
+//! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are LEB128 varints:
+//!
+//! ```text
+//! edit  = region id | row count | row*
+//! row   = cell count | cell*
+//! cell  = key length | flat key (see `cell`) | value length | value | tags length | tags
+//! ```
+//!
+//! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the next one. Edits
+//! stand in a frame as *entries*, one after the other to the end:
+//!
+//! ```text
+//! entry = gap | edit length | edit
+//! ```
+//!
+//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence id after the last row
+//! before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in between.
+//!
+//! Reading checks everything and panics on nothing; what is wrong comes back as a text, and the caller adds file and offset.
+
+use crate::cell::{Cell, CellType, Key, KeyBuf};
+use crate::codec::{Cursor, put_prefixed, put_varint};
+use crate::id::{RegionId, SeqId};
+
+/// Longest LEB128 varint of a u64.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// Room kept before the rows for region id and row count, which are known only when the rows are.
+const HEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
+
+/// Most bytes that an entry has besides its edit.
+pub const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
+
+/// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is allocated.
+///
+/// `begin`, then for each row `begin_row` and its cells, then `finish`.
+#[derive(Debug, Default)]
+pub struct EditBuilder {
+    /// `HEAD_BYTES` of room, then the rows.
+    bytes: Vec<u8>,
+    region: RegionId,
+    rows: u32,
+    /// Where the open row's cell count stands: one byte, made longer when the row ends with more than 127 cells.
+    row_at: Option<usize>,
+    row_cells: u64,
+}
+
+impl EditBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins an edit of `region`, forgetting what was there.
+    pub fn begin(&mut self, region: RegionId) {
+        self.bytes.clear();
+        self.bytes.resize(HEAD_BYTES, 0);
+        self.region = region;
+        self.rows = 0;
+        self.row_at = None;
+        self.row_cells = 0;
+    }
+
+    /// Begins the next row: it takes the next sequence id, whether or not cells follow.
+    /// REQUIRES: [`Self::begin`] was called.
+    pub fn begin_row(&mut self) {
+        assert!(self.bytes.len() >= HEAD_BYTES, "begin comes before begin_row");
+        self.end_row();
+        self.row_at = Some(self.bytes.len());
+        self.bytes.push(0);
+        self.rows += 1;
+    }
+
+    /// Adds a cell to the open row. Its sequence id is not looked at.
+    pub fn cell(&mut self, cell: &Cell<'_>) {
+        self.count_cell();
+        put_prefixed(&mut self.bytes, cell.key.bytes());
+        put_prefixed(&mut self.bytes, cell.value);
+        put_prefixed(&mut self.bytes, cell.tags);
+    }
+
+    /// Adds a cell given by its parts to the open row.
+    #[expect(clippy::too_many_arguments, reason = "a cell has that many parts")]
+    pub fn cell_of(
+        &mut self,
+        row: &[u8],
+        family: &[u8],
+        qualifier: &[u8],
+        timestamp: i64,
+        cell_type: CellType,
+        value: &[u8],
+        tags: &[u8],
+    ) {
+        self.count_cell();
+        let key_len = Key::len_of(row, family, qualifier);
+        put_varint(&mut self.bytes, key_len as u64);
+        KeyBuf::append(&mut self.bytes, row, family, qualifier, timestamp, cell_type);
+        put_prefixed(&mut self.bytes, value);
+        put_prefixed(&mut self.bytes, tags);
+    }
+
+    /// Rows begun since [`Self::begin`].
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Bytes so far, about: what [`Self::finish`] will return is a little longer or shorter.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether no row was begun.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Ends the edit and returns its bytes. They stay until the next [`Self::begin`].
+    /// REQUIRES: [`Self::begin`] was called.
+    pub fn finish(&mut self) -> &[u8] {
+        assert!(self.bytes.len() >= HEAD_BYTES, "begin comes before finish");
+        self.end_row();
+        // The head is written against the rows, so that no row has to move.
+        let mut head = [0; HEAD_BYTES];
+        let region_len = write_varint(&mut head, self.region.0);
+        let head_len = region_len + write_varint(&mut head[region_len..], u64::from(self.rows));
+        let start = HEAD_BYTES - head_len;
+        self.bytes[start..HEAD_BYTES].copy_from_slice(&head[..head_len]);
+        &self.bytes[start..]
+    }
+
+    fn count_cell(&mut self) {
+        assert!(self.row_at.is_some(), "begin_row comes before a row's cells");
+        self.row_cells += 1;
+    }
+
+    /// Writes the open row's cell count where its room is.
+    fn end_row(&mut self) {
+        let Some(at) = self.row_at.take() else { return };
+        let mut count = [0; VARINT_BYTES_MAX];
+        let len = write_varint(&mut count, self.row_cells);
+        self.row_cells = 0;
+        if len > 1 {
+            let end = self.bytes.len();
+            self.bytes.resize(end + len - 1, 0);
+            self.bytes.copy_within(at + 1..end, at + len);
+        }
+        self.bytes[at..at + len].copy_from_slice(&count[..len]);
+    }
+}
+
+/// Writes a varint to the front of `out` and returns its length.
+/// REQUIRES: `out` has room for [`VARINT_BYTES_MAX`] bytes.
+fn write_varint(out: &mut [u8], mut value: u64) -> usize {
+    let mut len = 0;
+    while value >= 0x80 {
+        out[len] = (value as u8) | 0x80;
+        value >>= 7;
+        len += 1;
+    }
+    out[len] = value as u8;
+    len + 1
+}
+
+/// Walks the cells of one edit.
+#[derive(Clone, Debug)]
+pub struct EditReader<'a> {
+    cursor: Cursor<'a>,
+    region: RegionId,
+    first_seq: SeqId,
+    rows: u32,
+    /// Rows whose cell count has been read.
+    rows_begun: u32,
+    /// Cells of the current row that have not been read.
+    cells_left: u64,
+    /// Nothing more comes: the end was reached or something was wrong.
+    done: bool,
+}
+
+impl<'a> EditReader<'a> {
+    /// Reads the head of an edit whose first row has the sequence id `first_seq`.
+    pub fn new(edit: &'a [u8], first_seq: SeqId) -> Result<Self, &'static str> {
+        let mut cursor = Cursor::new(edit);
+        let region = cursor.varint().ok_or("an edit ends inside its region id")?;
+        let rows = cursor.varint().ok_or("an edit ends inside its row count")?;
+        let rows = u32::try_from(rows).map_err(|_| "an edit's row count is too large")?;
+        // A row has at least its cell count, so no loop over rows is longer than the edit.
+        if rows as usize > cursor.rest().len() {
+            return Err("an edit has more rows than bytes");
+        }
+        if first_seq.0.checked_add(u64::from(rows)).is_none() {
+            return Err("an edit's sequence ids overflow");
+        }
+        Ok(Self {
+            cursor,
+            region: RegionId(region),
+            first_seq,
+            rows,
+            rows_begun: 0,
+            cells_left: 0,
+            done: false,
+        })
+    }
+
+    /// The region that the rows belong to.
+    pub fn region(&self) -> RegionId {
+        self.region
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// The sequence id of the first row.
+    pub fn first_seq(&self) -> SeqId {
+        self.first_seq
+    }
+
+    /// The sequence id after that of the last row.
+    pub fn next_seq(&self) -> SeqId {
+        SeqId(self.first_seq.0 + u64::from(self.rows))
+    }
+
+    fn read(&mut self) -> Result<Option<(u32, Cell<'a>)>, &'static str> {
+        while self.cells_left == 0 {
+            if self.rows_begun == self.rows {
+                return if self.cursor.is_empty() {
+                    Ok(None)
+                } else {
+                    Err("an edit has bytes behind its last row")
+                };
+            }
+            self.cells_left = self
+                .cursor
+                .varint()
+                .ok_or("an edit ends inside a row's cell count")?;
+            self.rows_begun += 1;
+        }
+        self.cells_left -= 1;
+        let key = self.cursor.prefixed().ok_or("an edit ends inside a key")?;
+        let key = Key::parse(key).ok_or("an edit has a malformed key")?;
+        let value = self.cursor.prefixed().ok_or("an edit ends inside a value")?;
+        let tags = self.cursor.prefixed().ok_or("an edit ends inside tags")?;
+        let row = self.rows_begun - 1;
+        let seq = SeqId(self.first_seq.0 + u64::from(row));
+        Ok(Some((
+            row,
+            Cell {
+                key,
+                value,
+                tags,
+                seq,
+            },
+        )))
+    }
+}
+
+/// Each cell with its row's number in the edit; the cell carries the row's sequence id. Ends after the first error.
+impl<'a> Iterator for EditReader<'a> {
+    type Item = Result<(u32, Cell<'a>), &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let item = self.read().transpose();
+        self.done = !matches!(item, Some(Ok(_)));
+        item
+    }
+}
+
+/// Appends an entry: an edit whose first sequence id comes `gap` after the one that would be next.
+pub fn put_entry(out: &mut Vec<u8>, gap: u64, edit: &[u8]) {
+    put_varint(out, gap);
+    put_prefixed(out, edit);
+}
+
+/// Walks the entries of a frame. Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    cursor: Cursor<'a>,
+    /// The sequence id that the next entry has if its gap is zero.
+    next_seq: SeqId,
+    done: bool,
+}
+
+impl<'a> Entries<'a> {
+    /// The entries in `bytes`, of a frame whose `first_seq` is that.
+    pub fn new(bytes: &'a [u8], first_seq: SeqId) -> Self {
+        Self {
+            cursor: Cursor::new(bytes),
+            next_seq: first_seq,
+            done: false,
+        }
+    }
+
+    /// The sequence id after that of the last row walked over.
+    pub fn next_seq(&self) -> SeqId {
+        self.next_seq
+    }
+
+    fn read(&mut self) -> Result<EditReader<'a>, &'static str> {
+        let gap = self.cursor.varint().ok_or("a frame ends inside an entry's gap")?;
+        let edit = self.cursor.prefixed().ok_or("a frame ends inside an edit")?;
+        let first = self
+            .next_seq
+            .0
+            .checked_add(gap)
+            .ok_or("an entry's sequence id overflows")?;
+        let reader = EditReader::new(edit, SeqId(first))?;
+        self.next_seq = reader.next_seq();
+        Ok(reader)
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<EditReader<'a>, &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done || self.cursor.is_empty() {
+            return None;
+        }
+        let item = self.read();
+        self.done = item.is_err();
+        Some(item)
+    }
+}

@@ -1,0 +1,64 @@
+//! Tables, families and namespaces: names, options, and the rules for both.
+//!
+//! Descriptors keep every option the client gave, also those the engine does not act on, and give them back; the typed
+//! accessors read the values the engine acts on. Defaults are HBase 2.6's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+mod family;
+mod name;
+mod table;
+
+pub use family::{
+    BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
+};
+pub use name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableName, check_family_name, check_namespace_name};
+pub use table::{Durability, TableDescriptor, TableState};
+
+/// Raw option names and values, ordered by name.
+pub type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A namespace and its free-form configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceDescriptor {
+    /// Its name.
+    pub name: String,
+    /// Properties, kept and given back.
+    pub configuration: BTreeMap<String, String>,
+}
+
+/// Bytes for people: printable ASCII as it is, the rest and the backslash as `\xNN` (HBase: `Bytes.toStringBinary`).
+pub fn escape(bytes: &[u8]) -> String {
+    Escaped(bytes).to_string()
+}
+
+/// Displays bytes as [`escape`] does, without a string in between.
+#[derive(Clone, Copy, Debug)]
+pub struct Escaped<'a>(pub &'a [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &byte in self.0 {
+            if (b' '..=b'~').contains(&byte) && byte != b'\\' {
+                write!(f, "{}", char::from(byte))?;
+            } else {
+                write!(f, "\\x{byte:02X}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An attribute's text, parsed; an unreadable value is an error that names it.
+fn parse_attribute<T: std::str::FromStr>(attributes: &Attributes, name: &str, default: T) -> Result<T> {
+    match attributes.get(name.as_bytes()) {
+        None => Ok(default),
+        Some(raw) => std::str::from_utf8(raw)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .ok_or_else(|| Error::DoNotRetry(format!("{name} has the unreadable value {}", Escaped(raw)))),
+    }
+}

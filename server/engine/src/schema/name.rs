@@ -1,0 +1,190 @@
+//! Names of tables, namespaces and families, and HBase's rules for them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Escaped;
+use crate::error::{Error, Result};
+
+/// Namespace of tables whose name has no `namespace:` in front.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Namespace of system tables.
+pub const SYSTEM_NAMESPACE: &str = "hbase";
+
+/// A table's name: namespace and qualifier. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableName {
+    namespace: Arc<str>,
+    qualifier: Arc<str>,
+}
+
+impl TableName {
+    /// A name of checked parts. An empty namespace means `default`.
+    pub fn new(namespace: &str, qualifier: &str) -> Result<Self> {
+        let namespace = if namespace.is_empty() {
+            DEFAULT_NAMESPACE
+        } else {
+            namespace
+        };
+        check_namespace_name(namespace)?;
+        let mut bytes = qualifier.bytes();
+        match bytes.next() {
+            None => return Err(Error::InvalidArgument("Table qualifier must not be empty".into())),
+            Some(first @ (b'.' | b'-')) => {
+                return Err(Error::InvalidArgument(format!(
+                    "Illegal first character <{}> at 0. Namespaces and table qualifiers can only start with \
+                     alphanumeric characters or '_': {qualifier}",
+                    char::from(first)
+                )));
+            }
+            Some(_) => {}
+        }
+        if let Some((at, bad)) = qualifier
+            .char_indices()
+            .find(|(_, c)| !(c.is_ascii_alphanumeric() || "_-.".contains(*c)))
+        {
+            return Err(Error::InvalidArgument(format!(
+                "Illegal character code:{}, <{bad}> at {at}. User-space table qualifiers can only contain alphanumeric \
+                 characters, '_', '-' and '.': {qualifier}",
+                u32::from(bad)
+            )));
+        }
+        Ok(Self {
+            namespace: namespace.into(),
+            qualifier: qualifier.into(),
+        })
+    }
+
+    /// Parses `namespace:qualifier` or `qualifier`. Split at the last colon, as HBase does.
+    pub fn parse(full: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(full).map_err(|_| {
+            Error::InvalidArgument(format!("Illegal table name, not ASCII: {}", Escaped(full)))
+        })?;
+        match text.rsplit_once(':') {
+            Some(("", _)) => Err(Error::InvalidArgument(format!(
+                "Namespace must not be empty in table name {text}"
+            ))),
+            Some((namespace, qualifier)) => Self::new(namespace, qualifier),
+            None => Self::new(DEFAULT_NAMESPACE, text),
+        }
+    }
+
+    /// The namespace, `default` spelled out.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The part after the namespace.
+    pub fn qualifier(&self) -> &str {
+        &self.qualifier
+    }
+
+    /// Whether it lies in the system namespace.
+    pub fn is_system(&self) -> bool {
+        &*self.namespace == SYSTEM_NAMESPACE
+    }
+}
+
+/// The full name; `default:` is never printed.
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if &*self.namespace != DEFAULT_NAMESPACE {
+            write!(f, "{}:", self.namespace)?;
+        }
+        f.write_str(&self.qualifier)
+    }
+}
+
+impl fmt::Debug for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// HBase's rule for namespaces: letters, digits and underscore.
+pub fn check_namespace_name(name: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::InvalidArgument("Namespace name must not be empty".into()));
+    }
+    match name
+        .char_indices()
+        .find(|(_, c)| !(c.is_ascii_alphanumeric() || *c == '_'))
+    {
+        None => Ok(()),
+        Some((at, bad)) => Err(Error::InvalidArgument(format!(
+            "Illegal character <{bad}> at {at}. Namespaces may only contain 'alphanumeric characters' and '_': {name}"
+        ))),
+    }
+}
+
+/// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
+pub fn check_family_name(name: &[u8]) -> Result<()> {
+    let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Escaped(name))));
+    if name.is_empty() {
+        return refuse("Column family name can not be empty".into());
+    }
+    if name.len() > crate::cell::FAMILY_MAX_BYTES {
+        return refuse(format!(
+            "Column family name is longer than {} bytes",
+            crate::cell::FAMILY_MAX_BYTES
+        ));
+    }
+    if name[0] == b'.' {
+        return refuse("Column families cannot start with period".into());
+    }
+    if let Some(bad) = name
+        .iter()
+        .find(|byte| byte.is_ascii_control() || matches!(byte, b':' | b'\\' | b'/'))
+    {
+        return refuse(format!(
+            "Illegal character <{}>. Column families cannot contain control characters, colons or slashes",
+            Escaped(&[*bad])
+        ));
+    }
+    if name == b"recovered.edits" {
+        return refuse("Column family name is reserved".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_names_follow_hbases_rules() {
+        for (given, printed) in [
+            ("t", "t"),
+            ("default:t", "t"),
+            ("ns:t.a-b_1", "ns:t.a-b_1"),
+            ("_x", "_x"),
+        ] {
+            assert_eq!(TableName::parse(given.as_bytes()).unwrap().to_string(), printed);
+        }
+        for bad in [
+            "", ":t", "a/b", ".t", "-t", "n-s:t", "a:b:c", "t\u{e9}", "t ", "ns:",
+        ] {
+            assert!(TableName::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert!(TableName::parse(b"\xff").is_err());
+    }
+
+    #[test]
+    fn family_names_follow_hbases_rules() {
+        assert!(check_family_name(b"f").is_ok());
+        assert!(check_family_name(&[b'f'; 127]).is_ok());
+        for bad in [
+            &b""[..],
+            b".f",
+            b"a:b",
+            b"a/b",
+            b"a\\b",
+            b"a\0",
+            b"recovered.edits",
+            &[b'f'; 128],
+        ] {
+            assert!(check_family_name(bad).is_err(), "{}", Escaped(bad));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! For people: what a segment holds, and whether a log is whole.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::cell::Cell;
+use crate::fs::Vfs;
+use crate::id::SeqId;
+use crate::metrics::NoListener;
+use crate::record::{Entries, FRAME_HEADER_BYTES, FrameHeader};
+use crate::{Error, Result};
+
+use super::reader::{LogSummary, Payload, read_file, read_segments, walk};
+use super::segment::SegmentHeader;
+
+/// Prints the segment `path`, one line for its header, one per frame and, if `cells`, one per cell; then how it ends.
+/// What is broken is printed; it is an error only if nothing can be made of the file.
+pub fn dump(vfs: &dyn Vfs, path: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
+    let bytes = read_file(vfs, path)?;
+    let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(path))?;
+    let printed = |written: std::io::Result<()>| written.map_err(|e| Error::io("printing", path, e));
+    printed(writeln!(
+        out,
+        "WAL segment {} uuid {} first sequence id {}",
+        header.number, header.uuid, header.first_seq
+    ))?;
+    if header.predecessor.bytes > 0 {
+        let before = header.predecessor;
+        printed(writeln!(
+            out,
+            "predecessor {} bytes {} chain {:08x}",
+            before.uuid, before.bytes, before.chain
+        ))?;
+    }
+    let walked = walk(&bytes, header, path, &mut |at, frame, payload| {
+        printed(print_frame(out, cells, at, frame, payload))
+    })?;
+    printed(match walked.broken {
+        Some(what) => writeln!(out, "broken at {}: {what}", walked.end),
+        None if walked.sealed => writeln!(out, "sealed at {} chain {:08x}", walked.end, walked.chain),
+        None => writeln!(out, "open, {} of {} bytes used", walked.end, bytes.len()),
+    })
+}
+
+fn print_frame(
+    out: &mut dyn Write,
+    cells: bool,
+    at: usize,
+    frame: &FrameHeader,
+    payload: Payload<'_>,
+) -> std::io::Result<()> {
+    let kind = match payload {
+        Payload::Edits(_) => "edits",
+        Payload::Marker => "marker",
+        Payload::Seal => "seal",
+    };
+    let bytes = FRAME_HEADER_BYTES + frame.payload_len as usize;
+    let (first, durable) = (frame.first_seq, frame.durable_upto);
+    writeln!(
+        out,
+        "{at}: {kind} bytes {bytes} first sequence id {first} durable up to {durable}"
+    )?;
+    let Payload::Edits(entries) = payload else {
+        return Ok(());
+    };
+    for edit in Entries::new(entries, SeqId(frame.first_seq)) {
+        let edit = match edit {
+            Ok(edit) => edit,
+            Err(what) => return writeln!(out, "  malformed: {what}"),
+        };
+        let (region, first, rows) = (edit.region(), edit.first_seq(), edit.rows());
+        writeln!(out, "  region {region} sequence id {first} rows {rows}")?;
+        for cell in edit.take(if cells { usize::MAX } else { 0 }) {
+            match cell {
+                Ok((_, cell)) => print_cell(out, &cell)?,
+                Err(what) => return writeln!(out, "    malformed: {what}"),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_cell(out: &mut dyn Write, cell: &Cell<'_>) -> std::io::Result<()> {
+    let key = cell.key;
+    writeln!(
+        out,
+        "    {} {}/{}:{}/{}/{:?} value {} bytes, tags {} bytes",
+        cell.seq,
+        key.row().escape_ascii(),
+        key.family().escape_ascii(),
+        key.qualifier().escape_ascii(),
+        key.timestamp(),
+        key.cell_type(),
+        cell.value.len(),
+        cell.tags.len()
+    )
+}
+
+/// Checks every byte of the log in `dir` without changing anything. A torn tail is not an error: the summary tells of it.
+pub fn verify(vfs: &dyn Vfs, dir: &Path, durable: SeqId) -> Result<LogSummary> {
+    read_segments(vfs, dir, durable, &NoListener, &mut |_| Ok(()))
+}

@@ -1,0 +1,402 @@
+//! The write-ahead log with group commit. Its published point is the read point of the whole server.
+//!
+//! A write goes through it in four steps, from any thread:
+//!
+//! 1. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
+//! 2. the caller inserts the cells into the memstores, while earlier groups are being written;
+//! 3. [`Appended::applied`] says so;
+//! 4. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible: the read
+//!    point has passed it. Some waiter does the work for all (`group` has the protocol).
+//!
+//! Invariants: sequence ids, file order and publication order are one order. The read point passes an edit only when it
+//! and every edit before it are in the memstores, and every one that asked for a sync is synced. After a write or sync
+//! failed nothing is written, synced or published any more: everybody gets [`Error::Poisoned`], and the process should
+//! end, for only a restart finds out what the disk has.
+//!
+//! The log is a chain of segment files (`segment` draws the bytes). At a start, in this order:
+//!
+//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last one anew
+//!    (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
+//! 2. [`Wal::create`] begins the next segment behind them;
+//! 3. after flushes, [`Wal::remove_obsolete`] removes old segments, oldest first.
+//!
+//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `group` (who leads, who waits),
+//! `segment` (one file), `writer` (what a leader does), `reader`, `recover`, `dump`.
+//!
+//! Lock order: `group`'s state, then the list of old segments. No I/O under either.
+
+mod batch;
+mod dump;
+mod group;
+mod reader;
+mod recover;
+mod segment;
+mod writer;
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::fs::Vfs;
+use crate::id::SeqId;
+use crate::metrics::{Counters, EventListener};
+use crate::options::WalSync;
+use crate::record::EditReader;
+use crate::{Error, Result};
+
+use self::group::{Place, Queue};
+use self::reader::{list_segments, read_header, read_sealed};
+use self::segment::{Sealed, segment_path};
+use self::writer::{OldSegment, OldSegments, Writer, create_segment};
+
+pub use self::batch::EDIT_BYTES_MAX;
+pub use self::dump::{dump, verify};
+pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments};
+pub use self::recover::recover;
+pub(crate) use self::segment::MAGIC;
+
+/// How an edit goes through the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logging {
+    /// Written, and as durable as [`WalSync`] says before it is published.
+    Sync,
+    /// Written, and fdatasynced before it is published, whatever the setting (FSYNC_WAL).
+    Fsync,
+    /// Written in the next group, published without waiting for a sync (ASYNC_WAL).
+    Async,
+    /// Not written (SKIP_WAL); still gets a sequence id and is published in order.
+    Skip,
+}
+
+/// Settings of the log.
+#[derive(Clone, Debug)]
+pub struct WalOptions {
+    /// Directory of the segments.
+    pub dir: PathBuf,
+    /// A segment is sealed and the next one begun at this size.
+    pub segment_bytes: u64,
+    /// What `Logging::Sync` means.
+    pub sync: WalSync,
+    /// Start a thread that commits groups for callers that do not block (`Commit` as a future). Off in simulation.
+    pub commit_thread: bool,
+}
+
+/// The log, open for appending.
+#[derive(Debug)]
+pub struct Wal {
+    /// Shared with the commit thread only.
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Queue<Writer>,
+    sync: WalSync,
+    counters: Arc<Counters>,
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    old: OldSegments,
+    /// Held by the one call of `remove_obsolete` that runs.
+    removing: Mutex<()>,
+}
+
+impl Wal {
+    /// Opens a new segment after `last_segment` (0: none) and publishes `last_seq`.
+    /// Everything in earlier segments must be sealed: [`recover`] has run and returned `last_segment`.
+    pub fn create(
+        vfs: Arc<dyn Vfs>,
+        options: WalOptions,
+        last_segment: u64,
+        last_seq: SeqId,
+        counters: Arc<Counters>,
+        listener: Arc<dyn EventListener>,
+    ) -> Result<Arc<Self>> {
+        let dir = options.dir;
+        let mut predecessor = Sealed::default();
+        if last_segment > 0 {
+            let walked = read_sealed(&*vfs, &dir, last_segment)?;
+            if last_seq.next() < walked.next_seq {
+                return Err(Error::InvalidArgument(format!(
+                    "the log cannot go on after sequence id {last_seq}: segment {last_segment} reaches further"
+                )));
+            }
+            predecessor = walked.as_sealed();
+        }
+        let old = old_segments(&*vfs, &dir, last_segment, last_seq)?;
+        let old = Arc::new(Mutex::new(old));
+        let next_seq = last_seq.next();
+        let number = last_segment + 1;
+        let segment = create_segment(&*vfs, &dir, number, next_seq, &predecessor, options.segment_bytes)?;
+        let writer = Writer {
+            vfs: Arc::clone(&vfs),
+            dir: dir.clone(),
+            segment_bytes: options.segment_bytes,
+            sync: options.sync,
+            segment,
+            old: Arc::clone(&old),
+            counters: Arc::clone(&counters),
+            listener,
+            busy: false,
+        };
+        let shared = Arc::new(Shared {
+            queue: Queue::new(writer, last_seq, options.commit_thread),
+            sync: options.sync,
+            counters,
+            vfs,
+            dir,
+            old,
+            removing: Mutex::new(()),
+        });
+        let thread = if options.commit_thread {
+            Some(start_thread(&shared)?)
+        } else {
+            None
+        };
+        Ok(Arc::new(Self {
+            shared,
+            thread: Mutex::new(thread),
+        }))
+    }
+
+    /// Joins the open group: gives each of the edit's `rows` rows a sequence id of its own, consecutive ones, and copies
+    /// `payload`, an encoded `record::Edit`, into the group.
+    /// The caller then inserts the cells into the memstores with those sequence ids and calls [`Appended::applied`].
+    /// Fails without effect when the log is poisoned or closed, or when the edit is longer than [`EDIT_BYTES_MAX`].
+    pub fn append(self: &Arc<Self>, payload: &[u8], rows: u32, logging: Logging) -> Result<Appended> {
+        if rows == 0 {
+            return Err(Error::InvalidArgument(
+                "an edit needs at least one row".to_string(),
+            ));
+        }
+        if payload.len() > EDIT_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "an edit of {} bytes is longer than the log takes at once ({EDIT_BYTES_MAX} bytes)",
+                payload.len()
+            )));
+        }
+        let sync = match logging {
+            Logging::Sync => self.shared.sync == WalSync::Fsync,
+            Logging::Fsync => true,
+            Logging::Async | Logging::Skip => false,
+        };
+        // Recovery gives rows their sequence ids by counting: a wrong count here would shift those of every later row.
+        assert!(
+            logging == Logging::Skip
+                || EditReader::new(payload, SeqId::ZERO).is_ok_and(|edit| edit.rows() == rows),
+            "the payload is an edit of that many rows"
+        );
+        let place = self.shared.queue.join(rows, |batch, first| match logging {
+            Logging::Skip => batch.push_unlogged(),
+            _ => batch.push(first, rows, payload, sync),
+        })?;
+        if logging != Logging::Skip {
+            self.shared.counters.wal_appends.increment();
+        }
+        Ok(Appended {
+            wal: Some(Arc::clone(self)),
+            place,
+        })
+    }
+
+    /// Every edit up to here is in the memstores and visible to readers, and durable if it asked to be.
+    pub fn read_point(&self) -> SeqId {
+        self.shared.queue.read_point()
+    }
+
+    /// The last sequence id given out.
+    pub fn last_assigned(&self) -> SeqId {
+        self.shared.queue.last_assigned()
+    }
+
+    /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id that has not
+    /// been given out is an error.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn wait_published(&self, seq: SeqId) -> Result<()> {
+        self.shared.queue.wait_published(seq)
+    }
+
+    /// Writes a group that nobody waits for, syncs what ASYNC_WAL left unsynced and, if nothing was written since the
+    /// previous call, writes the marker that states everything durable. So the longest time until then (the option
+    /// `wal_idle_marker`) is twice the time between calls.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn tick(&self) -> Result<()> {
+        let sync_all = self.shared.sync == WalSync::Fsync;
+        self.shared.queue.try_work(
+            // With somebody writing all the time a tick would never get to sync for ASYNC_WAL: the open group's leader shall.
+            |open| {
+                if sync_all {
+                    open.want_sync();
+                }
+            },
+            Writer::tick,
+        )
+    }
+
+    /// Removes segments all of whose edits are at or below `flushed`, oldest first, each durably before the next: the chain
+    /// must have no hole after a crash. Never the open one. Returns how many.
+    pub fn remove_obsolete(&self, flushed: SeqId) -> Result<usize> {
+        let _one_at_a_time = self.shared.removing.lock();
+        let mut removed = 0;
+        loop {
+            let oldest = self.shared.old.lock().first().copied();
+            let Some(oldest) = oldest.filter(|oldest| oldest.last_seq <= flushed) else {
+                return Ok(removed);
+            };
+            let path = segment_path(&self.shared.dir, oldest.number);
+            recover::remove(&*self.shared.vfs, &self.shared.dir, &path)?;
+            self.shared.old.lock().remove(0);
+            removed += 1;
+        }
+    }
+
+    /// When there are more than `kept` sealed segments: the last sequence id in those that would have to go.
+    pub fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
+        let old = self.shared.old.lock();
+        let beyond = old.len().checked_sub(kept + 1)?;
+        Some(old[beyond].last_seq)
+    }
+
+    /// Accepts nothing more, waits for edits on their way to the memstores, writes and publishes the last group, seals the
+    /// log. A second call does nothing.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn close(&self) -> Result<()> {
+        self.shared
+            .queue
+            .close(|writer, next_seq| writer.seal(next_seq).map(|_| ()))
+    }
+}
+
+/// The commit thread ends with the log.
+impl Drop for Wal {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.lock().take() else {
+            return;
+        };
+        // No `Commit` or `Appended` exists any more, they hold the log: nobody is refused by this.
+        self.shared.queue.end_thread();
+        // The commit thread itself may drop the last handle, in a waker. It cannot join itself.
+        if thread.thread().id() != std::thread::current().id() {
+            // A panic in it has been printed by it, and there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn start_thread(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
+    let dir = shared.dir.clone();
+    std::thread::Builder::new()
+        .name("basalt-wal".to_string())
+        .spawn(move || shared.queue.run_thread())
+        .map_err(|e| Error::io("starting the commit thread of", dir, e))
+}
+
+/// The segments up to `last_segment` and what is in them, as their successors' headers tell.
+fn old_segments(
+    vfs: &dyn Vfs,
+    dir: &std::path::Path,
+    last_segment: u64,
+    last_seq: SeqId,
+) -> Result<Vec<OldSegment>> {
+    let numbers = list_segments(vfs, dir)?;
+    let mut old = Vec::new();
+    for number in numbers.into_iter().filter(|number| *number <= last_segment) {
+        let last_seq = if number == last_segment {
+            last_seq
+        } else {
+            SeqId(read_header(vfs, dir, number + 1)?.first_seq.0.saturating_sub(1))
+        };
+        old.push(OldSegment { number, last_seq });
+    }
+    Ok(old)
+}
+
+/// An edit that has its place in the log and is not in the memstores yet. Dropping it without [`Self::applied`] would stop
+/// publication for ever, so dropping it poisons the log.
+///
+/// While a thread holds one it must not wait for the log: its group is not published before it is applied.
+#[derive(Debug)]
+pub struct Appended {
+    /// Taken by `applied`.
+    wal: Option<Arc<Wal>>,
+    place: Place,
+}
+
+impl Appended {
+    /// The sequence id of its first row.
+    pub fn first_seq(&self) -> SeqId {
+        self.place.first
+    }
+
+    /// The cells are in the memstores.
+    pub fn applied(mut self) -> Commit {
+        let wal = self.wal.take().expect("only this takes it, and consumes");
+        wal.shared.queue.applied(self.place.group);
+        Commit {
+            wal,
+            group: self.place.group,
+            seq: self.place.last,
+            registered: None,
+        }
+    }
+}
+
+impl Drop for Appended {
+    fn drop(&mut self) {
+        if let Some(wal) = self.wal.take() {
+            wal.shared
+                .queue
+                .poison("an edit in the log was not applied to memory");
+        }
+    }
+}
+
+/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of `Result<()>`).
+///
+/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If it needs
+/// only a write to the page cache, the poll does it itself, since that takes less time than waking another thread. Without
+/// a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
+///
+/// Dropping it is fine: the edit is written with the next group, or by the next tick.
+#[derive(Debug)]
+#[must_use = "the edit is neither durable nor visible before this returns"]
+pub struct Commit {
+    wal: Arc<Wal>,
+    group: u64,
+    seq: SeqId,
+    /// Where its waker stands among its group's.
+    registered: Option<usize>,
+}
+
+impl Commit {
+    /// The sequence id of its last row: published once this is.
+    pub fn seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// Blocks until it is published; this thread may do the group's write and sync.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn wait(self) -> Result<()> {
+        self.wal.shared.queue.wait(self.group, self.seq)
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        this.wal
+            .shared
+            .queue
+            .poll(this.group, this.seq, context.waker(), &mut this.registered)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! After a start: making the log fit for a successor.
+//!
+//! The process may have ended because a sync failed, and then the page cache shows bytes that the disk does not have: reading
+//! them back proves nothing, and syncing the file again would not write them. So what the last segment holds is
+//! written anew before anything relies on it:
+//!
+//! 1. all segments are read and judged (see `reader`), their edits handed out;
+//! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its own, sealed and
+//!    synced, and renamed over the old one; one without a frame, or whose creation was interrupted, is removed;
+//! 3. now every segment is sealed, and [`Wal::create`](super::Wal::create) begins the next one behind them.
+//!
+//! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered again, or the
+//! sealed one. Sealed segments need no copy: their frames were synced before the seal was written, so the seal vouches for them.
+//! Only the last one's seal itself may be in the page cache alone; it is written again in its place and synced.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::{Open, Vfs};
+use crate::id::SeqId;
+use crate::metrics::EventListener;
+use crate::record::{FrameRead, read_frame};
+use crate::{Error, Result};
+
+use super::reader::{LogSummary, LoggedEdit, Payload, read_file, read_sealed, read_segments, walk};
+use super::segment::{SEAL_BYTES, SegmentHeader, SegmentWriter, segment_number, segment_path};
+
+/// Ends the name of a segment that is being rewritten.
+const NEW_SUFFIX: &str = ".new";
+
+/// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be missing.
+/// The returned summary is that of the log afterwards; `torn` and `unborn` tell what was cut.
+pub fn recover(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    durable: SeqId,
+    listener: &dyn EventListener,
+    visit: &mut dyn FnMut(LoggedEdit<'_>) -> Result<()>,
+) -> Result<LogSummary> {
+    vfs.create_dir_all(dir)
+        .map_err(|e| Error::io("creating", dir, e))?;
+    if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        vfs.sync_dir(parent)
+            .map_err(|e| Error::io("syncing", parent, e))?;
+    }
+    remove_unfinished(vfs, dir)?;
+    let mut summary = read_segments(vfs, dir, durable, listener, visit)?;
+    if let Some(path) = &summary.unborn {
+        remove(vfs, dir, path)?;
+    }
+    match summary.last_segment {
+        0 => {}
+        number if summary.sealed => renew_seal(vfs, dir, number)?,
+        _ => rewrite(vfs, dir, &mut summary)?,
+    }
+    Ok(summary)
+}
+
+/// Writes the seal of the last segment once more and syncs it.
+fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
+    let path = segment_path(dir, number);
+    let walked = read_sealed(vfs, dir, number)?;
+    let at = walked.end - SEAL_BYTES;
+    let mut seal = [0; SEAL_BYTES];
+    let file = vfs
+        .open(&path, Open::Write)
+        .map_err(|e| Error::io("opening", &path, e))?;
+    file.read_exact_at(&mut seal, at as u64)
+        .map_err(|e| Error::io("reading", &path, e))?;
+    file.write_at(&seal, at as u64)
+        .map_err(|e| Error::io("writing", &path, e))?;
+    file.sync_all().map_err(|e| Error::io("syncing", &path, e))
+}
+
+/// Copies the last segment and seals the copy.
+fn rewrite(vfs: &dyn Vfs, dir: &Path, summary: &mut LogSummary) -> Result<()> {
+    let number = summary.last_segment;
+    let path = segment_path(dir, number);
+    let bytes = read_file(vfs, &path)?;
+    let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(&path))?;
+    let mut frames = Vec::new();
+    let walked = walk(&bytes, header, &path, &mut |at, frame, payload| {
+        if let Payload::Edits(_) = payload {
+            frames.push((at, SeqId(frame.first_seq)));
+        }
+        Ok(())
+    })?;
+    if frames.is_empty() && header.predecessor.bytes > 0 && segment_exists(vfs, dir, number - 1)? {
+        // Nothing to keep. Its sequence ids are not lost: the predecessor's are all below, and the next begins as high.
+        remove(vfs, dir, &path)?;
+        summary.last_segment = number - 1;
+        summary.segments -= 1;
+        summary.sealed = true;
+        return Ok(());
+    }
+    let new_path = new_path(dir, number);
+    let allocate_bytes = walked.end as u64;
+    let mut segment = SegmentWriter::create(
+        vfs,
+        new_path.clone(),
+        number,
+        header.first_seq,
+        &header.predecessor,
+        allocate_bytes,
+    )?;
+    for (at, first_seq) in frames {
+        let FrameRead::Frame { payload, .. } = read_frame(&bytes, at, &header.uuid) else {
+            return Err(Error::corrupt(
+                &path,
+                at as u64,
+                "a frame changed while it was read",
+            ));
+        };
+        segment.write_frame(first_seq, payload)?;
+    }
+    segment.seal(walked.next_seq)?;
+    // The new name first, so that no order of the directory's changes loses both.
+    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
+    vfs.rename(&new_path, &path)
+        .map_err(|e| Error::io("renaming", &new_path, e))?;
+    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
+    summary.sealed = true;
+    Ok(())
+}
+
+/// The name of a segment's copy until it is complete.
+fn new_path(dir: &Path, number: u64) -> PathBuf {
+    let mut name = segment_path(dir, number).into_os_string();
+    name.push(NEW_SUFFIX);
+    name.into()
+}
+
+fn segment_exists(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<bool> {
+    let path = segment_path(dir, number);
+    vfs.exists(&path).map_err(|e| Error::io("looking for", path, e))
+}
+
+/// Removes copies that an earlier recovery did not finish.
+fn remove_unfinished(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    for name in vfs.list(dir).map_err(|e| Error::io("listing", dir, e))? {
+        let unfinished = name.to_str().and_then(|name| name.strip_suffix(NEW_SUFFIX));
+        if unfinished.is_some_and(|name| segment_number(Path::new(name)).is_some()) {
+            remove(vfs, dir, &dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file, durably. It may be gone already: an earlier call may have failed between its two steps.
+pub(super) fn remove(vfs: &dyn Vfs, dir: &Path, path: &Path) -> Result<()> {
+    match vfs.remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::io("removing", path, source));
+        }
+        _ => {}
+    }
+    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
+}

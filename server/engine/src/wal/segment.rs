@@ -1,0 +1,342 @@
+//! One segment file: its bytes, and writing it.
+//!
+//! ```text
+//! offset 0: header block, 4096 bytes
+//!    0  magic "basaltwl"
+//!    8  format version, u32: 1
+//!   12  segment number, u64; also the file's name, 16 hex digits and ".wal"
+//!   20  uuid, 16 bytes: mixed into every checksum of the file's frames
+//!   36  first sequence id, u64: every row in this and later segments has this one or a greater one
+//!   44  predecessor's uuid, 16 bytes     \
+//!   60  predecessor's sealed bytes, u64   > zeros if there is none
+//!   68  predecessor's chain, u32         /
+//!   72  zeros
+//! 4092  CRC-32C of the 4092 bytes before
+//! offset 4096: frames (see `record`), then zeros to the end of the preallocated file
+//! ```
+//!
+//! All integers are little-endian. A frame's payload begins with its kind, and a kind that is not known makes the reader
+//! refuse the segment (it was written by a newer program):
+//!
+//! ```text
+//! 1 edits   entries (see `record::edit`)
+//! 2 marker  nothing: the frame is there for its `durable_upto`
+//! 3 seal    chain before this frame, u32: nothing follows
+//! ```
+//!
+//! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far, four bytes each: it
+//! stands for every byte of the segment. The successor repeats it.
+//!
+//! The header has a block of its own so that a header that a crash tore can be told from a header that was damaged later:
+//! no frame is written before the header is durable, so behind a torn one everything is zeros.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::checksum::{crc32c, crc32c_append};
+use crate::codec::Cursor;
+use crate::fs::{Advice, File, Open, Vfs};
+use crate::id::{SeqId, Uuid};
+use crate::record::{FRAME_HEADER_BYTES, fill_header, is_unwritten, reserve_header};
+use crate::{Error, Result};
+
+/// Bytes before the first frame: what disks write at once.
+pub(super) const HEADER_BLOCK_BYTES: usize = 4096;
+
+/// Where the header block's checksum stands.
+const HEADER_CRC_AT: usize = HEADER_BLOCK_BYTES - 4;
+
+pub(crate) const MAGIC: [u8; 8] = *b"basaltwl";
+
+const FORMAT_VERSION: u32 = 1;
+
+/// Kinds of payloads. On disk: never renumber.
+pub(super) const KIND_EDITS: u8 = 1;
+pub(super) const KIND_MARKER: u8 = 2;
+pub(super) const KIND_SEAL: u8 = 3;
+
+/// Bytes of the seal frame.
+pub(super) const SEAL_BYTES: usize = FRAME_HEADER_BYTES + 1 + 4;
+
+/// Bytes of a marker frame.
+pub(super) const MARKER_BYTES: usize = FRAME_HEADER_BYTES + 1;
+
+/// How a segment ended; what its successor knows of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sealed {
+    pub(super) uuid: Uuid,
+    /// Bytes up to the end of the seal frame.
+    pub(super) bytes: u64,
+    pub(super) chain: u32,
+}
+
+/// What a header block says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SegmentHeader {
+    pub(super) number: u64,
+    pub(super) uuid: Uuid,
+    pub(super) first_seq: SeqId,
+    /// All zeros if there is none.
+    pub(super) predecessor: Sealed,
+    /// The checksum of the block, which the chain begins with.
+    pub(super) checksum: u32,
+}
+
+/// Why a header block is not believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum BadHeader {
+    /// Too short or a wrong checksum: torn or damaged.
+    Torn(&'static str),
+    /// Intact and not for us.
+    Unknown(String),
+}
+
+impl BadHeader {
+    /// The error for the file, where the header is not a crash's leftover.
+    pub(super) fn into_error(self, path: &Path) -> Error {
+        match self {
+            Self::Torn(what) => Error::corrupt(path, 0, what),
+            Self::Unknown(what) => Error::corrupt(path, 0, what),
+        }
+    }
+}
+
+/// The name of a segment.
+pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:016x}.wal"))
+}
+
+/// The number of the segment of that name; `None` if it is not a segment's name.
+pub(super) fn segment_number(name: &Path) -> Option<u64> {
+    let digits = name.to_str()?.strip_suffix(".wal")?;
+    let canonical = digits.len() == 16
+        && digits
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    canonical.then(|| u64::from_str_radix(digits, 16).ok())?
+}
+
+impl SegmentHeader {
+    /// The header block of a segment; its checksum is the last four bytes.
+    fn encode(number: u64, uuid: Uuid, first_seq: SeqId, predecessor: &Sealed) -> [u8; HEADER_BLOCK_BYTES] {
+        let mut block = [0; HEADER_BLOCK_BYTES];
+        block[0..8].copy_from_slice(&MAGIC);
+        block[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        block[12..20].copy_from_slice(&number.to_le_bytes());
+        block[20..36].copy_from_slice(&uuid.0);
+        block[36..44].copy_from_slice(&first_seq.0.to_le_bytes());
+        block[44..60].copy_from_slice(&predecessor.uuid.0);
+        block[60..68].copy_from_slice(&predecessor.bytes.to_le_bytes());
+        block[68..72].copy_from_slice(&predecessor.chain.to_le_bytes());
+        let checksum = crc32c(&block[..HEADER_CRC_AT]);
+        block[HEADER_CRC_AT..].copy_from_slice(&checksum.to_le_bytes());
+        block
+    }
+
+    /// Reads the header block at the front of a segment.
+    pub(super) fn decode(bytes: &[u8]) -> std::result::Result<Self, BadHeader> {
+        let Some(block) = bytes.first_chunk::<HEADER_BLOCK_BYTES>() else {
+            return Err(BadHeader::Torn("the file ends inside the segment header"));
+        };
+        let checksum = crc32c(&block[..HEADER_CRC_AT]);
+        if block[HEADER_CRC_AT..] != checksum.to_le_bytes() {
+            return Err(BadHeader::Torn("segment header checksum mismatch"));
+        }
+        if block[..8] != MAGIC {
+            return Err(BadHeader::Unknown("not a WAL segment".to_string()));
+        }
+        let mut fields = Cursor::new(&block[8..]);
+        let mut read = || {
+            let version = fields.u32_le()?;
+            Some((
+                version,
+                Self {
+                    number: fields.u64_le()?,
+                    uuid: Uuid(fields.array()?),
+                    first_seq: SeqId(fields.u64_le()?),
+                    predecessor: Sealed {
+                        uuid: Uuid(fields.array()?),
+                        bytes: fields.u64_le()?,
+                        chain: fields.u32_le()?,
+                    },
+                    checksum,
+                },
+            ))
+        };
+        let (version, header) = read().ok_or(BadHeader::Torn("the segment header is too short"))?;
+        if version != FORMAT_VERSION {
+            return Err(BadHeader::Unknown(format!(
+                "WAL format version {version}; this program knows version {FORMAT_VERSION}"
+            )));
+        }
+        Ok(header)
+    }
+
+    /// Where the chain of the segment's frames begins.
+    pub(super) fn chain(&self) -> u32 {
+        crc32c(&self.checksum.to_le_bytes())
+    }
+
+    /// Whether a broken header at the front of `bytes` can be what a crash left of a segment that was being created.
+    pub(super) fn may_be_unborn(bytes: &[u8]) -> bool {
+        is_unwritten(bytes.get(HEADER_BLOCK_BYTES..).unwrap_or_default())
+    }
+}
+
+/// The chain after a frame with that header checksum.
+pub(super) fn chain_after(chain: u32, frame_checksum: u32) -> u32 {
+    crc32c_append(chain, &frame_checksum.to_le_bytes())
+}
+
+/// A segment that is being written.
+#[derive(Debug)]
+pub(super) struct SegmentWriter {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    number: u64,
+    uuid: Uuid,
+    /// Where the next frame goes.
+    end: u64,
+    /// Everything before this offset is synced.
+    durable: u64,
+    /// The greatest `durable_upto` in a frame.
+    stated: u64,
+    chain: u32,
+}
+
+impl SegmentWriter {
+    /// Creates the file `path` as segment `number`, preallocated, and makes header and size durable. Its name is durable only
+    /// after a sync of the directory.
+    pub(super) fn create(
+        vfs: &dyn Vfs,
+        path: PathBuf,
+        number: u64,
+        first_seq: SeqId,
+        predecessor: &Sealed,
+        allocate_bytes: u64,
+    ) -> Result<Self> {
+        let uuid = Uuid(
+            vfs.draw_uuid()
+                .map_err(|e| Error::io("drawing a uuid for", &path, e))?,
+        );
+        let block = SegmentHeader::encode(number, uuid, first_seq, predecessor);
+        let header = SegmentHeader::decode(&block).expect("a header that was just encoded is intact");
+        assert_eq!(
+            (header.number, header.first_seq, header.predecessor),
+            (number, first_seq, *predecessor)
+        );
+        let file = vfs
+            .open(&path, Open::CreateNew)
+            .map_err(|e| Error::io("creating", &path, e))?;
+        file.allocate(allocate_bytes.max(HEADER_BLOCK_BYTES as u64))
+            .map_err(|e| Error::io("preallocating", &path, e))?;
+        file.write_at(&block, 0)
+            .map_err(|e| Error::io("writing", &path, e))?;
+        file.sync_all().map_err(|e| Error::io("syncing", &path, e))?;
+        Ok(Self {
+            file,
+            path,
+            number,
+            uuid,
+            end: HEADER_BLOCK_BYTES as u64,
+            durable: HEADER_BLOCK_BYTES as u64,
+            stated: 0,
+            chain: header.chain(),
+        })
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes so far.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether it holds nothing but its header.
+    pub(super) fn is_empty(&self) -> bool {
+        self.end == HEADER_BLOCK_BYTES as u64
+    }
+
+    /// Whether something was written and not synced.
+    pub(super) fn is_dirty(&self) -> bool {
+        self.durable < self.end
+    }
+
+    /// Whether everything that is durable but markers is stated so in a frame.
+    pub(super) fn is_stated(&self) -> bool {
+        // A marker is the last frame and states everything before itself.
+        self.stated + MARKER_BYTES as u64 >= self.end || self.is_empty()
+    }
+
+    /// Fills in the header of a frame that will be written `ahead` bytes behind the end.
+    pub(super) fn fill_header(&mut self, frame: &mut [u8], ahead: usize, first_seq: u64) {
+        let checksum = fill_header(
+            frame,
+            &self.uuid,
+            self.end + ahead as u64,
+            first_seq,
+            self.durable,
+        );
+        self.chain = chain_after(self.chain, checksum);
+        self.stated = self.durable;
+    }
+
+    /// Writes frames whose headers are filled in.
+    pub(super) fn write(&mut self, frames: &[u8]) -> Result<()> {
+        self.file
+            .write_at(frames, self.end)
+            .map_err(|e| Error::io("writing", &self.path, e))?;
+        self.end += frames.len() as u64;
+        Ok(())
+    }
+
+    /// Writes one frame.
+    pub(super) fn write_frame(&mut self, first_seq: SeqId, payload: &[u8]) -> Result<()> {
+        let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
+        reserve_header(&mut frame);
+        frame.extend_from_slice(payload);
+        self.fill_header(&mut frame, 0, first_seq.0);
+        self.write(&frame)
+    }
+
+    /// Writes an empty frame that states what is durable.
+    pub(super) fn write_marker(&mut self, next_seq: SeqId) -> Result<()> {
+        self.write_frame(next_seq, &[KIND_MARKER])
+    }
+
+    /// Makes everything written durable.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|e| Error::io("syncing", &self.path, e))?;
+        self.durable = self.end;
+        Ok(())
+    }
+
+    /// Ends the segment: makes its frames durable, then a seal that states so, and gives unused space back.
+    pub(super) fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
+        if self.is_dirty() {
+            self.sync()?;
+        }
+        let mut payload = vec![KIND_SEAL];
+        payload.extend_from_slice(&self.chain.to_le_bytes());
+        self.write_frame(next_seq, &payload)?;
+        self.file
+            .set_len(self.end)
+            .map_err(|e| Error::io("truncating", &self.path, e))?;
+        // Size and content together: a crash before this returns leaves a seal that is not there or not believed, never
+        // a frame before it that is not.
+        self.file
+            .sync_all()
+            .map_err(|e| Error::io("syncing", &self.path, e))?;
+        self.durable = self.end;
+        self.file.advise(0, self.end, Advice::DontNeed);
+        Ok(Sealed {
+            uuid: self.uuid,
+            bytes: self.end,
+            chain: self.chain,
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! Crashes at every call of the file system.
+//!
+//! A workload is run once to count its calls, then again for each call, dying there; the disk is damaged as a power cut
+//! may damage it, several times, and the log recovered from it.
+
+use super::*;
+use crate::fs::sim::{CrashWhen, Errno, OpKind, Times};
+
+/// What the workload knows when it dies.
+#[derive(Debug, Default)]
+struct History {
+    /// Every edit handed to the log that is logged: first sequence id and tag.
+    logged: Vec<(u64, String)>,
+    /// Every logged edit up to here was acknowledged.
+    acked: u64,
+    /// Every logged edit up to here was promised to be durable.
+    durable: u64,
+    /// Segments with nothing above this may have been removed.
+    flushed: u64,
+}
+
+impl std::fmt::Display for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            acked,
+            durable,
+            flushed,
+            ..
+        } = self;
+        write!(f, "acked {acked} durable {durable} flushed {flushed}:")?;
+        self.logged
+            .iter()
+            .try_for_each(|(seq, tag)| write!(f, " {seq}={}", tag.trim_end()))
+    }
+}
+
+/// Appends of all kinds, groups of several edits, rolls, ticks, removals, a clean stop and a second start.
+fn workload(fs: &SimFs, sync: WalSync, history: &mut History) -> Result<()> {
+    for round in 0..2 {
+        let (wal, _) = open(fs, sync)?;
+        for number in 0..14_u64 {
+            let mut commits = Vec::new();
+            let mut synced = false;
+            for member in 0..=number % 3 {
+                let logging = match (number + member) % 5 {
+                    1 => Logging::Async,
+                    2 if member == 1 => Logging::Skip,
+                    3 => Logging::Fsync,
+                    _ => Logging::Sync,
+                };
+                let tag = format!("{round}.{number}.{member}{}", " ".repeat(300));
+                let rows = 1 + (number % 2) as u32;
+                let appended = wal.append(&edit(1, &tag, rows), rows, logging)?;
+                if logging != Logging::Skip {
+                    history.logged.push((appended.first_seq().0, tag));
+                }
+                synced |= logging == Logging::Fsync || (logging == Logging::Sync && sync == WalSync::Fsync);
+                commits.push(appended.applied());
+            }
+            for commit in commits {
+                let seq = commit.seq().0;
+                commit.wait()?;
+                history.acked = seq;
+                if synced {
+                    history.durable = seq;
+                }
+            }
+            if number % 4 == 3 {
+                wal.tick()?;
+            }
+            if number == 9 {
+                history.flushed = history.acked - 6;
+                wal.remove_obsolete(SeqId(history.flushed))?;
+            }
+        }
+        wal.tick()?;
+        wal.tick()?;
+        history.durable = history.acked;
+        wal.close()?;
+    }
+    Ok(())
+}
+
+/// Recovers and checks: every edit that must be there is, in order and whole, none that was never logged. Returns the last
+/// sequence id.
+fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
+    let (edits, summary) =
+        recover_from(fs, must.min(history.durable)).unwrap_or_else(|error| panic!("{error}; {history}"));
+    let found: Vec<(u64, &str)> = edits.iter().map(|edit| (edit.0, edit.2.as_str())).collect();
+    let logged: Vec<(u64, &str)> = history
+        .logged
+        .iter()
+        .map(|(seq, tag)| (*seq, tag.as_str()))
+        .collect();
+    let first = found.first().map_or(u64::MAX, |edit| edit.0);
+    let begin = logged
+        .iter()
+        .position(|edit| edit.0 == first)
+        .unwrap_or(logged.len());
+    for (seq, tag) in &logged[..begin] {
+        let gone = *seq <= history.flushed || *seq > must;
+        assert!(gone, "edit {seq} {tag} is lost; first found {first}, must {must}");
+    }
+    for (index, edit) in found.iter().enumerate() {
+        assert_eq!(Some(edit), logged.get(begin + index), "not what was logged there");
+    }
+    let next = logged.get(begin + found.len()).map_or(u64::MAX, |edit| edit.0);
+    assert!(next > must, "edit {next} is lost, {must} was promised");
+    summary.last_seq.0
+}
+
+/// The workload died; whatever its disk lost, the log recovers, goes on, and keeps what it had.
+fn check_after_crash(fs: &SimFs, history: &History, must: u64) {
+    let last = check(fs, history, must);
+    let (wal, before) = open(fs, WalSync::Fsync).unwrap();
+    put(&wal, "after the crash").unwrap();
+    drop(wal);
+    let (after, _) = recover_from(&fs.crash(17), last + 1).unwrap();
+    assert_eq!(after[..before.len()], before);
+    assert_eq!(tags(&after[before.len()..]), ["after the crash"]);
+}
+
+fn crash_everywhere(promise: SimOptions, sync: WalSync, seeds: u64) {
+    let fs = disk(5, promise);
+    let mut history = History::default();
+    workload(&fs, sync, &mut history).unwrap();
+    assert!(
+        fs.op_count() > 100 && fs.files().len() > 3,
+        "the workload does not roll"
+    );
+    let calls = disk(5, promise).op_count()..fs.op_count();
+    check(&fs, &history, history.acked);
+    for op in calls {
+        for when in [CrashWhen::Before, CrashWhen::After] {
+            let fs = disk(5, promise);
+            fs.crash_at_op(op, when);
+            let mut history = History::default();
+            workload(&fs, sync, &mut history).unwrap_err();
+            for seed in 0..seeds {
+                check_after_crash(&fs.crash(seed), &history, history.durable);
+            }
+            check_after_crash(&fs.crash_keep_all(), &history, history.acked);
+        }
+    }
+}
+
+#[test]
+fn power_cuts_lose_nothing_that_was_promised() {
+    crash_everywhere(SimOptions::default(), WalSync::Fsync, 4);
+    crash_everywhere(SimOptions::ext4(), WalSync::Fsync, 3);
+}
+
+#[test]
+fn power_cuts_in_os_mode_lose_only_a_tail() {
+    crash_everywhere(SimOptions::default(), WalSync::Os, 4);
+}
+
+/// Goal: a crash during recovery, and another one during the recovery after that, lose nothing.
+#[test]
+fn recovery_survives_crashes() {
+    let fs = disk(5, SimOptions::default());
+    let mut history = History::default();
+    let whole = disk(5, SimOptions::default());
+    workload(&whole, WalSync::Fsync, &mut History::default()).unwrap();
+    fs.crash_at_op(whole.op_count() - 12, CrashWhen::After);
+    workload(&fs, WalSync::Fsync, &mut history).unwrap_err();
+    for seed in 0..3 {
+        let first = fs.crash(seed);
+        let calls = {
+            let clean = first.crash_keep_all();
+            open(&clean, WalSync::Fsync).unwrap();
+            clean.op_count()
+        };
+        for op in 0..calls {
+            let first = first.crash_keep_all();
+            first.crash_at_op(op, CrashWhen::After);
+            open(&first, WalSync::Fsync).unwrap_err();
+            let second = first.crash(seed + 100);
+            second.crash_at_op(op, CrashWhen::Before);
+            // It may need fewer calls than that by now.
+            if open(&second, WalSync::Fsync).is_ok() {
+                assert!(!second.is_dead());
+            }
+            check_after_crash(&second.crash(seed + 200), &history, history.durable);
+        }
+    }
+}
+
+/// Goal: a failed call anywhere ends the process, and nothing acknowledged is lost, also when the page cache shows bytes that
+/// a failed sync never wrote (and a later power cut takes away).
+#[test]
+fn failed_calls_lose_nothing_that_was_promised() {
+    for op in [
+        OpKind::Sync,
+        OpKind::Write,
+        OpKind::SyncDir,
+        OpKind::Allocate,
+        OpKind::Create,
+        OpKind::SetLen,
+    ] {
+        for errno in [Errno::IO, Errno::NOSPC] {
+            for nth in 0.. {
+                let fs = disk(5, SimOptions::default());
+                fs.fail(op, "/db", errno, Times::Nth(nth));
+                let mut history = History::default();
+                if workload(&fs, WalSync::Fsync, &mut history).is_ok() {
+                    assert!(nth > 1, "{op:?} never happens");
+                    break;
+                }
+                let restarted = fs.crash_keep_all();
+                let last = check(&restarted, &history, history.acked);
+                // What the restart has shown to readers must survive a power cut from then on.
+                for seed in 0..4 {
+                    let must = history.durable.max(last);
+                    check_after_crash(&restarted.crash(seed), &history, must);
+                    check_after_crash(&fs.crash(seed), &history, history.durable);
+                }
+            }
+        }
+    }
+}
+
+/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last one. A flush that ends
+/// just then must not remove it: the successor's leftover, alone, cannot be told from a damaged log.
+#[test]
+fn a_sealed_segment_stays_until_its_successor_is_there() {
+    for op in [OpKind::Create, OpKind::Allocate, OpKind::Write, OpKind::SyncDir] {
+        let fs = sim();
+        let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+        put(&wal, &"a".repeat(3000)).unwrap();
+        fs.fail(op, "0000000000000002", Errno::NOSPC, Times::Once);
+        if op == OpKind::SyncDir {
+            fs.fail(op, "/db/wal", Errno::IO, Times::Once);
+        }
+        put(&wal, &"b".repeat(3000)).unwrap_err();
+        assert_eq!(wal.remove_obsolete(wal.read_point()).unwrap(), 0, "{op:?}");
+        drop(wal);
+        for restarted in [fs.crash_keep_all(), fs.crash(3)] {
+            let (wal, edits) = open(&restarted, WalSync::Fsync).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+            assert_eq!(edits.len(), 1, "{op:?}");
+            put(&wal, "c").unwrap();
+        }
+    }
+}
+
+/// A removal that failed after the file was gone does not keep the later ones from being made.
+#[test]
+fn a_removal_cut_short_is_finished_by_the_next() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    for _ in 0..4 {
+        put(&wal, &"a".repeat(3000)).unwrap();
+    }
+    fs.fail(OpKind::SyncDir, "/db/wal", Errno::IO, Times::Once);
+    wal.remove_obsolete(wal.read_point()).unwrap_err();
+    assert_eq!(wal.remove_obsolete(wal.read_point()).unwrap(), 3);
+    assert_eq!(fs.files().iter().filter(|path| path.starts_with(DIR)).count(), 1);
+}
