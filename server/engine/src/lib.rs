@@ -41,8 +41,15 @@ pub mod wal;
 pub mod hfile;
 pub mod op;
 
+pub mod store;
 
+pub mod catalog;
+pub mod region;
 
+pub mod recovery;
+pub mod workers;
 
+pub mod engine;
 
+pub use engine::Engine;
 pub use error::{Error, Kind, Result};

@@ -1,0 +1,278 @@
+//! The catalog: namespaces, tables, regions; and every change of what the database consists of.
+//!
+//! Readers and writers look tables up in an immutable [`Tables`] without a lock. Every change is one manifest edit, durable
+//! before it is published here:
+//!
+//! ```text
+//! tables, namespaces   schema changes, one at a time (`schema`)
+//! split                split and merge: regions replaced by others; schema changes, too
+//! flush                frozen memstores become store files
+//! compact              store files become fewer
+//! view                 what a reader captures
+//! ```
+//!
+//! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published one
+//! ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds those locks for
+//! writing (split, merge, alter), or takes each of them once after publishing (disable): afterwards no writer is left that
+//! acts on the old table.
+//!
+//! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held for one edit's append and
+//! sync and the publication that follows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
+use crate::region::{Region, RegionVersion, Shared};
+use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use crate::store::StoreVersion;
+use crate::store::compact::RateLimiter;
+
+mod compact;
+mod flush;
+mod namespaces;
+mod split;
+mod tables;
+mod view;
+
+pub use compact::CompactionOutcome;
+pub use view::View;
+
+/// A table: what it is, and its regions. Immutable.
+#[derive(Debug)]
+pub struct Table {
+    /// Families and options.
+    pub descriptor: Arc<TableDescriptor>,
+    /// Whether it takes data calls.
+    pub state: TableState,
+    /// Its regions by start row: the first starts at the empty row, each ends where the next one starts.
+    pub regions: Vec<Arc<Region>>,
+}
+
+impl Table {
+    /// The position of the region that holds `row`.
+    pub fn region_index(&self, row: &[u8]) -> usize {
+        let after = self
+            .regions
+            .partition_point(|region| region.info().start.as_slice() <= row);
+        after
+            .checked_sub(1)
+            .expect("the first region of a table starts at the empty row")
+    }
+
+    /// The region that holds `row`.
+    pub fn region_of(&self, row: &[u8]) -> &Arc<Region> {
+        &self.regions[self.region_index(row)]
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &TableName {
+        &self.descriptor.name
+    }
+}
+
+/// Everything there is at a moment. Immutable; cheap to copy, since all of it is shared.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// Namespaces by name.
+    pub namespaces: BTreeMap<String, NamespaceDescriptor>,
+    by_name: HashMap<TableName, Arc<Table>>,
+    /// In the order of their ids, so that a simulation visits them in the same order every time.
+    regions: BTreeMap<RegionId, Arc<Region>>,
+}
+
+impl Tables {
+    /// All tables by name.
+    pub fn sorted(&self) -> Vec<Arc<Table>> {
+        let mut tables: Vec<_> = self.by_name.values().cloned().collect();
+        tables.sort_by(|left, right| left.name().cmp(right.name()));
+        tables
+    }
+
+    /// The table of that name.
+    pub fn table(&self, name: &TableName) -> Result<&Arc<Table>> {
+        self.by_name
+            .get(name)
+            .ok_or_else(|| Error::NoSuchTable(name.clone()))
+    }
+
+    /// All regions, by id.
+    pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
+        self.regions.values()
+    }
+
+    /// The region of that identity.
+    pub fn region(&self, id: RegionId) -> Option<&Arc<Region>> {
+        self.regions.get(&id)
+    }
+
+    /// Puts a table in, in place of what was there under its name.
+    pub fn put(&mut self, table: Table) {
+        self.remove(&table.descriptor.name);
+        for region in &table.regions {
+            self.regions.insert(region.id(), Arc::clone(region));
+        }
+        self.by_name
+            .insert(table.descriptor.name.clone(), Arc::new(table));
+    }
+
+    fn remove(&mut self, name: &TableName) {
+        for region in self.by_name.remove(name).iter().flat_map(|table| &table.regions) {
+            self.regions.remove(&region.id());
+        }
+    }
+}
+
+/// The catalog. Shared by all threads.
+#[derive(Debug)]
+pub struct Catalog {
+    shared: Arc<Shared>,
+    /// What readers see. Replaced as a whole under `manifest`.
+    current: ArcSwap<Tables>,
+    /// Serialises schema changes, splits and merges.
+    schema: Mutex<()>,
+    /// What is on disk. The innermost lock.
+    manifest: Mutex<Manifest>,
+    /// Bytes per second of all compactions.
+    limiter: RateLimiter,
+}
+
+impl Catalog {
+    /// A catalog of these tables, which are what `manifest` says.
+    pub fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
+        let limiter = RateLimiter::new(
+            Arc::clone(&shared.clock),
+            shared.options.compaction_max_bytes_per_second,
+        );
+        for region in tables.regions() {
+            region.account(&shared.memstore_total_bytes);
+        }
+        Self {
+            shared,
+            current: ArcSwap::from_pointee(tables),
+            schema: Mutex::new(()),
+            manifest: Mutex::new(manifest),
+            limiter,
+        }
+    }
+
+    /// What all regions share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Everything there is now.
+    pub fn tables(&self) -> arc_swap::Guard<Arc<Tables>> {
+        self.current.load()
+    }
+
+    /// A table, whatever its state.
+    pub fn table(&self, name: &TableName) -> Result<Arc<Table>> {
+        self.current.load().table(name).cloned()
+    }
+
+    /// A table that takes data calls.
+    pub fn enabled_table(&self, name: &TableName) -> Result<Arc<Table>> {
+        let table = self.table(name)?;
+        match table.state {
+            TableState::Enabled => Ok(table),
+            state @ TableState::Disabled => Err(Error::TableNotEnabled {
+                table: name.clone(),
+                state: state.as_str(),
+            }),
+        }
+    }
+
+    /// Whether `table` is still what its name stands for.
+    pub fn is_current(&self, table: &Arc<Table>) -> bool {
+        self.current
+            .load()
+            .table(table.name())
+            .is_ok_and(|current| Arc::ptr_eq(current, table))
+    }
+
+    /// The region of that identity and its table.
+    pub fn region(&self, id: RegionId) -> Result<(Arc<Table>, Arc<Region>)> {
+        let tables = self.current.load();
+        let region = tables
+            .region(id)
+            .ok_or_else(|| Error::NoSuchRegion(format!("no region has the id {id}")))?;
+        Ok((
+            Arc::clone(tables.table(&region.info().table)?),
+            Arc::clone(region),
+        ))
+    }
+
+    /// Reads what is on disk, under the manifest's lock.
+    pub fn with_state<T>(&self, read: impl FnOnce(&ManifestState) -> T) -> T {
+        read(self.manifest.lock().state())
+    }
+
+    /// States on disk how far timestamps and sequence ids have come.
+    pub fn write_high_water(&self) -> Result<()> {
+        self.append_high_water(&mut self.manifest.lock())
+    }
+
+    fn append_high_water(&self, manifest: &mut MutexGuard<'_, Manifest>) -> Result<()> {
+        let edit = ManifestEdit::HighWater {
+            timestamp_ms: self.shared.timestamps.last(),
+            seq: self.shared.wal.last_assigned(),
+        };
+        self.append(manifest, &edit)
+    }
+
+    /// Lets every running compaction give up soon.
+    pub fn cancel_compactions(&self) {
+        for region in self.tables().regions() {
+            region
+                .cancel_compaction
+                .store(true, std::sync::atomic::Ordering::Release);
+        }
+        self.limiter.wake();
+    }
+
+    fn append(&self, manifest: &mut MutexGuard<'_, Manifest>, edit: &ManifestEdit) -> Result<()> {
+        manifest.append(edit)?;
+        self.shared.counters.manifest_appends.increment();
+        Ok(())
+    }
+
+    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that nobody else publishes.
+    fn publish(&self, _manifest: &MutexGuard<'_, Manifest>, change: impl FnOnce(&mut Tables)) {
+        let mut next = Tables::clone(&self.current.load());
+        change(&mut next);
+        self.current.store(Arc::new(next));
+    }
+
+    /// A region without data.
+    fn empty_region(meta: RegionMeta, table: &Arc<TableDescriptor>) -> Arc<Region> {
+        let stores = table
+            .families
+            .iter()
+            .map(|family| Arc::new(StoreVersion::new(Arc::new(family.clone()), Vec::new())))
+            .collect();
+        let version = RegionVersion {
+            table: Arc::clone(table),
+            stores,
+        };
+        Region::new(meta, version, BTreeSet::new())
+    }
+
+    /// Removes WAL segments that no memstore needs any more.
+    fn remove_obsolete_wal(&self) -> Result<()> {
+        // Edits up to the read point are in memstores or files. Read it first: what is assigned later is above the bound.
+        let mut bound = self.shared.wal.read_point();
+        for region in self.tables().regions() {
+            if let Some(oldest) = region.version().oldest_unflushed() {
+                bound.0 = bound.0.min(oldest.0.saturating_sub(1));
+            }
+        }
+        self.shared.wal.remove_obsolete(bound)?;
+        Ok(())
+    }
+}

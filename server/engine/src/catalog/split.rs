@@ -1,0 +1,308 @@
+//! Split and merge: regions replaced by others that cover the same rows.
+//!
+//! 1. Wait for compaction and flush of the regions (a running compaction is asked to give up) and keep new ones out.
+//! 2. Flush while writes go on, so that step 3 has little to do.
+//! 3. Keep writers out; flush what came in meanwhile. From now on the regions consist of files alone.
+//! 4. One manifest edit; the new regions take shares in the same files, clipped to their rows; the new table is published.
+//! 5. Let writers in again: they find that their table is not the published one any more and look the row up again.
+//!
+//! Readers that began before go on with the versions they captured. The new regions' stores are compacted soon, which ends
+//! the sharing of files (HBase: references).
+//!
+//! Regions with files from before a split are compacted before a merge: the merged region could not be told which rows of
+//! such a file it may not see.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Catalog, CompactionOutcome, Table};
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::manifest::{ManifestEdit, RegionMeta};
+use crate::region::{Region, RegionInfo, RegionVersion};
+use crate::schema::{TableState, escape};
+use crate::store::{Clip, StoreFile, StoreVersion};
+
+impl Catalog {
+    /// Splits a region at `row`, or near its middle. Returns the two halves.
+    pub fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
+        let _schema = self.schema.lock();
+        let (table, region) = self.region(id)?;
+        region.cancel_compaction.store(true, Ordering::Release);
+        self.limiter.wake();
+        let _compacting = region.compacting.lock();
+        region.cancel_compaction.store(false, Ordering::Release);
+        self.flush_region(&region)?;
+        let at = match row {
+            Some(row) => row.to_vec(),
+            None => middle_row(&region.version())?,
+        };
+        check_split_row(region.info(), &at)?;
+        let flushing = region.flushing.lock();
+        let blocked = region.updates.write();
+        self.flush_blocked(&region, &blocked, &flushing)?;
+        let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms + 1);
+        let boundaries = [
+            (region.info().start.clone(), at.clone()),
+            (at, region.info().end.clone()),
+        ];
+        let halves = self.replace(&table, &[Arc::clone(&region)], &boundaries, created_ms)?;
+        self.shared.counters.splits.increment();
+        Ok((halves[0].info().clone(), halves[1].info().clone()))
+    }
+
+    /// Merges adjacent regions of one table into one.
+    pub fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
+        let _schema = self.schema.lock();
+        let (table, mut regions) = self.merge_candidates(ids)?;
+        regions.sort_by_key(|region| region.id());
+        for region in &regions {
+            region.cancel_compaction.store(true, Ordering::Release);
+        }
+        self.limiter.wake();
+        let _compacting: Vec<_> = regions.iter().map(|region| region.compacting.lock()).collect();
+        for region in &regions {
+            region.cancel_compaction.store(false, Ordering::Release);
+        }
+        for region in &regions {
+            self.unclip(region)?;
+            self.flush_region(region)?;
+        }
+        let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
+        let blocked: Vec<_> = regions.iter().map(|region| region.updates.write()).collect();
+        for ((region, blocked), flushing) in regions.iter().zip(&blocked).zip(&flushing) {
+            self.flush_blocked(region, blocked, flushing)?;
+        }
+        let mut ordered = regions.clone();
+        ordered.sort_by(|left, right| left.info().start.cmp(&right.info().start));
+        let (first, last) = (ordered[0].info(), ordered[ordered.len() - 1].info());
+        let newest = ordered
+            .iter()
+            .map(|region| region.info().created_ms)
+            .max()
+            .unwrap_or_default();
+        let created_ms = self.shared.clock.wall_ms().max(newest + 1);
+        let boundaries = [(first.start.clone(), last.end.clone())];
+        let merged = self.replace(&table, &ordered, &boundaries, created_ms)?;
+        self.shared.counters.merges.increment();
+        Ok(merged[0].info().clone())
+    }
+
+    /// The regions to merge, in key order.
+    fn merge_candidates(&self, ids: &[RegionId]) -> Result<(Arc<Table>, Vec<Arc<Region>>)> {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.len() < 2 {
+            return Err(Error::InvalidArgument(
+                "A merge needs at least two different regions".into(),
+            ));
+        }
+        let (table, _) = self.region(ids[0])?;
+        let mut regions = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (owner, region) = self.region(id)?;
+            if owner.name() != table.name() {
+                return Err(Error::InvalidArgument(format!(
+                    "Cannot merge regions of different tables: {} and {}",
+                    table.name(),
+                    owner.name()
+                )));
+            }
+            regions.push(region);
+        }
+        regions.sort_by(|left, right| left.info().start.cmp(&right.info().start));
+        for pair in regions.windows(2) {
+            if pair[0].info().end != pair[1].info().start {
+                return Err(Error::InvalidArgument(format!(
+                    "Unable to merge non-adjacent regions {} and {}",
+                    pair[0].info().encoded_name,
+                    pair[1].info().encoded_name
+                )));
+            }
+        }
+        Ok((table, regions))
+    }
+
+    /// Compacts those stores of a region that have files from before a split.
+    /// REQUIRES: `Region::compacting` is held.
+    fn unclip(&self, region: &Region) -> Result<()> {
+        let version = region.load_version();
+        for store in version
+            .stores
+            .iter()
+            .filter(|store| store.files.iter().any(|file| region.is_inherited(file.id())))
+        {
+            let outcome = self.compact_locked(region, &store.family.name, true)?;
+            if !matches!(outcome, CompactionOutcome::Done(_)) {
+                return Err(Error::RegionTooBusy(format!(
+                    "Region {} still shares store files with its neighbours after a split, and compacting them was cancelled",
+                    region.info().encoded_name
+                )));
+            }
+        }
+        if region.has_inherited_files() {
+            return Err(Error::RegionTooBusy(format!(
+                "Region {} still shares store files with its neighbours after a split",
+                region.info().encoded_name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Puts new regions with these boundaries in the place of `old`.
+    /// REQUIRES: all locks of the old regions are held, and their memstores are empty.
+    fn replace(
+        &self,
+        table: &Table,
+        old: &[Arc<Region>],
+        boundaries: &[(Vec<u8>, Vec<u8>)],
+        created_ms: u64,
+    ) -> Result<Vec<Arc<Region>>> {
+        for region in old {
+            assert_eq!(
+                region.version().memstore_cells(),
+                0,
+                "a region that ends was flushed"
+            );
+        }
+        let mut manifest = self.manifest.lock();
+        let first_id = manifest.state().next_region;
+        let metas: Vec<_> = boundaries
+            .iter()
+            .enumerate()
+            .map(|(index, (start, end))| RegionMeta {
+                id: RegionId(first_id + index as u64),
+                table: table.name().clone(),
+                start: start.clone(),
+                end: end.clone(),
+                created_ms,
+            })
+            .collect();
+        let edit = ManifestEdit::ReplaceRegions {
+            removed: old.iter().map(|region| region.id()).collect(),
+            added: metas.clone(),
+        };
+        self.append(&mut manifest, &edit)?;
+        let new: Vec<_> = metas.into_iter().map(|meta| region_from(meta, old)).collect();
+        self.publish(&manifest, |tables| {
+            let mut regions: Vec<_> = table
+                .regions
+                .iter()
+                .filter(|region| old.iter().all(|gone| gone.id() != region.id()))
+                .chain(&new)
+                .cloned()
+                .collect();
+            regions.sort_by(|left, right| left.info().start.cmp(&right.info().start));
+            tables.put(Table {
+                descriptor: Arc::clone(&table.descriptor),
+                state: table.state,
+                regions,
+            });
+        });
+        // The new regions' shares were taken above, so no file goes away that one of them needs.
+        self.discard_regions(&manifest, old);
+        Ok(new)
+    }
+
+    /// Whether a region has grown so large that it should be split (HBase's `SteppingSplitPolicy`: the only region of a table
+    /// at twice the flush size, others at the maximal size).
+    pub fn should_split(&self, region: &Region) -> bool {
+        let Ok((table, _)) = self.region(region.id()) else {
+            return false;
+        };
+        let version = region.version();
+        if table.state != TableState::Enabled
+            || !version.table.split_enabled()
+            || region.has_inherited_files()
+        {
+            return false;
+        }
+        let max_bytes = version
+            .table
+            .max_file_bytes()
+            .unwrap_or(self.shared.options.region_max_bytes);
+        let limit = if table.regions.len() == 1 {
+            max_bytes.min(self.shared.flush_bytes(&version.table).saturating_mul(2))
+        } else {
+            max_bytes
+        };
+        version.stores.iter().any(|store| store.file_bytes() > limit) && has_split_row(region, &version)
+    }
+}
+
+/// A region whose stores have shares in the files of `old`.
+fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
+    let clip = Clip {
+        start: meta.start.clone(),
+        end: meta.end.clone(),
+    };
+    let versions: Vec<_> = old.iter().map(|region| region.load_version()).collect();
+    let table = Arc::clone(&versions[0].table);
+    let stores = (0..table.families.len())
+        .map(|index| {
+            let files = versions.iter().flat_map(|version| &version.stores[index].files);
+            let shares: Vec<Arc<StoreFile>> = files.map(|file| file.reclip(clip.clone())).collect();
+            Arc::new(StoreVersion::new(
+                Arc::clone(&versions[0].stores[index].family),
+                shares,
+            ))
+        })
+        .collect();
+    let files = |version: &Arc<RegionVersion>| {
+        let files = version.stores.iter().flat_map(|store| &store.files);
+        files.map(|file| file.id()).collect::<Vec<_>>()
+    };
+    // A merge joins regions that share nothing; a split lets both halves share everything.
+    let inherited = if old.len() > 1 {
+        BTreeSet::new()
+    } else {
+        versions.iter().flat_map(files).collect()
+    };
+    Region::new(meta, RegionVersion { table, stores }, inherited)
+}
+
+/// The row in the middle of the largest file of the largest store.
+fn middle_row(version: &RegionVersion) -> Result<Vec<u8>> {
+    let nothing = || Error::DoNotRetry("The region has nothing to split on: it has no store files".into());
+    let store = version
+        .stores
+        .iter()
+        .max_by_key(|store| store.file_bytes())
+        .ok_or_else(nothing)?;
+    let file = store
+        .files
+        .iter()
+        .max_by_key(|file| file.meta().bytes)
+        .ok_or_else(nothing)?;
+    let middle = file.reader().mid_key()?.ok_or_else(nothing)?;
+    Ok(middle.as_key().row().to_vec())
+}
+
+/// Whether there is a row to split at. Where one row fills the region there is none, and trying would flush the region and stop
+/// its compactions each time. When that cannot be found out, the try will say why.
+fn has_split_row(region: &Region, version: &RegionVersion) -> bool {
+    let checked = middle_row(version).and_then(|row| check_split_row(region.info(), &row));
+    !matches!(checked, Err(Error::DoNotRetry(_)))
+}
+
+fn check_split_row(region: &RegionInfo, row: &[u8]) -> Result<()> {
+    if row == region.start {
+        return Err(Error::DoNotRetry(format!(
+            "Region {} cannot be split: the split row {} equals its start row",
+            region.encoded_name,
+            escape(row)
+        )));
+    }
+    if !region.contains(row) {
+        return Err(Error::DoNotRetry(format!(
+            "Region {} cannot be split: the split row {} is not between its start row {} and its end row {}",
+            region.encoded_name,
+            escape(row),
+            escape(&region.start),
+            escape(&region.end)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! Schema changes of tables. The texts of refusals are HBase's.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+
+use super::{Catalog, Table};
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
+use crate::region::{Region, RegionVersion, check_row};
+use crate::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
+use crate::store::{StoreVersion, create_store_dir};
+
+impl Catalog {
+    /// Creates a table, enabled, with a region before each of the `splits` and one behind the last.
+    pub fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
+        descriptor.check()?;
+        let splits = check_splits(splits)?;
+        let _schema = self.schema.lock();
+        let tables = self.tables();
+        if !tables.namespaces.contains_key(descriptor.name.namespace()) {
+            return Err(Error::NoSuchNamespace(descriptor.name.namespace().into()));
+        }
+        if tables.table(&descriptor.name).is_ok() {
+            return Err(Error::TableExists(descriptor.name));
+        }
+        self.create_dirs(&descriptor)?;
+        let mut manifest = self.manifest.lock();
+        let regions = region_metas(
+            manifest.state(),
+            &descriptor.name,
+            &splits,
+            self.shared.clock.wall_ms(),
+        );
+        let edit = ManifestEdit::CreateTable {
+            descriptor: descriptor.clone(),
+            regions: regions.clone(),
+        };
+        self.append(&mut manifest, &edit)?;
+        let descriptor = Arc::new(descriptor);
+        self.publish(&manifest, |tables| {
+            tables.put(Table {
+                regions: regions
+                    .into_iter()
+                    .map(|meta| Self::empty_region(meta, &descriptor))
+                    .collect(),
+                descriptor,
+                state: TableState::Enabled,
+            });
+        });
+        Ok(())
+    }
+
+    /// Removes a disabled table.
+    pub fn drop_table(&self, name: &TableName) -> Result<()> {
+        let _schema = self.schema.lock();
+        let table = self.disabled_table(name)?;
+        let mut manifest = self.manifest.lock();
+        self.append(&mut manifest, &ManifestEdit::DropTable(name.clone()))?;
+        self.publish(&manifest, |tables| tables.remove(name));
+        self.discard_regions(&manifest, &table.regions);
+        Ok(())
+    }
+
+    /// Empties a disabled table and enables it.
+    pub fn truncate_table(&self, name: &TableName, keep_splits: bool) -> Result<()> {
+        let _schema = self.schema.lock();
+        let table = self.disabled_table(name)?;
+        let splits: Vec<Vec<u8>> = if keep_splits {
+            table
+                .regions
+                .iter()
+                .skip(1)
+                .map(|region| region.info().start.clone())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let newest = table
+            .regions
+            .iter()
+            .map(|region| region.info().created_ms)
+            .max()
+            .unwrap_or_default();
+        let created_ms = self.shared.clock.wall_ms().max(newest + 1);
+        let mut manifest = self.manifest.lock();
+        let regions = region_metas(manifest.state(), name, &splits, created_ms);
+        self.append(
+            &mut manifest,
+            &ManifestEdit::TruncateTable(name.clone(), regions.clone()),
+        )?;
+        self.publish(&manifest, |tables| {
+            tables.put(Table {
+                descriptor: Arc::clone(&table.descriptor),
+                state: TableState::Enabled,
+                regions: regions
+                    .into_iter()
+                    .map(|meta| Self::empty_region(meta, &table.descriptor))
+                    .collect(),
+            });
+        });
+        self.discard_regions(&manifest, &table.regions);
+        Ok(())
+    }
+
+    /// Enables a disabled table.
+    pub fn enable_table(&self, name: &TableName) -> Result<()> {
+        let _schema = self.schema.lock();
+        let table = self.table(name)?;
+        if table.state != TableState::Disabled {
+            let refusal = format!("{name} state is {}", table.state.as_str());
+            return Err(Error::TableNotDisabled(refusal));
+        }
+        self.set_state(&table, TableState::Enabled)
+    }
+
+    /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that could still write.
+    pub fn disable_table(&self, name: &TableName) -> Result<()> {
+        let _schema = self.schema.lock();
+        let table = self.enabled_table(name)?;
+        // The bulk is flushed while writes go on; what comes in meanwhile is flushed at the end.
+        for region in &table.regions {
+            self.flush_region(region)?;
+        }
+        self.set_state(&table, TableState::Disabled)?;
+        for region in &table.regions {
+            self.flush_region(region)?;
+        }
+        Ok(())
+    }
+
+    fn set_state(&self, table: &Table, state: TableState) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        self.append(
+            &mut manifest,
+            &ManifestEdit::SetTableState(table.name().clone(), state),
+        )?;
+        self.publish(&manifest, |tables| {
+            tables.put(Table {
+                descriptor: Arc::clone(&table.descriptor),
+                state,
+                regions: table.regions.clone(),
+            });
+        });
+        Ok(())
+    }
+
+    /// Replaces a table's descriptor; families left out lose their data.
+    pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
+        if descriptor.families.is_empty() {
+            return Err(Error::DoNotRetry(format!(
+                "Table {} should have at least one column family.",
+                descriptor.name
+            )));
+        }
+        self.alter(&descriptor.name.clone(), |_| Ok(descriptor))
+    }
+
+    /// Adds a family.
+    pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+        self.alter(table, |descriptor| {
+            if descriptor.family(&family.name).is_some() {
+                return Err(Error::InvalidFamilyOperation(format!(
+                    "Column family '{}' in table '{table}' already exists so cannot be added",
+                    escape(&family.name)
+                )));
+            }
+            let mut changed = descriptor.clone();
+            changed.families.push(family);
+            changed.families.sort_by(|left, right| left.name.cmp(&right.name));
+            Ok(changed)
+        })
+    }
+
+    /// Replaces a family's options.
+    pub fn alter_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+        self.alter(table, |descriptor| {
+            let index = existing_family(descriptor, &family.name, "modified")?;
+            let mut changed = descriptor.clone();
+            changed.families[index] = family;
+            Ok(changed)
+        })
+    }
+
+    /// Removes a family and its data.
+    pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
+        self.alter(table, |descriptor| {
+            let index = existing_family(descriptor, family, "deleted")?;
+            if descriptor.families.len() == 1 {
+                return Err(Error::InvalidFamilyOperation(format!(
+                    "Family '{}' is the only column family in the table, so it cannot be deleted",
+                    escape(family)
+                )));
+            }
+            let mut changed = descriptor.clone();
+            changed.families.remove(index);
+            Ok(changed)
+        })
+    }
+
+    /// Replaces a descriptor by what `change` makes of it.
+    ///
+    /// Writers are kept out from before the edit until the table is published. When families go, all regions are flushed
+    /// first: otherwise the log could give a family of the same name, created later, the old one's cells after a crash.
+    fn alter(
+        &self,
+        name: &TableName,
+        change: impl FnOnce(&TableDescriptor) -> Result<TableDescriptor>,
+    ) -> Result<()> {
+        let _schema = self.schema.lock();
+        let table = self.table(name)?;
+        let descriptor = Arc::new(change(&table.descriptor)?);
+        descriptor.check()?;
+        self.create_dirs(&descriptor)?;
+        let dropped = table
+            .descriptor
+            .families
+            .iter()
+            .any(|family| descriptor.family(&family.name).is_none());
+        if dropped {
+            for region in &table.regions {
+                self.flush_region(region)?;
+            }
+        }
+        let mut regions: Vec<&Arc<Region>> = table.regions.iter().collect();
+        regions.sort_by_key(|region| region.id());
+        let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
+        let blocked: Vec<_> = regions.iter().map(|region| region.updates.write()).collect();
+        if dropped {
+            for ((region, blocked), flushing) in regions.iter().zip(&blocked).zip(&flushing) {
+                self.flush_blocked(region, blocked, flushing)?;
+            }
+        }
+        let mut manifest = self.manifest.lock();
+        self.append(
+            &mut manifest,
+            &ManifestEdit::AlterTable(TableDescriptor::clone(&descriptor)),
+        )?;
+        for region in &regions {
+            let before = region.load_version();
+            region.publish(|version| altered_version(version, &descriptor));
+            let gone = before
+                .stores
+                .iter()
+                .filter(|store| descriptor.family(&store.family.name).is_none());
+            gone.flat_map(|store| &store.files)
+                .for_each(|file| file.mark_obsolete());
+        }
+        self.publish(&manifest, |tables| {
+            tables.put(Table {
+                descriptor,
+                state: table.state,
+                regions: table.regions.clone(),
+            });
+        });
+        drop(manifest);
+        for region in &regions {
+            region.account(&self.shared.memstore_total_bytes);
+        }
+        Ok(())
+    }
+
+    fn disabled_table(&self, name: &TableName) -> Result<Arc<Table>> {
+        let table = self.table(name)?;
+        match table.state {
+            TableState::Disabled => Ok(table),
+            TableState::Enabled => Err(Error::TableNotDisabled(name.to_string())),
+        }
+    }
+
+    fn create_dirs(&self, descriptor: &TableDescriptor) -> Result<()> {
+        for family in &descriptor.families {
+            create_store_dir(
+                &*self.shared.store.vfs,
+                &self.shared.dir,
+                &descriptor.name,
+                &family.name,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of regions that the manifest no longer has, and of their files. `_manifest` proves that no result of a flush
+    /// or compaction is being installed.
+    pub(super) fn discard_regions(&self, _manifest: &MutexGuard<'_, Manifest>, regions: &[Arc<Region>]) {
+        for region in regions {
+            region.retire();
+            region.mark_files_obsolete();
+            region.account(&self.shared.memstore_total_bytes);
+        }
+    }
+}
+
+/// The stores of a region under another descriptor: kept, made, or left out with their files.
+fn altered_version(version: &RegionVersion, descriptor: &Arc<TableDescriptor>) -> RegionVersion {
+    let stores = descriptor
+        .families
+        .iter()
+        .map(|family| {
+            let options = Arc::new(family.clone());
+            Arc::new(match version.table.family(&family.name) {
+                Some((index, _)) => version.stores[index].with_family(options),
+                None => StoreVersion::new(options, Vec::new()),
+            })
+        })
+        .collect();
+    RegionVersion {
+        table: Arc::clone(descriptor),
+        stores,
+    }
+}
+
+fn existing_family(descriptor: &TableDescriptor, family: &[u8], action: &str) -> Result<usize> {
+    descriptor.family(family).map(|(index, _)| index).ok_or_else(|| {
+        Error::InvalidFamilyOperation(format!(
+            "Family '{}' does not exist, so it cannot be {action}",
+            escape(family)
+        ))
+    })
+}
+
+/// Sorts split keys; refuses empty, equal and overlong ones.
+fn check_splits(mut splits: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    splits.sort();
+    if splits.first().is_some_and(Vec::is_empty) {
+        return Err(Error::InvalidArgument(
+            "Empty split key must not be passed in the split keys.".into(),
+        ));
+    }
+    if let Some([twice, _]) = splits.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::InvalidArgument(format!(
+            "All split keys must be unique, found duplicate: {}",
+            escape(twice)
+        )));
+    }
+    splits.iter().try_for_each(|split| check_row(split))?;
+    Ok(splits)
+}
+
+/// New regions cut at `splits`, which are sorted.
+fn region_metas(
+    state: &ManifestState,
+    table: &TableName,
+    splits: &[Vec<u8>],
+    created_ms: u64,
+) -> Vec<RegionMeta> {
+    (0..=splits.len())
+        .map(|index| RegionMeta {
+            id: RegionId(state.next_region + index as u64),
+            table: table.clone(),
+            start: index
+                .checked_sub(1)
+                .map(|before| splits[before].clone())
+                .unwrap_or_default(),
+            end: splits.get(index).cloned().unwrap_or_default(),
+            created_ms,
+        })
+        .collect()
+}

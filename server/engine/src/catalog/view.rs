@@ -1,0 +1,66 @@
+//! What a reader captures: one moment of a table, kept for as long as the read lasts.
+
+use std::sync::Arc;
+
+use super::{Catalog, Table};
+use crate::error::Result;
+use crate::id::SeqId;
+use crate::region::{Region, RegionVersion};
+use crate::schema::TableName;
+
+/// One moment of some regions of a table.
+#[derive(Debug)]
+pub struct View {
+    /// The table then.
+    pub table: Arc<Table>,
+    /// Regions in key order, each with its version.
+    pub regions: Vec<(Arc<Region>, Arc<RegionVersion>)>,
+    /// Edits up to here belong to the moment.
+    pub read_point: SeqId,
+}
+
+impl Catalog {
+    /// Captures the region of one row.
+    pub fn view_row(&self, name: &TableName, row: &[u8]) -> Result<(Arc<Region>, Arc<RegionVersion>, SeqId)> {
+        loop {
+            let table = self.enabled_table(name)?;
+            let region = table.region_of(row);
+            let version = region.load_version();
+            let read_point = self.shared.wal.read_point();
+            // Had the memstore been frozen, or the region been split, before the read point was taken, then newer
+            // edits below it might be in a memstore that was not captured.
+            if region.is_current(&version)
+                && Arc::ptr_eq(&version.table, &table.descriptor)
+                && self.is_current(&table)
+            {
+                return Ok((Arc::clone(region), version, read_point));
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Captures those regions of a table that `wanted` chooses.
+    pub fn view(&self, name: &TableName, wanted: impl Fn(&Region) -> bool) -> Result<View> {
+        loop {
+            let table = self.enabled_table(name)?;
+            let regions: Vec<_> = table
+                .regions
+                .iter()
+                .filter(|region| wanted(region))
+                .map(|region| (Arc::clone(region), region.load_version()))
+                .collect();
+            let read_point = self.shared.wal.read_point();
+            let still = |(region, version): &(Arc<Region>, Arc<RegionVersion>)| {
+                region.is_current(version) && Arc::ptr_eq(&version.table, &table.descriptor)
+            };
+            if regions.iter().all(still) && self.is_current(&table) {
+                return Ok(View {
+                    table,
+                    regions,
+                    read_point,
+                });
+            }
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The engine's front door: everything the server may call.
+//!
+//! All calls are synchronous and may come from any thread. Writes return a [`Commit`], which the caller waits for or awaits;
+//! reads with [`crate::op::ReadTier::Memory`] never touch the disk and fail with `Error::NotInMemory` where they would have
+//! to.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::cache::CacheUsage;
+use crate::catalog::Catalog;
+use crate::cell::CellBatch;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::fs::{DirLock, Vfs};
+use crate::id::{RegionId, SeqId, Uuid};
+use crate::metrics::{Counters, EventListener};
+use crate::op::{Check, Get, RowMutation, RowUpdate, Scan};
+use crate::options::{Background, Options};
+use crate::recovery;
+use crate::region::check_row;
+use crate::schema::{
+    Durability, FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState,
+};
+use crate::wal::Commit;
+use crate::workers::{Job, Workers};
+
+mod read;
+mod write;
+
+pub use crate::recovery::{CheckSummary, check, dump};
+pub use crate::region::{RegionInfo, RegionStats};
+pub use crate::workers::QueueStats;
+pub use read::Scanner;
+
+/// How a fetch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// A limit was reached; there may be more.
+    More,
+    /// The scan is over.
+    End,
+}
+
+/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`] stops its threads and
+/// leaves the rest to the next open, as a crash does.
+#[derive(Debug)]
+pub struct Engine {
+    /// Tables and data.
+    catalog: Arc<Catalog>,
+    /// Background work.
+    workers: Arc<Workers>,
+    /// Threads of `workers`; empty with `Background::Manual` and after the stop.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Keeps other processes out of the directory; given back by `close`.
+    lock: Mutex<Option<Box<dyn DirLock>>>,
+    cluster_id: Uuid,
+    /// No calls are accepted any more.
+    closed: AtomicBool,
+}
+
+impl Engine {
+    /// Opens the database in `dir`, or creates one: locks the directory, reads the manifest, replays the WAL.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "components are handed over for good"
+    )]
+    pub fn open(
+        dir: &Path,
+        options: Options,
+        vfs: Arc<dyn Vfs>,
+        clock: Arc<dyn Clock>,
+        listener: Arc<dyn EventListener>,
+    ) -> Result<Arc<Self>> {
+        let background = options.background;
+        let opened = recovery::open(dir, options, &vfs, clock, listener)?;
+        let catalog = Arc::new(opened.catalog);
+        let workers = Workers::new(Arc::clone(&catalog));
+        for region in catalog.tables().regions() {
+            workers.after_change(region);
+        }
+        let threads = match background {
+            Background::Threads => workers.start()?,
+            Background::Manual => Vec::new(),
+        };
+        Ok(Arc::new(Self {
+            catalog,
+            workers,
+            threads: Mutex::new(threads),
+            lock: Mutex::new(Some(opened.lock)),
+            cluster_id: opened.cluster_id,
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Stops background work, flushes all regions, seals the WAL. Calls in progress end with `ShuttingDown` or their result.
+    /// Without a close the next open replays more.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.stop_workers();
+        // What cannot be flushed stays in the log, so a failure here costs the next open some time and nothing else.
+        let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
+        for region in regions {
+            if let Err(error) = self.catalog.flush_region(&region) {
+                self.catalog
+                    .shared()
+                    .listener
+                    .background_error("flush at close", &error);
+            }
+        }
+        let marked = self.catalog.write_high_water();
+        let closed = self.catalog.shared().wal.close();
+        self.lock.lock().take();
+        marked.and(closed)
+    }
+
+    fn stop_workers(&self) {
+        self.workers.stop();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.join().is_err() {
+                self.catalog
+                    .shared()
+                    .listener
+                    .notice("a background thread had panicked");
+            }
+        }
+    }
+
+    /// The database's identity.
+    pub fn cluster_id(&self) -> Uuid {
+        self.cluster_id
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::ShuttingDown);
+        }
+        Ok(())
+    }
+
+    fn open_catalog(&self) -> Result<&Catalog> {
+        self.check_open()?;
+        Ok(&self.catalog)
+    }
+
+    // Namespaces.
+
+    /// Creates a namespace.
+    pub fn create_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+        self.open_catalog()?.create_namespace(namespace)
+    }
+    /// Replaces a namespace's configuration.
+    pub fn alter_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+        self.open_catalog()?.alter_namespace(namespace)
+    }
+    /// Removes an empty namespace that is not reserved.
+    pub fn drop_namespace(&self, name: &str) -> Result<()> {
+        self.open_catalog()?.drop_namespace(name)
+    }
+    /// All namespaces, `default` and `hbase` among them, by name.
+    pub fn namespaces(&self) -> Vec<NamespaceDescriptor> {
+        self.catalog.tables().namespaces.values().cloned().collect()
+    }
+
+    // Tables.
+
+    /// Creates a table, enabled. `splits`: the start rows of its regions but the first; sorted here; empty or equal ones are refused.
+    pub fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
+        self.open_catalog()?.create_table(descriptor, splits)
+    }
+    /// Removes a disabled table.
+    pub fn drop_table(&self, table: &TableName) -> Result<()> {
+        self.open_catalog()?.drop_table(table)
+    }
+    /// Empties a disabled table and enables it.
+    pub fn truncate_table(&self, table: &TableName, keep_splits: bool) -> Result<()> {
+        self.open_catalog()?.truncate_table(table, keep_splits)
+    }
+    /// Enables a disabled table.
+    pub fn enable_table(&self, table: &TableName) -> Result<()> {
+        self.open_catalog()?.enable_table(table)
+    }
+    /// Disables an enabled table, after flushing it.
+    pub fn disable_table(&self, table: &TableName) -> Result<()> {
+        self.open_catalog()?.disable_table(table)
+    }
+    /// Replaces a table's descriptor; families left out lose their data.
+    pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
+        self.open_catalog()?.alter_table(descriptor)
+    }
+    /// Adds a family.
+    pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+        self.open_catalog()?.add_family(table, family)
+    }
+    /// Replaces a family's options.
+    pub fn alter_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+        self.open_catalog()?.alter_family(table, family)
+    }
+    /// Removes a family and its data.
+    pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
+        self.open_catalog()?.drop_family(table, family)
+    }
+    /// A table's descriptor and state.
+    pub fn table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
+        let table = self.catalog.table(table)?;
+        Ok((Arc::clone(&table.descriptor), table.state))
+    }
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
+        let tables = self.catalog.tables().sorted();
+        tables
+            .iter()
+            .map(|table| (Arc::clone(&table.descriptor), table.state))
+            .collect()
+    }
+
+    // Regions.
+
+    /// A table's regions in key order.
+    pub fn regions(&self, table: &TableName) -> Result<Vec<RegionInfo>> {
+        let table = self.catalog.table(table)?;
+        Ok(table.regions.iter().map(|region| region.info().clone()).collect())
+    }
+    /// The region that holds `row`.
+    pub fn region_of(&self, table: &TableName, row: &[u8]) -> Result<RegionInfo> {
+        Ok(self.catalog.table(table)?.region_of(row).info().clone())
+    }
+    /// Figures of every region, by table and key order.
+    pub fn region_stats(&self) -> Vec<RegionStats> {
+        let tables = self.catalog.tables().sorted();
+        tables
+            .iter()
+            .flat_map(|table| &table.regions)
+            .map(|region| region.stats())
+            .collect()
+    }
+    /// Splits a region at `row`, or near its middle. Returns the two halves.
+    pub fn split_region(&self, region: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
+        if let Some(row) = row {
+            check_row(row)?;
+        }
+        let (left, right) = self.open_catalog()?.split_region(region, row)?;
+        self.workers.after_replacement(&[left.id, right.id]);
+        Ok((left, right))
+    }
+    /// Merges adjacent regions of one table into one.
+    pub fn merge_regions(&self, regions: &[RegionId]) -> Result<RegionInfo> {
+        let merged = self.open_catalog()?.merge_regions(regions)?;
+        self.workers.after_replacement(&[merged.id]);
+        Ok(merged)
+    }
+
+    // Data.
+
+    /// Reads one row; appends at most one row to `out`.
+    pub fn get(&self, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
+        read::get(self.open_catalog()?, table, get, out)
+    }
+    /// Opens a scan over one snapshot.
+    pub fn scan(&self, table: &TableName, scan: Scan) -> Result<Scanner> {
+        Scanner::open(self.open_catalog()?, table, scan)
+    }
+    /// Applies mutations, each row atomically, in order; at least one. Checks all of them first: an error means that none was
+    /// applied. The writes are visible and durable once the commit is. Rows of one region share one log record, written with
+    /// the strongest durability that one of them asks for.
+    pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
+        self.check_open()?;
+        self.write(|catalog| write::mutate(catalog, table, mutations))
+    }
+    /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable fact).
+    pub fn check_and_mutate(
+        &self,
+        table: &TableName,
+        check: &Check<'_>,
+        mutation: &RowMutation<'_>,
+    ) -> Result<Option<Commit>> {
+        self.check_open()?;
+        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation))
+    }
+    /// Increments or appends; puts the new cells into `out` as one row.
+    pub fn update(
+        &self,
+        table: &TableName,
+        row: &[u8],
+        update: &RowUpdate<'_>,
+        ttl_ms: Option<i64>,
+        durability: Durability,
+        out: &mut CellBatch,
+    ) -> Result<Commit> {
+        self.check_open()?;
+        self.write(|catalog| write::update(catalog, table, row, update, ttl_ms, durability, out))
+    }
+
+    /// Makes a write and asks for the flushes it makes necessary.
+    fn write<T>(&self, write: impl FnOnce(&Catalog) -> Result<write::Written<T>>) -> Result<T> {
+        match write(&self.catalog) {
+            Ok(written) => {
+                self.workers.note_stamps();
+                for region in written.flush {
+                    self.workers.request(Job::Flush(region));
+                }
+                if self.workers.memory_is_short() {
+                    self.workers.relieve_memory();
+                }
+                Ok(written.result)
+            }
+            Err(error) => {
+                if matches!(error, Error::RegionTooBusy(_)) {
+                    self.workers.relieve_memory();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    // Upkeep.
+
+    /// Flushes a table's regions and waits.
+    pub fn flush(&self, table: &TableName) -> Result<()> {
+        let catalog = self.open_catalog()?;
+        for region in &catalog.table(table)?.regions {
+            catalog.flush_region(region)?;
+            self.workers.after_change(region);
+        }
+        Ok(())
+    }
+    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done.
+    pub fn compact(&self, table: &TableName, family: Option<&[u8]>, major: bool, wait: bool) -> Result<()> {
+        let catalog = self.open_catalog()?;
+        let table = catalog.table(table)?;
+        let families: Vec<Vec<u8>> = match family {
+            Some(family) => {
+                crate::region::family_index(&table.descriptor, family)?;
+                vec![family.to_vec()]
+            }
+            None => table
+                .descriptor
+                .families
+                .iter()
+                .map(|family| family.name.clone())
+                .collect(),
+        };
+        for region in &table.regions {
+            for family in families.clone() {
+                if wait {
+                    catalog.compact_store(region, &family, major)?;
+                } else {
+                    self.workers.request(Job::Compact {
+                        region: region.id(),
+                        family,
+                        major,
+                    });
+                }
+            }
+            self.workers.after_change(region);
+        }
+        Ok(())
+    }
+    /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.
+    pub fn run_pending(&self) -> Result<usize> {
+        self.check_open()?;
+        self.workers.run_pending()
+    }
+
+    // State.
+
+    /// Engine-wide counters.
+    pub fn counters(&self) -> &Counters {
+        &self.catalog.shared().counters
+    }
+    /// What the block cache holds.
+    pub fn cache_usage(&self) -> CacheUsage {
+        self.catalog.shared().store.reader.cache.usage()
+    }
+    /// What waits in the background.
+    pub fn queues(&self) -> QueueStats {
+        self.workers.stats()
+    }
+    /// Bytes of all memstores.
+    pub fn memstore_bytes(&self) -> u64 {
+        self.catalog.shared().memstore_total_bytes.load(Ordering::Acquire)
+    }
+    /// The newest edit readers see, and the newest that has a sequence id.
+    pub fn read_point(&self) -> (SeqId, SeqId) {
+        let wal = &self.catalog.shared().wal;
+        (wal.read_point(), wal.last_assigned())
+    }
+    /// How long the oldest edit that is not in a store file has been waiting.
+    pub fn oldest_unflushed(&self) -> Option<Duration> {
+        let tables = self.catalog.tables();
+        let since = tables
+            .regions()
+            .filter_map(|region| region.dirty_since_ms())
+            .min()?;
+        Some(
+            self.catalog
+                .shared()
+                .clock
+                .mono()
+                .saturating_sub(Duration::from_millis(since)),
+        )
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop_workers();
+    }
+}

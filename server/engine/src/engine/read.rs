@@ -1,0 +1,161 @@
+//! Get and Scan.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Fetched;
+use crate::catalog::{Catalog, View};
+use crate::cell::CellBatch;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::op::{FetchLimits, Get, Scan};
+use crate::region::{RegionScanner, ScanRange, Shared, Step, check_read, check_row, read_row};
+use crate::schema::TableName;
+
+/// Reads one row.
+pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
+    check_row(get.row)?;
+    let (region, version, read_point) = catalog.view_row(table, get.row)?;
+    check_read(&version.table, &get.spec)?;
+    let shared = catalog.shared();
+    read_row(
+        &version,
+        &get.spec,
+        get.row,
+        read_point,
+        shared.now_ms(),
+        shared.options.row_max_bytes,
+        out,
+    )?;
+    region.reads.increment();
+    Ok(())
+}
+
+/// A running scan: one snapshot of the table, from open to end.
+///
+/// It captures all regions that overlap its range when it is opened and reads them one after the other; later writes,
+/// flushes, compactions, splits and schema changes do not change what it sees. It holds no lock, but keeps memstores and
+/// files alive. After an error it is of no more use.
+#[derive(Debug)]
+pub struct Scanner {
+    shared: Arc<Shared>,
+    scan: Scan,
+    range: ScanRange,
+    view: View,
+    /// Position in the view of the region that is read next, counted in scan direction.
+    next_region: usize,
+    /// The region being read.
+    current: Option<RegionScanner>,
+    /// Rows that may still be returned.
+    rows_left: u64,
+    /// The time that decides what has expired, for the whole scan.
+    now_ms: i64,
+    /// Why it is of no more use.
+    failed: Option<Error>,
+}
+
+impl Scanner {
+    pub(super) fn open(catalog: &Catalog, table: &TableName, scan: Scan) -> Result<Self> {
+        for row in [&scan.start_row, &scan.stop_row] {
+            if !row.is_empty() {
+                check_row(row)?;
+            }
+        }
+        if scan.batch == Some(0) {
+            return Err(Error::InvalidArgument("A scan's batch must be at least 1".into()));
+        }
+        let range = ScanRange::of_scan(&scan);
+        let view = catalog.view(table, |region| range.overlaps(region.info()))?;
+        check_read(&view.table.descriptor, &scan.spec)?;
+        let shared = Arc::clone(catalog.shared());
+        Ok(Self {
+            rows_left: scan.limit.unwrap_or(u64::MAX),
+            now_ms: shared.now_ms(),
+            shared,
+            scan,
+            range,
+            view,
+            next_region: 0,
+            current: None,
+            failed: None,
+        })
+    }
+
+    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
+    pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let result = self.try_fetch(limits, out);
+        if let Err(error) = &result {
+            self.failed = Some(error.clone());
+            self.current = None;
+        }
+        result
+    }
+
+    fn try_fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
+        let clock: Arc<dyn Clock> = Arc::clone(&self.shared.clock);
+        let began = clock.mono();
+        let (first_row, first_byte) = (out.row_count(), out.data_bytes());
+        loop {
+            if self.rows_left == 0 {
+                self.current = None;
+                return Ok(Fetched::End);
+            }
+            if out.row_count() - first_row >= limits.results || out.data_bytes() - first_byte >= limits.bytes
+            {
+                return Ok(Fetched::More);
+            }
+            let Some(scanner) = self.region_scanner()? else {
+                return Ok(Fetched::End);
+            };
+            match scanner.step(out)? {
+                Step::Row => {
+                    self.rows_left -= 1;
+                    self.region_in_hand().reads.increment();
+                }
+                Step::Piece => {}
+                Step::Nothing => self.region_in_hand().reads.increment(),
+                Step::End => self.current = None,
+            }
+            // After the work, so that every fetch gets somewhere however short its time is.
+            if clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
+                return Ok(Fetched::More);
+            }
+        }
+    }
+
+    /// The scanner of the region in hand; opens the next region's when there is none.
+    fn region_scanner(&mut self) -> Result<Option<&mut RegionScanner>> {
+        if self.current.is_none() {
+            if self.next_region == self.view.regions.len() {
+                return Ok(None);
+            }
+            self.next_region += 1;
+            let (_, version) = &self.view.regions[self.index_in_hand()];
+            self.current = Some(RegionScanner::open(
+                version,
+                &self.scan.spec,
+                self.range.clone(),
+                self.scan.batch,
+                self.view.read_point,
+                self.now_ms,
+                self.shared.options.row_max_bytes,
+            )?);
+        }
+        Ok(self.current.as_mut())
+    }
+
+    fn index_in_hand(&self) -> usize {
+        if self.range.reversed {
+            self.view.regions.len() - self.next_region
+        } else {
+            self.next_region - 1
+        }
+    }
+
+    fn region_in_hand(&self) -> &crate::region::Region {
+        &self.view.regions[self.index_in_hand()].0
+    }
+}

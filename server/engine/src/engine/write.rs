@@ -1,0 +1,348 @@
+//! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::RwLockReadGuard;
+use smallvec::SmallVec;
+
+use crate::catalog::{Catalog, Table};
+use crate::cell::{Cell, CellBatch, KeyBuf};
+use crate::error::{Error, Result};
+use crate::id::{RegionId, SeqId};
+use crate::op::{Check, RowMutation, RowUpdate, Write};
+use crate::region::{
+    LockMode, Region, RegionVersion, RowPlan, Shared, Times, check, check_edit, check_update, family_index,
+    logging_of, newest_cell, newest_timestamps, passes, plan_update, stronger, write_rows,
+};
+use crate::schema::{Durability, TableName};
+use crate::wal::{Commit, Logging};
+
+/// What a write returns, with the regions that should be flushed now.
+pub(super) struct Written<T> {
+    pub(super) result: T,
+    pub(super) flush: SmallVec<[RegionId; 1]>,
+}
+
+/// The rows of one region in a batch.
+struct Group<'t> {
+    region: &'t Arc<Region>,
+    /// Positions in the batch, ascending.
+    rows: SmallVec<[usize; 1]>,
+}
+
+/// Applies a batch of mutations.
+pub(super) fn mutate(
+    catalog: &Catalog,
+    name: &TableName,
+    mutations: &[RowMutation<'_>],
+) -> Result<Written<Commit>> {
+    if mutations.is_empty() {
+        return Err(Error::InvalidArgument(
+            "A batch needs at least one mutation".into(),
+        ));
+    }
+    let shared = catalog.shared();
+    loop {
+        let table = writable_table(catalog, name)?;
+        let modes = mutations
+            .iter()
+            .map(|mutation| check(&table.descriptor, mutation, shared.options.cell_max_bytes))
+            .collect::<Result<SmallVec<[LockMode; 4]>>>()?;
+        let groups = group(&table, mutations.iter().map(|mutation| mutation.row));
+        for group in &groups {
+            check_memory(shared, group.region)?;
+        }
+        let rows = groups.iter().flat_map(|group| {
+            let (mutations, modes) = (mutations, &modes);
+            group
+                .rows
+                .iter()
+                .map(move |index| (group.region.id(), mutations[*index].row, modes[*index]))
+        });
+        let _rows = shared.row_locks.lock(rows, shared.options.row_lock_wait)?;
+        let now = shared.timestamps.issue(&*shared.clock);
+        let mut plans = Vec::with_capacity(groups.len());
+        for group in &groups {
+            let version = group.region.version();
+            let plan = |index: &usize| {
+                plan_mutation(
+                    shared,
+                    &table,
+                    &version,
+                    &mutations[*index],
+                    Times { now, put_floor: 0 },
+                )
+            };
+            plans.push(
+                group
+                    .rows
+                    .iter()
+                    .map(plan)
+                    .collect::<Result<SmallVec<[RowPlan<'_>; 1]>>>()?,
+            );
+        }
+        plans
+            .iter()
+            .try_for_each(|plans| check_edit(&table.descriptor, plans))?;
+        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+            continue;
+        };
+        let mut last = None;
+        for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
+            let durabilities = group.rows.iter().map(|index| mutations[*index].durability);
+            let logging = durabilities
+                .map(|durability| logging_of(durability, &table.descriptor))
+                .fold(Logging::Skip, stronger);
+            // Commits are published in order, so the last one stands for all.
+            last = Some(write_rows(shared, group.region, plans, logging, guard)?);
+        }
+        drop(guards);
+        return Ok(Written {
+            flush: groups
+                .iter()
+                .filter_map(|group| flush_wanted(shared, &table, group.region))
+                .collect(),
+            result: last.expect("a batch has at least one mutation, so at least one group"),
+        });
+    }
+}
+
+/// Applies a mutation if the check on its row passes.
+pub(super) fn check_and_mutate(
+    catalog: &Catalog,
+    name: &TableName,
+    condition: &Check<'_>,
+    mutation: &RowMutation<'_>,
+) -> Result<Written<Option<Commit>>> {
+    let shared = catalog.shared();
+    loop {
+        let table = writable_table(catalog, name)?;
+        check(&table.descriptor, mutation, shared.options.cell_max_bytes)?;
+        let family = family_index(&table.descriptor, condition.family)?;
+        let groups = group(&table, std::iter::once(mutation.row));
+        let region = groups[0].region;
+        check_memory(shared, region)?;
+        let row = (region.id(), mutation.row, LockMode::Exclusive);
+        let row_lock = shared
+            .row_locks
+            .lock(std::iter::once(row), shared.options.row_lock_wait)?;
+        let now = shared.timestamps.issue(&*shared.clock);
+        let version = region.version();
+        if !Arc::ptr_eq(&version.table, &table.descriptor) {
+            continue;
+        }
+        let stored = newest_cell(
+            &version,
+            mutation.row,
+            family,
+            condition.qualifier,
+            shared.now_ms(),
+            |cell| {
+                (
+                    cell.key.timestamp(),
+                    passes(condition.op, condition.value, Some(cell.value)),
+                )
+            },
+        )?;
+        let (put_floor, passed) = stored.unwrap_or((0, passes(condition.op, condition.value, None)));
+        if !passed {
+            if !catalog.is_current(&table) {
+                continue;
+            }
+            // The answer rests on what was read, which may not be durable yet.
+            drop(row_lock);
+            shared.wal.wait_published(shared.wal.last_assigned())?;
+            return Ok(Written {
+                result: None,
+                flush: SmallVec::new(),
+            });
+        }
+        let plan = plan_mutation(shared, &table, &version, mutation, Times { now, put_floor })?;
+        let plans = [plan];
+        check_edit(&table.descriptor, &plans)?;
+        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+            continue;
+        };
+        let logging = logging_of(mutation.durability, &table.descriptor);
+        let commit = write_rows(shared, region, &plans, logging, &guards[0])?;
+        drop(guards);
+        return Ok(Written {
+            flush: flush_wanted(shared, &table, region).into_iter().collect(),
+            result: Some(commit),
+        });
+    }
+}
+
+/// Increments or appends.
+pub(super) fn update(
+    catalog: &Catalog,
+    name: &TableName,
+    row: &[u8],
+    update: &RowUpdate<'_>,
+    ttl_ms: Option<i64>,
+    durability: Durability,
+    out: &mut CellBatch,
+) -> Result<Written<Commit>> {
+    let shared = catalog.shared();
+    let cell_max_bytes = shared.options.cell_max_bytes;
+    loop {
+        let table = writable_table(catalog, name)?;
+        check_update(&table.descriptor, row, update, cell_max_bytes)?;
+        let groups = group(&table, std::iter::once(row));
+        let region = groups[0].region;
+        check_memory(shared, region)?;
+        let locked = (region.id(), row, LockMode::Exclusive);
+        let row_lock = shared
+            .row_locks
+            .lock(std::iter::once(locked), shared.options.row_lock_wait)?;
+        let now = shared.timestamps.issue(&*shared.clock);
+        let version = region.version();
+        if !Arc::ptr_eq(&version.table, &table.descriptor) {
+            continue;
+        }
+        let newest = |family: usize, qualifier: &[u8]| {
+            newest_cell(&version, row, family, qualifier, shared.now_ms(), |cell| {
+                (cell.key.timestamp(), cell.value.to_vec())
+            })
+        };
+        let plan = plan_update(
+            &table.descriptor,
+            row,
+            update,
+            ttl_ms,
+            now,
+            cell_max_bytes,
+            newest,
+        );
+        let plan = match plan {
+            Ok(plan) => plan,
+            // A refusal because of a stored value is an answer like any other: it must not rest on what may be lost.
+            Err(error @ Error::DoNotRetry(_)) => {
+                drop(row_lock);
+                shared.wal.wait_published(shared.wal.last_assigned())?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        let plans = [plan];
+        check_edit(&table.descriptor, &plans)?;
+        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+            continue;
+        };
+        let logging = logging_of(durability, &table.descriptor);
+        let commit = write_rows(shared, region, &plans, logging, &guards[0])?;
+        drop(guards);
+        push_result(&table, &plans[0], commit.seq(), out);
+        return Ok(Written {
+            flush: flush_wanted(shared, &table, region).into_iter().collect(),
+            result: commit,
+        });
+    }
+}
+
+/// The cells written, as one row of `out`.
+fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatch) {
+    for cell in &plan.cells {
+        let family = &table.descriptor.families[cell.family].name;
+        let key = KeyBuf::new(plan.row, family, cell.qualifier, cell.timestamp, cell.cell_type);
+        out.push(Cell {
+            key: key.as_key(),
+            value: &cell.value,
+            tags: &plan.tags,
+            seq,
+        });
+    }
+    out.end_row(false);
+}
+
+fn writable_table(catalog: &Catalog, name: &TableName) -> Result<Arc<Table>> {
+    let table = catalog.enabled_table(name)?;
+    if table.descriptor.read_only() {
+        return Err(Error::DoNotRetry(format!("table {name} is read only")));
+    }
+    Ok(table)
+}
+
+/// The rows by region, in the order of region ids: the order in which several regions are locked.
+fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> SmallVec<[Group<'t>; 1]> {
+    let mut groups: SmallVec<[Group<'t>; 1]> = SmallVec::new();
+    // Made with the second region: a batch of one region needs no map.
+    let mut positions: HashMap<RegionId, usize> = HashMap::new();
+    for (index, row) in rows.enumerate() {
+        let region = table.region_of(row);
+        let new = groups.len();
+        let at = match groups.first() {
+            None => new,
+            Some(first) if Arc::ptr_eq(first.region, region) => 0,
+            Some(_) => *positions.entry(region.id()).or_insert(new),
+        };
+        if at == new {
+            groups.push(Group {
+                region,
+                rows: SmallVec::new(),
+            });
+        }
+        groups[at].rows.push(index);
+    }
+    groups.sort_by_key(|group| group.region.id());
+    groups
+}
+
+/// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write was checked.
+fn lock_regions<'t>(
+    catalog: &Catalog,
+    table: &Arc<Table>,
+    groups: &[Group<'t>],
+) -> Option<SmallVec<[RwLockReadGuard<'t, ()>; 1]>> {
+    let guards = groups.iter().map(|group| group.region.updates.read()).collect();
+    catalog.is_current(table).then_some(guards)
+}
+
+fn plan_mutation<'a>(
+    shared: &Shared,
+    table: &Table,
+    version: &RegionVersion,
+    mutation: &RowMutation<'a>,
+    times: Times,
+) -> Result<RowPlan<'a>> {
+    let deletes = mutation
+        .writes
+        .iter()
+        .filter(|write| matches!(write, Write::DeleteVersion { .. }))
+        .count();
+    RowPlan::of_mutation(&table.descriptor, mutation, times, |family, qualifier| {
+        // A table that was altered meanwhile is noticed before anything is written.
+        let name = &table.descriptor.families[family].name;
+        let family = family_index(&version.table, name)?;
+        newest_timestamps(version, mutation.row, family, qualifier, deletes, shared.now_ms())
+    })
+}
+
+/// Refuses a write when the region's memstores or all of them together are too full; the texts are HBase's.
+fn check_memory(shared: &Shared, region: &Region) -> Result<()> {
+    let limit = shared.blocking_bytes(&region.version().table);
+    let total_limit = shared.options.memstore_total_bytes;
+    let exceeded = if region.accounted_bytes() > limit {
+        limit
+    } else if shared.memstore_total_bytes.load(Ordering::Acquire) > total_limit {
+        total_limit
+    } else {
+        return Ok(());
+    };
+    region.blocked_writes.increment();
+    shared.counters.blocked_writes.increment();
+    Err(Error::RegionTooBusy(format!(
+        "Over memstore limit={exceeded}, regionName={}, server=basalt",
+        region.info().encoded_name
+    )))
+}
+
+/// Brings the sum of memstore bytes up to date; names the region if it should be flushed.
+fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
+    let bytes = region.account(&shared.memstore_total_bytes);
+    let limit = shared.flush_bytes(&table.descriptor);
+    // What is frozen is being flushed already: counted in, every write during a flush would ask for one more.
+    (bytes > limit && region.version().active_bytes() > limit).then(|| region.id())
+}

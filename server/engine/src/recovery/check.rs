@@ -1,0 +1,244 @@
+//! `basalt check`: verifies a database that nobody has open. It changes nothing but
+//! the lock file, which it creates where it is missing.
+//!
+//! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
+//! counts, identity, share of the region that names it), the regions' boundaries, and files that nobody refers to. A problem
+//! with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
+//! with.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{lock_dir, orphans, wal_dir};
+use crate::cache::BlockCache;
+use crate::clock::SystemClock;
+use crate::error::{Error, Result};
+use crate::fs::Vfs;
+use crate::hfile::ReaderContext;
+use crate::id::{FileId, RegionId, SeqId};
+use crate::manifest::{self, FileMeta, ManifestState};
+use crate::metrics::{Counters, NoListener};
+use crate::region::RegionInfo;
+use crate::schema::escape;
+use crate::store::{Clip, StoreContext, StoreFile, store_dir};
+use crate::wal;
+
+/// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk would be read from
+/// disk once for each of its rows.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// What a check looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckSummary {
+    /// Tables in the manifest.
+    pub tables: u64,
+    /// Regions in the manifest.
+    pub regions: u64,
+    /// Store files verified.
+    pub store_files: u64,
+    /// Their bytes.
+    pub store_file_bytes: u64,
+    /// Log segments verified.
+    pub wal_segments: u64,
+    /// Rows in them.
+    pub wal_rows: u64,
+    /// Files below `tables/` that nobody refers to: no danger, the next open moves them aside.
+    pub orphans: u64,
+    /// Things that are wrong. Zero means that the database is sound.
+    pub problems: u64,
+}
+
+impl CheckSummary {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems == 0
+    }
+}
+
+impl std::fmt::Display for CheckSummary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}: {} tables, {} regions, {} store files of {} bytes, {} log segments with {} rows, {} orphans, {} problems",
+            if self.is_sound() { "sound" } else { "damaged" },
+            self.tables,
+            self.regions,
+            self.store_files,
+            self.store_file_bytes,
+            self.wal_segments,
+            self.wal_rows,
+            self.orphans,
+            self.problems
+        )
+    }
+}
+
+/// Verifies the database in `dir`. Each thing that is wrong, and each that is only remarkable, goes to `report` as a line of
+/// text. Fails when there is nothing that could be checked: no database, another process has it open.
+pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> Result<CheckSummary> {
+    let there = vfs
+        .exists(dir)
+        .map_err(|source| Error::io("looking for", dir, source))?;
+    if !there {
+        return Err(Error::io("looking for", dir, std::io::ErrorKind::NotFound.into()));
+    }
+    let _lock = lock_dir(&**vfs, dir)?;
+    let mut checker = Checker {
+        vfs,
+        dir,
+        report,
+        summary: CheckSummary::default(),
+    };
+    match manifest::verify(&**vfs, dir) {
+        Ok(verified) => {
+            for warning in &verified.warnings {
+                (checker.report)(format!("note: {warning}"));
+            }
+            checker.check_log(&verified.state);
+            checker.check_boundaries(&verified.state);
+            checker.check_files(&verified.state);
+            checker.check_orphans(&verified.state);
+        }
+        Err(error @ Error::Corrupt { .. }) => checker.problem(&error),
+        Err(error) => return Err(error),
+    }
+    Ok(checker.summary)
+}
+
+struct Checker<'a> {
+    vfs: &'a Arc<dyn Vfs>,
+    dir: &'a Path,
+    report: &'a mut dyn FnMut(String),
+    summary: CheckSummary,
+}
+
+impl Checker<'_> {
+    fn problem(&mut self, what: &impl std::fmt::Display) {
+        self.summary.problems += 1;
+        (self.report)(what.to_string());
+    }
+
+    fn check_log(&mut self, state: &ManifestState) {
+        let mut strangers = Vec::new();
+        let read = wal::read_segments(
+            &**self.vfs,
+            &wal_dir(self.dir),
+            SeqId::ZERO,
+            &NoListener,
+            &mut |edit| {
+                if edit.region().0 >= state.next_region {
+                    strangers.push((edit.first_seq(), edit.region()));
+                }
+                Ok(())
+            },
+        );
+        for (seq, region) in strangers {
+            self.problem(&format!(
+                "the log's edit with sequence id {seq} is of region {region}, which never was"
+            ));
+        }
+        match read {
+            Ok(log) => {
+                self.summary.wal_segments = log.segments;
+                self.summary.wal_rows = log.rows;
+            }
+            Err(error) => self.problem(&error),
+        }
+    }
+
+    /// The regions of each table follow each other without gap or overlap.
+    fn check_boundaries(&mut self, state: &ManifestState) {
+        self.summary.tables = state.tables.len() as u64;
+        self.summary.regions = state.regions.len() as u64;
+        for name in state.tables.keys() {
+            let mut next: Option<Vec<u8>> = Some(Vec::new());
+            for region in state.regions_of(name) {
+                if next.as_ref() != Some(&region.meta.start) {
+                    let info = RegionInfo::of_meta(&region.meta);
+                    self.problem(&format!(
+                        "region {} of table {name} starts at {}, which is not where the one before ends",
+                        info.encoded_name,
+                        escape(&region.meta.start)
+                    ));
+                }
+                next = (!region.meta.end.is_empty()).then(|| region.meta.end.clone());
+            }
+            if next.is_some() {
+                self.problem(&format!(
+                    "the last region of table {name} does not reach the end of the table"
+                ));
+            }
+        }
+    }
+
+    fn check_files(&mut self, state: &ManifestState) {
+        let context = StoreContext {
+            vfs: Arc::clone(self.vfs),
+            clock: Arc::new(SystemClock::new()),
+            reader: ReaderContext {
+                // Every block is to be read from the disk.
+                cache: Arc::new(BlockCache::new(CACHE_BYTES)),
+                counters: Arc::new(Counters::default()),
+            },
+            listener: Arc::new(NoListener),
+        };
+        let mut seen: HashMap<FileId, RegionId> = HashMap::new();
+        for (id, region) in &state.regions {
+            let clip = Clip {
+                start: region.meta.start.clone(),
+                end: region.meta.end.clone(),
+            };
+            for (family, files) in &region.files {
+                for meta in files {
+                    if seen.insert(meta.id, *id).is_some() {
+                        continue;
+                    }
+                    let dir = store_dir(self.dir, &meta.dir_table, family);
+                    let shared = region.clipped.contains(&meta.id);
+                    if let Err(error) = check_file(&context, &dir, meta, clip.clone(), shared) {
+                        self.problem(&error);
+                    }
+                    self.summary.store_files += 1;
+                    self.summary.store_file_bytes += meta.bytes;
+                }
+            }
+        }
+    }
+
+    fn check_orphans(&mut self, state: &ManifestState) {
+        match orphans::find(&**self.vfs, self.dir, state) {
+            Ok(found) => {
+                self.summary.orphans = found.len() as u64;
+                for path in found {
+                    (self.report)(format!("note: nobody refers to {}", path.display()));
+                }
+            }
+            Err(error) => self.problem(&error),
+        }
+    }
+}
+
+fn check_file(context: &StoreContext, dir: &Path, meta: &FileMeta, clip: Clip, shared: bool) -> Result<()> {
+    let file = StoreFile::open(context, dir, meta.clone(), clip)?;
+    file.reader().verify(Some(meta.checksum))?;
+    if file.is_clipped() && !shared {
+        return Err(Error::corrupt(
+            file.path(),
+            0,
+            "the file has rows outside the region that names it",
+        ));
+    }
+    if file.properties().max_seq != meta.max_seq {
+        return Err(Error::corrupt(
+            file.path(),
+            0,
+            format!(
+                "highest sequence id {}, the manifest says {}",
+                file.properties().max_seq,
+                meta.max_seq
+            ),
+        ));
+    }
+    Ok(())
+}

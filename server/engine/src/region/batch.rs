@@ -1,0 +1,112 @@
+//! The last steps of a write: one edit into the log, its cells into the memstores.
+//!
+//! Cells are encoded once, for the log, and copied once, from there into the memstores' arenas; replay of the log after a
+//! crash goes through the same [`insert_cells`].
+
+use std::cell::RefCell;
+
+use parking_lot::RwLockReadGuard;
+
+use crate::cell::{Cell, Key};
+use crate::error::{Error, Result};
+use crate::record::{EditBuilder, EditReader};
+use crate::region::{Region, RegionVersion, RowPlan, Shared};
+use crate::schema::TableDescriptor;
+use crate::wal::{Commit, EDIT_BYTES_MAX, Logging};
+
+thread_local! {
+    /// The buffer of this thread's edits: at steady state, writing allocates nothing for encoding.
+    static EDIT: RefCell<EditBuilder> = RefCell::new(EditBuilder::new());
+}
+
+/// Buffers above this size are given back after use instead of being kept by the thread.
+const BUFFER_KEPT_BYTES: usize = 1 << 20;
+
+/// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their lengths.
+const LENGTHS_BYTES_MAX: usize = 32;
+
+/// Refuses rows that together are too long for one edit. A cell repeats its row's key, so a short request can ask for many
+/// times its own size: this is asked before anything of it is encoded, and before another region's share of the batch is written.
+pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<()> {
+    let mut bytes = 0_usize;
+    for plan in rows {
+        bytes = bytes.saturating_add(LENGTHS_BYTES_MAX);
+        for cell in &plan.cells {
+            let key = Key::len_of(plan.row, &table.families[cell.family].name, cell.qualifier);
+            bytes = bytes.saturating_add(key + cell.value.len() + plan.tags.len() + LENGTHS_BYTES_MAX);
+        }
+    }
+    if bytes > EDIT_BYTES_MAX {
+        return Err(Error::InvalidArgument(format!(
+            "The mutations of a batch for one region take {bytes} bytes as cells, each with its row key; the limit is {EDIT_BYTES_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores. Each row gets a
+/// sequence id of its own.
+/// REQUIRES: [`check_edit`] passed; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
+pub fn write_rows(
+    shared: &Shared,
+    region: &Region,
+    rows: &[RowPlan<'_>],
+    logging: Logging,
+    _updates: &RwLockReadGuard<'_, ()>,
+) -> Result<Commit> {
+    let version = region.version();
+    EDIT.with_borrow_mut(|edit| {
+        edit.begin(region.id());
+        for plan in rows {
+            edit.begin_row();
+            for cell in &plan.cells {
+                let tags = if cell.cell_type.is_delete() {
+                    &[]
+                } else {
+                    plan.tags.as_slice()
+                };
+                edit.cell_of(
+                    plan.row,
+                    &version.table.families[cell.family].name,
+                    cell.qualifier,
+                    cell.timestamp,
+                    cell.cell_type,
+                    &cell.value,
+                    tags,
+                );
+            }
+        }
+        let count = edit.rows();
+        let payload = edit.finish();
+        let appended = shared.wal.append(payload, count, logging)?;
+        let own = "an edit that was encoded just now can be read back";
+        let cells = EditReader::new(payload, appended.first_seq()).expect(own);
+        insert_cells(&version, cells.map(|cell| cell.expect(own).1));
+        let commit = appended.applied();
+        region.writes.add(u64::from(count));
+        region.note_dirty(shared.mono_ms());
+        if edit.len() > BUFFER_KEPT_BYTES {
+            *edit = EditBuilder::new();
+        }
+        Ok(commit)
+    })
+}
+
+/// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
+/// Returns the newest timestamp inserted.
+/// REQUIRES: the sequence ids of the cells were not inserted before.
+pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> Option<i64> {
+    let mut newest = None;
+    // Cells of a row are sorted by family, so the family is nearly always that of the cell before.
+    let mut store = None;
+    for cell in cells {
+        let family = cell.key.family();
+        let known = store.filter(|index: &usize| version.table.families[*index].name == family);
+        store = known.or_else(|| version.table.family(family).map(|(index, _)| index));
+        if let Some(index) = store {
+            version.stores[index].active.insert(cell);
+            newest = newest.max(Some(cell.key.timestamp()));
+        }
+    }
+    newest
+}

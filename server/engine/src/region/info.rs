@@ -1,0 +1,111 @@
+//! What a region is called, and what it has done: plain values for locations, pages and metrics.
+
+use std::fmt::Write as _;
+
+use md5::{Digest, Md5};
+
+use crate::id::RegionId;
+use crate::manifest::RegionMeta;
+use crate::schema::TableName;
+
+/// A region, for locations and pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionInfo {
+    /// Identity inside the engine.
+    pub id: RegionId,
+    /// Its table.
+    pub table: TableName,
+    /// First row; empty: from the beginning.
+    pub start: Vec<u8>,
+    /// One past the last row; empty: to the end.
+    pub end: Vec<u8>,
+    /// HBase's region id: creation time in milliseconds.
+    pub created_ms: u64,
+    /// HBase's encoded name: 32 hex digits, MD5 of `table,start,created_ms`.
+    pub encoded_name: String,
+}
+
+impl RegionInfo {
+    /// The info of a region of the manifest.
+    pub fn of_meta(meta: &RegionMeta) -> Self {
+        let mut info = Self {
+            id: meta.id,
+            table: meta.table.clone(),
+            start: meta.start.clone(),
+            end: meta.end.clone(),
+            created_ms: meta.created_ms,
+            encoded_name: String::new(),
+        };
+        for byte in Md5::digest(info.unencoded_name()) {
+            // Writing to a string cannot fail.
+            let _ = write!(info.encoded_name, "{byte:02x}");
+        }
+        info
+    }
+
+    /// HBase's region name: `table,start,created_ms.encoded.` as raw bytes.
+    pub fn name(&self) -> Vec<u8> {
+        let mut name = self.unencoded_name();
+        name.extend_from_slice(format!(".{}.", self.encoded_name).as_bytes());
+        name
+    }
+
+    /// `table,start,created_ms`: what the encoded name is the digest of.
+    fn unencoded_name(&self) -> Vec<u8> {
+        let mut name = self.table.to_string().into_bytes();
+        name.push(b',');
+        name.extend_from_slice(&self.start);
+        name.extend_from_slice(format!(",{}", self.created_ms).as_bytes());
+        name
+    }
+
+    /// Whether `row` lies in `[start, end)`.
+    pub fn contains(&self, row: &[u8]) -> bool {
+        self.start.as_slice() <= row && (self.end.is_empty() || row < self.end.as_slice())
+    }
+}
+
+/// What a region has done and holds, for metrics and pages.
+#[derive(Clone, Debug)]
+pub struct RegionStats {
+    /// Which region.
+    pub region: RegionInfo,
+    /// Rows read by gets and scans since start.
+    pub reads: u64,
+    /// Row mutations since start.
+    pub writes: u64,
+    /// Reads refused or failed writes are not in here; writes refused because a memstore limit was reached are.
+    pub blocked_writes: u64,
+    /// Bytes its memstores hold, frozen ones included.
+    pub memstore_bytes: u64,
+    /// Its store files over all families.
+    pub store_files: u64,
+    /// Their size.
+    pub store_file_bytes: u64,
+    /// Flushes since start.
+    pub flushes: u64,
+    /// Compactions since start.
+    pub compactions: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name of a region as HBase prints it, with the MD5 computed by `md5sum`.
+    #[test]
+    fn names_are_hbases() {
+        let info = RegionInfo::of_meta(&RegionMeta {
+            id: RegionId(7),
+            table: TableName::parse(b"ns:t").unwrap(),
+            start: b"a,b".to_vec(),
+            end: Vec::new(),
+            created_ms: 1_700_000_000_000,
+        });
+        assert_eq!(
+            String::from_utf8(info.name()).unwrap(),
+            format!("ns:t,a,b,1700000000000.{}.", info.encoded_name)
+        );
+        assert_eq!(info.encoded_name, "f15285274297301d84667824460d28ad");
+    }
+}

@@ -1,0 +1,392 @@
+//! The region: a range of a table's rows, and everything about them that must be consistent.
+//!
+//! # How writes and reads stay consistent
+//!
+//! There is one sequence counter and one read point for the whole server, both in [`crate::wal::Wal`]; commits are published
+//! strictly in order. A batch of mutations goes this way (`engine` drives it):
+//!
+//! 1. Look up the table and check everything: families, row lengths, cell sizes, timestamps, memstore limits. Nothing has
+//!    been changed yet, so an error means that nothing was applied.
+//! 2. Take the row locks of all rows ([`RowLocks`]): shared for plain writes, exclusive for those that read first.
+//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read what the writes depend on; plan the
+//!    cells ([`RowPlan`]).
+//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure that the table is still
+//!    the one looked up; otherwise let go and start again. No file is read under these locks.
+//! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with the sequence
+//!    ids the log gave, one for each row ([`write_rows`]).
+//! 6. Let go of all locks. The caller waits for the commit or awaits it.
+//!
+//! Row locks are *not* held during the sync. A read-modify-write that comes next holds the row's lock exclusively, reads
+//! with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet published. That is sound because its own commit
+//! is published later than what it read. Where such a read leads to an answer without a commit (a failed check), the answer
+//! waits until everything assigned so far is published.
+//!
+//! A reader takes the regions' versions, then the read point, then makes sure that the versions are still current
+//! (`catalog::View`). So all cells up to the read point are in the versions taken, and all cells of their files are at
+//! or below it. From there on it holds no lock.
+//!
+//! # Lock order
+//!
+//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest. Locks of several regions are
+//! taken in the order of region ids. Files are written under `flushing` or `compacting`, except when a region is closed for
+//! a split, a merge or the loss of a family: then what little is left is flushed under `updates`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+use crate::id::{FileId, RegionId, SeqId};
+use crate::manifest::RegionMeta;
+use crate::memstore::Memstore;
+use crate::metrics::Counter;
+use crate::schema::TableDescriptor;
+use crate::store::{Clip, StoreVersion};
+
+mod batch;
+mod check;
+mod info;
+mod locks;
+mod plan;
+mod row;
+mod scan;
+mod shared;
+mod update;
+
+pub use batch::{check_edit, insert_cells, write_rows};
+pub use check::passes;
+pub use info::{RegionInfo, RegionStats};
+pub use locks::{LockMode, RowGuards, RowLocks};
+pub use plan::{PlannedCell, RowPlan, Times, check, check_row, family_index};
+pub use row::{newest_cell, newest_timestamps, read_row};
+pub use scan::{Bound, RegionScanner, ScanRange, Step, check_read};
+pub use shared::{Shared, logging_of, stronger};
+pub use update::{check_update, plan_update};
+
+/// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of all stores at once.
+#[derive(Clone, Debug)]
+pub struct RegionVersion {
+    /// The table as it was then; `stores` has one store for each of its families, in the same order.
+    pub table: Arc<TableDescriptor>,
+    /// The stores.
+    pub stores: Vec<Arc<StoreVersion>>,
+}
+
+impl RegionVersion {
+    /// Bytes that the memstores hold.
+    pub fn memstore_bytes(&self) -> u64 {
+        self.stores.iter().map(|store| store.memstore_bytes()).sum()
+    }
+
+    /// Bytes that the memstores hold which are still written to.
+    pub fn active_bytes(&self) -> u64 {
+        self.stores.iter().map(|store| store.active.bytes()).sum()
+    }
+
+    /// Cells in the memstores.
+    pub fn memstore_cells(&self) -> u64 {
+        self.memstores().map(|memstore| memstore.cell_count()).sum()
+    }
+
+    /// The oldest edit that is in a memstore.
+    pub fn oldest_unflushed(&self) -> Option<SeqId> {
+        self.memstores().filter_map(|memstore| memstore.min_seq()).min()
+    }
+
+    fn memstores(&self) -> impl Iterator<Item = &Arc<Memstore>> {
+        self.stores.iter().flat_map(|store| store.memstores())
+    }
+}
+
+/// A region. Shared by all threads; its boundaries never change: a split or merge makes new regions.
+#[derive(Debug)]
+pub struct Region {
+    /// Name and boundaries.
+    info: RegionInfo,
+    /// What the manifest knows of it.
+    meta: RegionMeta,
+    /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As long as the
+    /// current version has one of them, the region is neither split by itself nor merged.
+    inherited: BTreeSet<FileId>,
+    /// Writers hold it for reading from before they append to the log until their cells are in the memstores. Held for
+    /// writing, the memstores stand still and hold every edit of the region that has a sequence id.
+    pub updates: RwLock<()>,
+    /// Serialises flushes of this region. Comes before `updates`.
+    pub flushing: Mutex<()>,
+    /// Serialises compactions of this region. Comes before `flushing`.
+    pub compacting: Mutex<()>,
+    /// What readers see. Replaced as a whole, never edited.
+    version: ArcSwap<RegionVersion>,
+    /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and compactions that
+    /// were on their way are thrown away.
+    retired: AtomicBool,
+    /// Asks a running compaction to give up, because somebody waits for `compacting`.
+    pub cancel_compaction: AtomicBool,
+    /// What of the memstores' bytes is in the server's sum.
+    accounted_bytes: AtomicU64,
+    /// Monotonic milliseconds at which the first edit since the last flush was seen, plus one; 0: none.
+    dirty_since_ms: AtomicU64,
+    /// The same for the oldest frozen memstore.
+    frozen_since_ms: AtomicU64,
+    /// Rows read by gets and scans.
+    pub reads: Counter,
+    /// Row mutations.
+    pub writes: Counter,
+    /// Writes refused because of a memstore limit.
+    pub blocked_writes: Counter,
+    /// Flushes done.
+    pub flushes: Counter,
+    /// Compactions done.
+    pub compactions: Counter,
+}
+
+impl Region {
+    /// A region of these stores. `inherited`: those of its files that it shares with its sibling since a split.
+    pub fn new(meta: RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
+        Arc::new(Self {
+            info: RegionInfo::of_meta(&meta),
+            meta,
+            inherited,
+            updates: RwLock::new(()),
+            flushing: Mutex::new(()),
+            compacting: Mutex::new(()),
+            version: ArcSwap::from_pointee(version),
+            retired: AtomicBool::new(false),
+            cancel_compaction: AtomicBool::new(false),
+            accounted_bytes: AtomicU64::new(0),
+            dirty_since_ms: AtomicU64::new(0),
+            frozen_since_ms: AtomicU64::new(0),
+            reads: Counter::default(),
+            writes: Counter::default(),
+            blocked_writes: Counter::default(),
+            flushes: Counter::default(),
+            compactions: Counter::default(),
+        })
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> RegionId {
+        self.info.id
+    }
+
+    /// Its names and boundaries.
+    pub fn info(&self) -> &RegionInfo {
+        &self.info
+    }
+
+    /// What the manifest knows of it.
+    pub fn meta(&self) -> &RegionMeta {
+        &self.meta
+    }
+
+    /// Its boundaries as a clip for files.
+    pub fn clip(&self) -> Clip {
+        Clip {
+            start: self.info.start.clone(),
+            end: self.info.end.clone(),
+        }
+    }
+
+    /// The current version, for a short look.
+    pub fn version(&self) -> Guard<Arc<RegionVersion>> {
+        self.version.load()
+    }
+
+    /// The current version, to keep.
+    pub fn load_version(&self) -> Arc<RegionVersion> {
+        self.version.load_full()
+    }
+
+    /// Whether a file of the region is shared with its sibling since a split.
+    pub fn is_inherited(&self, file: FileId) -> bool {
+        self.inherited.contains(&file)
+    }
+
+    /// Whether the region still has files from before the split that made it.
+    pub fn has_inherited_files(&self) -> bool {
+        !self.inherited.is_empty() && {
+            let version = self.version();
+            version
+                .stores
+                .iter()
+                .flat_map(|store| &store.files)
+                .any(|file| self.is_inherited(file.id()))
+        }
+    }
+
+    /// Publishes the version that `derive` makes of the current one. `derive` may run more than once: it must be pure.
+    pub fn publish(&self, derive: impl Fn(&RegionVersion) -> RegionVersion) {
+        self.version.rcu(|current| Arc::new(derive(current)));
+    }
+
+    /// Whether `version` is still the current one.
+    pub fn is_current(&self, version: &Arc<RegionVersion>) -> bool {
+        Arc::ptr_eq(&self.version.load(), version)
+    }
+
+    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place.
+    /// `_blocked` proves that no writer is between the log and the memstores.
+    pub fn freeze(&self, _blocked: &RwLockWriteGuard<'_, ()>) {
+        self.publish(|current| {
+            let mut next = current.clone();
+            for store in &mut next.stores {
+                if store.active.cell_count() > 0 {
+                    *store = Arc::new(store.with_frozen(Arc::new(Memstore::new())));
+                }
+            }
+            next
+        });
+        let since = self.dirty_since_ms.swap(0, Ordering::Relaxed);
+        if since != 0 {
+            let _ = self
+                .frozen_since_ms
+                .compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that nothing frozen is left.
+    pub fn note_flushed(&self) {
+        self.frozen_since_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// Says that the manifest no longer has this region.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Whether the manifest no longer has this region.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// The region is gone for good: its files are, too, as soon as the last reader lets go of them.
+    /// REQUIRES: the manifest edit that drops the region is durable.
+    pub fn mark_files_obsolete(&self) {
+        for file in self.version().stores.iter().flat_map(|store| &store.files) {
+            file.mark_obsolete();
+        }
+    }
+
+    /// Notes at which moment the memstores began to hold edits; `now_ms` is monotonic.
+    pub fn note_dirty(&self, now_ms: u64) {
+        if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
+            let _ = self
+                .dirty_since_ms
+                .compare_exchange(0, now_ms + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Since when (monotonic milliseconds) the oldest edit that is in no store file has been waiting, about.
+    pub fn dirty_since_ms(&self) -> Option<u64> {
+        let marks = [&self.frozen_since_ms, &self.dirty_since_ms];
+        marks
+            .iter()
+            .filter_map(|mark| mark.load(Ordering::Relaxed).checked_sub(1))
+            .min()
+    }
+
+    /// Bytes of the memstores as of the last [`Self::account`].
+    pub fn accounted_bytes(&self) -> u64 {
+        self.accounted_bytes.load(Ordering::Acquire)
+    }
+
+    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every change enters the
+    /// sum as a difference to what this region had entered before, so concurrent calls cannot make it drift.
+    pub fn account(&self, total: &AtomicU64) -> u64 {
+        loop {
+            if let Some(bytes) = self.account_as_of(&self.version(), total) {
+                return bytes;
+            }
+        }
+    }
+
+    /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or whoever retires the
+    /// region, changes the state first and enters it then. So if it has overtaken this call, its change is seen here; if
+    /// not, it enters its own figure later. An old figure left standing would keep writers out of a region without data.
+    fn account_as_of(&self, version: &Arc<RegionVersion>, total: &AtomicU64) -> Option<u64> {
+        let retired = self.is_retired();
+        let bytes = if retired { 0 } else { version.memstore_bytes() };
+        let before = self.accounted_bytes.swap(bytes, Ordering::AcqRel);
+        total.fetch_add(bytes.wrapping_sub(before), Ordering::AcqRel);
+        (self.is_current(version) && self.is_retired() == retired).then_some(bytes)
+    }
+
+    /// Figures for metrics and pages.
+    pub fn stats(&self) -> RegionStats {
+        let version = self.version();
+        RegionStats {
+            region: self.info.clone(),
+            reads: self.reads.get(),
+            writes: self.writes.get(),
+            blocked_writes: self.blocked_writes.get(),
+            memstore_bytes: version.memstore_bytes(),
+            store_files: version.stores.iter().map(|store| store.files.len() as u64).sum(),
+            store_file_bytes: version.stores.iter().map(|store| store.file_bytes()).sum(),
+            flushes: self.flushes.get(),
+            compactions: self.compactions.get(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::{Cell, CellType, KeyBuf};
+    use crate::schema::{FamilyDescriptor, TableName};
+
+    /// A region of one family with one cell in memory.
+    fn region() -> Arc<Region> {
+        let family = FamilyDescriptor::new(b"f");
+        let name = TableName::parse(b"t").unwrap();
+        let store = StoreVersion::new(Arc::new(family.clone()), Vec::new());
+        store.active.insert(Cell {
+            key: KeyBuf::new(b"r", b"f", b"q", 1, CellType::Put).as_key(),
+            value: b"v",
+            tags: b"",
+            seq: SeqId(1),
+        });
+        let meta = RegionMeta {
+            id: RegionId(1),
+            table: name.clone(),
+            start: Vec::new(),
+            end: Vec::new(),
+            created_ms: 1,
+        };
+        let version = RegionVersion {
+            table: Arc::new(TableDescriptor::new(name, vec![family])),
+            stores: vec![Arc::new(store)],
+        };
+        Region::new(meta, version, BTreeSet::new())
+    }
+
+    /// A writer has looked at the version, and before it enters the figure a flush empties the memory.
+    #[test]
+    fn an_old_figure_does_not_outlive_a_flush() {
+        let (region, total) = (region(), AtomicU64::new(0));
+        let before = region.load_version();
+        region.publish(|current| {
+            let mut next = current.clone();
+            next.stores[0] = Arc::new(StoreVersion::new(
+                Arc::clone(&current.stores[0].family),
+                Vec::new(),
+            ));
+            next
+        });
+        assert_eq!(region.account(&total), 0);
+        assert_eq!(region.account_as_of(&before, &total), None, "it must look again");
+        assert_eq!(region.account(&total), 0);
+        assert_eq!((region.accounted_bytes(), total.into_inner()), (0, 0));
+    }
+
+    /// The same with a region that is split or dropped meanwhile: nobody would account for it again.
+    #[test]
+    fn a_retired_region_leaves_nothing_in_the_sum() {
+        let (region, total) = (region(), AtomicU64::new(0));
+        assert!(region.account(&total) > 0);
+        region.retire();
+        assert_eq!(region.account(&total), 0);
+        assert_eq!(region.account(&total), total.into_inner());
+    }
+}

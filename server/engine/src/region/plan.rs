@@ -1,0 +1,409 @@
+//! From a mutation as given to the cells that will be written.
+//!
+//! 1. [`check`] looks at the request alone: families, lengths, sizes, timestamps. It runs before any lock is taken and says
+//!    how the row must be locked.
+//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and of two writes
+//!    of equal key the later one stays, because key and sequence id together must be unique in a memstore.
+//!
+//! Nothing in here touches memstores or the log.
+
+use std::borrow::Cow;
+
+use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES, TAG_TTL, put_tag};
+use crate::error::{Error, Result};
+use crate::op::{RowMutation, Write};
+use crate::region::LockMode;
+use crate::schema::{TableDescriptor, escape};
+
+/// Checks that `row` can be a row key. The texts are HBase's.
+pub fn check_row(row: &[u8]) -> Result<()> {
+    if row.is_empty() {
+        return Err(Error::InvalidArgument("Row length is 0".into()));
+    }
+    if row.len() > ROW_MAX_BYTES {
+        return Err(Error::InvalidArgument(format!(
+            "Row length {} is > {ROW_MAX_BYTES}",
+            row.len()
+        )));
+    }
+    Ok(())
+}
+
+/// The position of a family in its table.
+pub fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usize> {
+    const { assert!(FAMILY_MAX_BYTES <= u8::MAX as usize) };
+    table
+        .family(family)
+        .map(|(index, _)| index)
+        .ok_or_else(|| Error::NoSuchFamily {
+            table: table.name.clone(),
+            family: escape(family),
+        })
+}
+
+/// Checks the size of a cell that is about to be written; `limit` 0 is none.
+pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
+    if limit != 0 && bytes > limit {
+        return Err(Error::DoNotRetry(format!(
+            "Cell with size {bytes} exceeds limit of {limit} bytes"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks everything that can be said of a mutation without looking at stored data; says how its row must be locked.
+pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes: usize) -> Result<LockMode> {
+    check_row(mutation.row)?;
+    if mutation.writes.is_empty() {
+        return Err(Error::InvalidArgument("No columns to insert".into()));
+    }
+    let mut mode = LockMode::Shared;
+    for write in &mutation.writes {
+        let (family, qualifier, timestamp, value) = match *write {
+            Write::Put {
+                family,
+                qualifier,
+                timestamp,
+                value,
+            } => (Some(family), qualifier, timestamp, value),
+            Write::DeleteVersion {
+                family,
+                qualifier,
+                timestamp,
+            } => {
+                if given(timestamp).is_none() {
+                    mode = LockMode::Exclusive;
+                }
+                (Some(family), qualifier, timestamp, &b""[..])
+            }
+            Write::DeleteColumn {
+                family,
+                qualifier,
+                timestamp,
+            } => (Some(family), qualifier, timestamp, &b""[..]),
+            Write::DeleteFamily { family, timestamp } => (Some(family), &b""[..], timestamp, &b""[..]),
+            Write::DeleteFamilyVersion { family, timestamp } => {
+                (Some(family), &b""[..], Some(timestamp), &b""[..])
+            }
+            Write::DeleteRow { timestamp } => (None, &b""[..], timestamp, &b""[..]),
+        };
+        let family = family.unwrap_or_default();
+        if !matches!(write, Write::DeleteRow { .. }) {
+            family_index(table, family)?;
+        }
+        if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
+            return Err(Error::InvalidArgument(format!(
+                "Timestamp cannot be negative. ts={timestamp}"
+            )));
+        }
+        check_cell_size(
+            mutation.row.len() + family.len() + qualifier.len() + value.len(),
+            cell_max_bytes,
+        )?;
+    }
+    Ok(mode)
+}
+
+/// A timestamp that the client really gave: HBase's "latest" means that the server assigns one.
+fn given(timestamp: Option<i64>) -> Option<i64> {
+    timestamp.filter(|timestamp| *timestamp != LATEST)
+}
+
+/// One cell that will be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCell<'a> {
+    /// Position of its family in the table.
+    pub family: usize,
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Milliseconds.
+    pub timestamp: i64,
+    /// What it is.
+    pub cell_type: CellType,
+    /// Value.
+    pub value: Cow<'a, [u8]>,
+}
+
+/// The cells of one row, sorted, each key once.
+#[derive(Clone, Debug)]
+pub struct RowPlan<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The cells, in cell order.
+    pub cells: Vec<PlannedCell<'a>>,
+    /// Encoded tags of the puts.
+    pub tags: Vec<u8>,
+}
+
+/// What the server decides about a row's times.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The time of this commit.
+    pub now: i64,
+    /// Puts without a time get at least this: the time of the cell that a check looked at.
+    pub put_floor: i64,
+}
+
+impl<'a> RowPlan<'a> {
+    /// The cells of a mutation.
+    /// `newest(family, qualifier)` lists the timestamps of a column's versions, newest first, as many as there are
+    /// delete-version writes of the mutation; it is called only for those without a time.
+    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it said.
+    pub fn of_mutation(
+        table: &TableDescriptor,
+        mutation: &RowMutation<'a>,
+        times: Times,
+        mut newest: impl FnMut(usize, &'a [u8]) -> Result<Vec<i64>>,
+    ) -> Result<Self> {
+        let mut cells = Vec::with_capacity(mutation.writes.len());
+        // Columns that a delete without time has looked at, with what is left of their versions.
+        let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
+        for write in &mutation.writes {
+            let (family, qualifier, timestamp, cell_type, value) = match *write {
+                Write::Put {
+                    family,
+                    qualifier,
+                    timestamp,
+                    value,
+                } => {
+                    let timestamp = given(timestamp).unwrap_or(times.now.max(times.put_floor));
+                    (family, qualifier, timestamp, CellType::Put, value)
+                }
+                Write::DeleteVersion {
+                    family,
+                    qualifier,
+                    timestamp,
+                } => {
+                    let timestamp = if let Some(timestamp) = given(timestamp) {
+                        timestamp
+                    } else {
+                        let index = family_index(table, family)?;
+                        let at = seen
+                            .iter()
+                            .position(|known| (known.0, known.1) == (index, qualifier));
+                        let known = if let Some(at) = at {
+                            &mut seen[at]
+                        } else {
+                            seen.push((index, qualifier, newest(index, qualifier)?.into_iter()));
+                            seen.last_mut().expect("an entry was pushed just now")
+                        };
+                        known.2.next().unwrap_or(times.now)
+                    };
+                    (family, qualifier, timestamp, CellType::Delete, &b""[..])
+                }
+                Write::DeleteColumn {
+                    family,
+                    qualifier,
+                    timestamp,
+                } => (
+                    family,
+                    qualifier,
+                    given(timestamp).unwrap_or(times.now),
+                    CellType::DeleteColumn,
+                    &b""[..],
+                ),
+                Write::DeleteFamily { family, timestamp } => (
+                    family,
+                    &b""[..],
+                    given(timestamp).unwrap_or(times.now),
+                    CellType::DeleteFamily,
+                    &b""[..],
+                ),
+                Write::DeleteFamilyVersion { family, timestamp } => (
+                    family,
+                    &b""[..],
+                    given(Some(timestamp)).unwrap_or(times.now),
+                    CellType::DeleteFamilyVersion,
+                    &b""[..],
+                ),
+                Write::DeleteRow { timestamp } => {
+                    let timestamp = given(timestamp).unwrap_or(times.now);
+                    cells.extend((0..table.families.len()).map(|family| PlannedCell {
+                        family,
+                        qualifier: b"",
+                        timestamp,
+                        cell_type: CellType::DeleteFamily,
+                        value: Cow::Borrowed(b""),
+                    }));
+                    continue;
+                }
+            };
+            cells.push(PlannedCell {
+                family: family_index(table, family)?,
+                qualifier,
+                timestamp,
+                cell_type,
+                value: Cow::Borrowed(value),
+            });
+        }
+        Ok(Self::of_cells(mutation.row, cells, mutation.ttl_ms))
+    }
+
+    /// Cells given in any order; of equal keys the last one stays.
+    pub fn of_cells(row: &'a [u8], mut cells: Vec<PlannedCell<'a>>, ttl_ms: Option<i64>) -> Self {
+        if cells.len() > 1 {
+            // The sort is stable, so of equal keys the one given last stands last.
+            cells.sort_by(|left, right| {
+                (left.family, left.qualifier)
+                    .cmp(&(right.family, right.qualifier))
+                    .then_with(|| right.timestamp.cmp(&left.timestamp))
+                    .then_with(|| right.cell_type.cmp(&left.cell_type))
+            });
+            cells.reverse();
+            cells.dedup_by(|later, earlier| {
+                (later.family, later.qualifier, later.timestamp, later.cell_type)
+                    == (
+                        earlier.family,
+                        earlier.qualifier,
+                        earlier.timestamp,
+                        earlier.cell_type,
+                    )
+            });
+            cells.reverse();
+        }
+        let mut tags = Vec::new();
+        if let Some(ttl_ms) = ttl_ms {
+            put_tag(&mut tags, TAG_TTL, &ttl_ms.to_be_bytes());
+        }
+        Self { row, cells, tags }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Durability, FamilyDescriptor, TableName};
+
+    fn table() -> TableDescriptor {
+        let families = [&b"f"[..], b"g"].map(FamilyDescriptor::new).to_vec();
+        TableDescriptor::new(TableName::parse(b"t").unwrap(), families)
+    }
+
+    fn put<'a>(qualifier: &'a [u8], timestamp: Option<i64>, value: &'a [u8]) -> Write<'a> {
+        Write::Put {
+            family: b"f",
+            qualifier,
+            timestamp,
+            value,
+        }
+    }
+
+    fn mutation<'a>(row: &'a [u8], writes: &[Write<'a>]) -> RowMutation<'a> {
+        RowMutation {
+            row,
+            writes: writes.iter().copied().collect(),
+            ttl_ms: None,
+            durability: Durability::UseDefault,
+        }
+    }
+
+    #[test]
+    fn bad_requests_are_refused_by_name_and_limit() {
+        let table = table();
+        let refuse = |row: &[u8], write: Write<'_>| {
+            check(&table, &mutation(row, &[write]), 100)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(refuse(b"", put(b"q", None, b"v")), "Row length is 0");
+        assert_eq!(
+            refuse(&vec![b'r'; 32_768], put(b"q", None, b"v")),
+            "Row length 32768 is > 32767"
+        );
+        assert_eq!(
+            refuse(b"r", put(b"q", Some(-1), b"v")),
+            "Timestamp cannot be negative. ts=-1"
+        );
+        assert_eq!(
+            refuse(b"r", put(b"q", None, &[0; 98])),
+            "Cell with size 101 exceeds limit of 100 bytes"
+        );
+        let stranger = Write::DeleteFamily {
+            family: b"x",
+            timestamp: None,
+        };
+        assert_eq!(
+            refuse(b"r", stranger),
+            "Column family x does not exist in table t"
+        );
+        assert!(check(&table, &mutation(b"r", &[]), 0).is_err());
+    }
+
+    #[test]
+    fn only_a_delete_that_must_read_locks_exclusively() {
+        let table = table();
+        let mode = |timestamp| {
+            let delete = Write::DeleteVersion {
+                family: b"f",
+                qualifier: b"q",
+                timestamp,
+            };
+            check(&table, &mutation(b"r", &[put(b"q", None, b""), delete]), 0).unwrap()
+        };
+        assert_eq!(mode(Some(3)), LockMode::Shared);
+        assert_eq!(mode(None), LockMode::Exclusive);
+        assert_eq!(mode(Some(LATEST)), LockMode::Exclusive);
+    }
+
+    #[test]
+    fn cells_are_sorted_and_the_last_of_equal_keys_stays() {
+        let table = table();
+        let times = Times {
+            now: 50,
+            put_floor: 60,
+        };
+        let writes = [
+            put(b"b", Some(LATEST), b"first"),
+            put(b"a", Some(7), b"a7"),
+            put(b"b", None, b"second"),
+            Write::DeleteRow { timestamp: None },
+        ];
+        let plan =
+            RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |_, _| unreachable!()).unwrap();
+        let shown: Vec<_> = plan
+            .cells
+            .iter()
+            .map(|cell| {
+                (
+                    cell.family,
+                    cell.qualifier,
+                    cell.timestamp,
+                    cell.cell_type,
+                    &*cell.value,
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (0, &b""[..], 50, CellType::DeleteFamily, &b""[..]),
+                (0, b"a", 7, CellType::Put, b"a7"),
+                (0, b"b", 60, CellType::Put, b"second"),
+                (1, b"", 50, CellType::DeleteFamily, b""),
+            ]
+        );
+    }
+
+    /// The n-th delete without time takes the n-th newest version's, and the current time when there is none left.
+    #[test]
+    fn deletes_without_time_take_the_versions_times() {
+        let table = table();
+        let delete = Write::DeleteVersion {
+            family: b"f",
+            qualifier: b"q",
+            timestamp: None,
+        };
+        let times = Times {
+            now: 50,
+            put_floor: 0,
+        };
+        let writes = [delete, delete, delete];
+        let plan = RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |family, qualifier| {
+            assert_eq!((family, qualifier), (0, &b"q"[..]));
+            Ok(vec![30, 20])
+        })
+        .unwrap();
+        let stamps: Vec<_> = plan.cells.iter().map(|cell| cell.timestamp).collect();
+        assert_eq!(stamps, [50, 30, 20]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Reading one row: for Get, and for writes that depend on what is stored.
+
+use crate::cell::{Cell, CellBatch};
+use crate::error::Result;
+use crate::id::SeqId;
+use crate::op::{Columns, FamilySelection, ReadSpec};
+use crate::region::{RegionScanner, RegionVersion, Step};
+
+/// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
+pub fn read_row(
+    version: &RegionVersion,
+    spec: &ReadSpec,
+    row: &[u8],
+    read_point: SeqId,
+    now_ms: i64,
+    row_max_bytes: usize,
+    out: &mut CellBatch,
+) -> Result<bool> {
+    let mut scanner = RegionScanner::open_row(version, spec, row, read_point, now_ms, row_max_bytes)?;
+    Ok(scanner.step(out)? == Step::Row)
+}
+
+/// The newest visible version of a column, with writes that are applied and not yet published, copied out by `take`.
+/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one.
+pub fn newest_cell<T>(
+    version: &RegionVersion,
+    row: &[u8],
+    family: usize,
+    qualifier: &[u8],
+    now_ms: i64,
+    take: impl FnOnce(Cell<'_>) -> T,
+) -> Result<Option<T>> {
+    let mut found = CellBatch::new();
+    read_column(version, row, family, qualifier, 1, now_ms, &mut found)?;
+    Ok((found.cell_count() > 0).then(|| take(found.cell(0))))
+}
+
+/// The timestamps of a column's visible versions, newest first, `versions` at most.
+/// REQUIRES: as [`newest_cell`].
+pub fn newest_timestamps(
+    version: &RegionVersion,
+    row: &[u8],
+    family: usize,
+    qualifier: &[u8],
+    versions: usize,
+    now_ms: i64,
+) -> Result<Vec<i64>> {
+    let mut found = CellBatch::new();
+    read_column(version, row, family, qualifier, versions, now_ms, &mut found)?;
+    Ok((0..found.cell_count())
+        .map(|index| found.cell(index).key.timestamp())
+        .collect())
+}
+
+fn read_column(
+    version: &RegionVersion,
+    row: &[u8],
+    family: usize,
+    qualifier: &[u8],
+    versions: usize,
+    now_ms: i64,
+    out: &mut CellBatch,
+) -> Result<()> {
+    let spec = ReadSpec {
+        families: vec![FamilySelection {
+            family: version.table.families[family].name.clone(),
+            columns: Columns::Only(vec![qualifier.to_vec()]),
+            time_range: None,
+        }],
+        max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
+        ..ReadSpec::default()
+    };
+    read_row(version, &spec, row, SeqId::MAX, now_ms, usize::MAX, out)?;
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! Reading a region row by row: the families' scanners side by side, and the row-level half of a filter's life.
+//!
+//! For each row, in HBase's order:
+//!
+//! 1. The next row is the first one that any family's scanner stands at. Past the stop row, or when the filter says that
+//!    nothing more can match: the end.
+//! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells.
+//! 3. Each family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here; the
+//!    piece is returned, and steps 1 to 3 go on with the same row, without `reset`.
+//! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells.
+//! 5. `reset`. A row without cells is no result.
+//!
+//! A scanner belongs to one region version, one read point and one caller at a time. It takes no lock.
+
+use std::cmp::Ordering;
+
+use crate::cell::CellBatch;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::id::SeqId;
+use crate::op::{FamilySelection, ReadSpec, Scan};
+use crate::region::{RegionInfo, RegionVersion, family_index};
+use crate::schema::{TableDescriptor, escape};
+use crate::store::{ReadRows, RowLimit, RowProgress, StoreScanner};
+
+/// One end of a range of rows. An empty row is no bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// The row.
+    pub row: Vec<u8>,
+    /// Whether the row itself is wanted.
+    pub included: bool,
+}
+
+/// The rows of a scan, the smaller bound first whatever the direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanRange {
+    /// Smallest rows.
+    pub low: Bound,
+    /// Greatest rows.
+    pub high: Bound,
+    /// From `high` to `low`.
+    pub reversed: bool,
+}
+
+impl ScanRange {
+    /// The range of a scan.
+    pub fn of_scan(scan: &Scan) -> Self {
+        let start = Bound {
+            row: scan.start_row.clone(),
+            included: scan.include_start,
+        };
+        let stop = Bound {
+            row: scan.stop_row.clone(),
+            included: scan.include_stop,
+        };
+        let (low, high) = if scan.reversed {
+            (stop, start)
+        } else {
+            (start, stop)
+        };
+        Self {
+            low,
+            high,
+            reversed: scan.reversed,
+        }
+    }
+
+    /// Whether the region may hold rows of the range.
+    pub fn overlaps(&self, region: &RegionInfo) -> bool {
+        let below_end = region.end.is_empty() || self.low.row < region.end;
+        let above_start = match self.high.row.as_slice().cmp(&region.start) {
+            _ if self.high.row.is_empty() => true,
+            Ordering::Greater => true,
+            Ordering::Equal => self.high.included,
+            Ordering::Less => false,
+        };
+        below_end && above_start
+    }
+
+    /// Where a row lies: `Less` before the range, `Greater` behind it, in the direction of the scan.
+    fn position(&self, row: &[u8]) -> Ordering {
+        let side = |bound: &Bound, outside: Ordering| {
+            let order = row.cmp(&bound.row);
+            !bound.row.is_empty() && (order == outside || (order == Ordering::Equal && !bound.included))
+        };
+        let place = if side(&self.low, Ordering::Less) {
+            Ordering::Less
+        } else if side(&self.high, Ordering::Greater) {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        };
+        if self.reversed { place.reverse() } else { place }
+    }
+}
+
+/// What [`RegionScanner::step`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Appended a whole row, or the last piece of one.
+    Row,
+    /// Appended a piece of a row; more of it follows.
+    Piece,
+    /// Passed over a row that is no result.
+    Nothing,
+    /// There are no more rows.
+    End,
+}
+
+/// Checks what can be said of a read without reading: families, versions, time ranges.
+pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
+    if spec.max_versions <= 0 {
+        return Err(Error::InvalidArgument("maxVersions must be positive".into()));
+    }
+    let own_ranges = spec.families.iter().filter_map(|selection| selection.time_range);
+    for range in own_ranges.chain([spec.time_range]) {
+        if range.min < 0 || range.max < 0 {
+            return Err(Error::InvalidArgument(format!(
+                "Timestamp cannot be negative. minStamp:{}, maxStamp:{}",
+                range.min, range.max
+            )));
+        }
+        if range.max < range.min {
+            return Err(Error::InvalidArgument("maxStamp is smaller than minStamp".into()));
+        }
+    }
+    for selection in &spec.families {
+        family_index(table, &selection.family)?;
+    }
+    Ok(())
+}
+
+/// Reads a region.
+#[derive(Debug)]
+pub struct RegionScanner {
+    /// Of the families asked for, in the table's order.
+    stores: Vec<StoreScanner>,
+    range: ScanRange,
+    filter: Option<Box<dyn Filter>>,
+    /// Most cells of a result.
+    batch: Option<usize>,
+    /// Most bytes of a row, when there is no batch limit.
+    row_max_bytes: usize,
+    /// The row in hand; kept between calls for its memory, and for its content while `in_row`.
+    row: Vec<u8>,
+    /// The last result was a piece: the row goes on.
+    in_row: bool,
+}
+
+impl RegionScanner {
+    /// A scanner over the rows of `range`.
+    /// REQUIRES: [`check_read`] passed for the version's table.
+    pub fn open(
+        version: &RegionVersion,
+        spec: &ReadSpec,
+        range: ScanRange,
+        batch: Option<usize>,
+        read_point: SeqId,
+        now_ms: i64,
+        row_max_bytes: usize,
+    ) -> Result<Self> {
+        let rows = ReadRows::Range {
+            low: &range.low.row,
+            high: &range.high.row,
+            reversed: range.reversed,
+        };
+        let stores = open_stores(version, spec, read_point, now_ms, rows)?;
+        let mut filter = spec.filter.as_ref().map(|factory| factory.create());
+        if let Some(filter) = &mut filter {
+            filter.set_reversed(range.reversed);
+            if batch.is_some() && filter.has_filter_row() {
+                return Err(Error::DoNotRetry(
+                    "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow"
+                        .into(),
+                ));
+            }
+        }
+        Ok(Self {
+            stores,
+            range,
+            filter,
+            batch,
+            row_max_bytes,
+            row: Vec::new(),
+            in_row: false,
+        })
+    }
+
+    /// A scanner over one row.
+    /// REQUIRES: as [`Self::open`].
+    pub fn open_row(
+        version: &RegionVersion,
+        spec: &ReadSpec,
+        row: &[u8],
+        read_point: SeqId,
+        now_ms: i64,
+        row_max_bytes: usize,
+    ) -> Result<Self> {
+        let stores = open_stores(version, spec, read_point, now_ms, ReadRows::One(row))?;
+        let bound = Bound {
+            row: row.to_vec(),
+            included: true,
+        };
+        Ok(Self {
+            stores,
+            range: ScanRange {
+                low: bound.clone(),
+                high: bound,
+                reversed: false,
+            },
+            filter: spec.filter.as_ref().map(|factory| factory.create()),
+            batch: None,
+            row_max_bytes,
+            row: Vec::new(),
+            in_row: false,
+        })
+    }
+
+    /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
+    /// is of no more use.
+    pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
+        let result = self.try_step(out);
+        if result.is_err() {
+            out.abandon_row();
+        }
+        result
+    }
+
+    fn try_step(&mut self, out: &mut CellBatch) -> Result<Step> {
+        if !self.in_row {
+            if self
+                .filter
+                .as_ref()
+                .is_some_and(|filter| filter.filter_all_remaining())
+                || !self.find_row()
+            {
+                return Ok(Step::End);
+            }
+            match self.range.position(&self.row) {
+                Ordering::Less => {
+                    self.skip_row()?;
+                    return Ok(Step::Nothing);
+                }
+                Ordering::Greater => return Ok(Step::End),
+                Ordering::Equal => {}
+            }
+            if let Some(filter) = &mut self.filter
+                && filter.filter_row_key(&self.row)?
+            {
+                if filter.filter_all_remaining() {
+                    return Ok(Step::End);
+                }
+                self.skip_row()?;
+                return Ok(Step::Nothing);
+            }
+        }
+        let bytes_before = out.data_bytes();
+        let progress = self.read_cells(out)?;
+        if self.batch.is_none()
+            && (progress == RowProgress::LimitReached || out.data_bytes() - bytes_before > self.row_max_bytes)
+        {
+            return Err(Error::RowTooBig(format!(
+                "Max row size allowed: {}, but the row is bigger than that. Row: {}",
+                self.row_max_bytes,
+                escape(&self.row)
+            )));
+        }
+        if progress == RowProgress::LimitReached {
+            self.in_row = true;
+            out.end_row(true);
+            return Ok(Step::Piece);
+        }
+        self.judge_row(out);
+        self.in_row = false;
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
+        if out.open_cells().is_empty() {
+            return Ok(Step::Nothing);
+        }
+        out.end_row(false);
+        Ok(Step::Row)
+    }
+
+    /// Puts the next row into `self.row`; false when there is none.
+    fn find_row(&mut self) -> bool {
+        let rows = self.stores.iter().filter_map(StoreScanner::row);
+        let next = if self.range.reversed {
+            rows.max()
+        } else {
+            rows.min()
+        };
+        let Some(next) = next else {
+            return false;
+        };
+        self.row.clear();
+        self.row.extend_from_slice(next);
+        true
+    }
+
+    /// Passes over the row in hand.
+    fn skip_row(&mut self) -> Result<()> {
+        for store in self
+            .stores
+            .iter_mut()
+            .filter(|store| store.row() == Some(self.row.as_slice()))
+        {
+            store.skip_row(&self.row)?;
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
+        Ok(())
+    }
+
+    fn read_cells(&mut self, out: &mut CellBatch) -> Result<RowProgress> {
+        let mut limit = match self.batch {
+            Some(cells) => RowLimit {
+                cells,
+                ..RowLimit::NONE
+            },
+            None => RowLimit {
+                bytes: self.row_max_bytes,
+                ..RowLimit::NONE
+            },
+        };
+        for store in &mut self.stores {
+            // A filter that is done ends each family's part by itself; the row so far is still judged.
+            let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
+            if store.read_row(&self.row, filter, &mut limit, out)? == RowProgress::LimitReached {
+                return Ok(RowProgress::LimitReached);
+            }
+        }
+        Ok(RowProgress::Done)
+    }
+
+    /// Asks the filter about the row as a whole.
+    fn judge_row(&mut self, out: &mut CellBatch) {
+        let Some(filter) = &mut self.filter else {
+            return;
+        };
+        if filter.has_filter_row() {
+            filter.filter_row_cells(out);
+        }
+        if !out.open_cells().is_empty() && filter.filter_row() {
+            out.abandon_row();
+        }
+    }
+}
+
+/// Scanners of the families that `spec` asks for, in the table's order.
+fn open_stores(
+    version: &RegionVersion,
+    spec: &ReadSpec,
+    read_point: SeqId,
+    now_ms: i64,
+    rows: ReadRows<'_>,
+) -> Result<Vec<StoreScanner>> {
+    let open = |index: usize, selection: Option<&FamilySelection>| {
+        StoreScanner::open(&version.stores[index], selection, spec, read_point, now_ms, rows)
+    };
+    if spec.families.is_empty() {
+        return (0..version.stores.len()).map(|index| open(index, None)).collect();
+    }
+    spec.families
+        .iter()
+        .map(|selection| open(family_index(&version.table, &selection.family)?, Some(selection)))
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! What all regions of a server share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock::{Clock, Timestamps};
+use crate::id::FileId;
+use crate::metrics::{Counters, EventListener};
+use crate::options::Options;
+use crate::region::RowLocks;
+use crate::schema::{Durability, TableDescriptor};
+use crate::store::StoreContext;
+use crate::wal::{Logging, Wal};
+
+/// The server around the regions: log, clocks, locks, limits. One for each open engine.
+#[derive(Debug)]
+pub struct Shared {
+    /// The data directory.
+    pub dir: PathBuf,
+    /// Settings.
+    pub options: Options,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Issues cell timestamps.
+    pub timestamps: Timestamps,
+    /// The log: sequence ids and the read point.
+    pub wal: Arc<Wal>,
+    /// What opening and writing store files needs.
+    pub store: StoreContext,
+    /// Engine-wide counters.
+    pub counters: Arc<Counters>,
+    /// Told of events.
+    pub listener: Arc<dyn EventListener>,
+    /// All row locks.
+    pub row_locks: RowLocks,
+    /// Bytes of all memstores.
+    pub memstore_total_bytes: AtomicU64,
+    /// The next store file's identity.
+    next_file: AtomicU64,
+}
+
+impl Shared {
+    /// Everything together; `next_file` comes from the manifest.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called in one place, which makes all of these"
+    )]
+    pub fn new(
+        dir: PathBuf,
+        options: Options,
+        clock: Arc<dyn Clock>,
+        timestamps: Timestamps,
+        wal: Arc<Wal>,
+        store: StoreContext,
+        counters: Arc<Counters>,
+        listener: Arc<dyn EventListener>,
+        next_file: u64,
+    ) -> Self {
+        Self {
+            dir,
+            options,
+            clock,
+            timestamps,
+            wal,
+            store,
+            counters,
+            listener,
+            row_locks: RowLocks::default(),
+            memstore_total_bytes: AtomicU64::new(0),
+            next_file: AtomicU64::new(next_file),
+        }
+    }
+
+    /// An identity for a new store file.
+    pub fn next_file(&self) -> FileId {
+        FileId(self.next_file.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Wall-clock milliseconds as cells have them.
+    pub fn now_ms(&self) -> i64 {
+        i64::try_from(self.clock.wall_ms()).unwrap_or(i64::MAX - 1)
+    }
+
+    /// Monotonic milliseconds.
+    pub fn mono_ms(&self) -> u64 {
+        self.clock.mono().as_millis() as u64
+    }
+
+    /// The memstore size at which a region of the table is flushed.
+    pub fn flush_bytes(&self, table: &TableDescriptor) -> u64 {
+        table
+            .memstore_flush_bytes()
+            .unwrap_or(self.options.memstore_flush_bytes)
+    }
+
+    /// The memstore size at which a region of the table refuses writes.
+    pub fn blocking_bytes(&self, table: &TableDescriptor) -> u64 {
+        self.flush_bytes(table)
+            .saturating_mul(self.options.memstore_block_multiplier)
+    }
+
+    /// Longest time an edit stays in memory only (HBase: `hbase.regionserver.optionalcacheflushinterval`).
+    pub const PERIODIC_FLUSH: Duration = Duration::from_hours(1);
+}
+
+/// How an edit of this durability goes through the log: its own, else the table's, else synced.
+pub fn logging_of(durability: Durability, table: &TableDescriptor) -> Logging {
+    let effective = match durability {
+        Durability::UseDefault => table.durability(),
+        own => own,
+    };
+    match effective {
+        Durability::SkipWal => Logging::Skip,
+        Durability::AsyncWal => Logging::Async,
+        Durability::FsyncWal => Logging::Fsync,
+        Durability::UseDefault | Durability::SyncWal => Logging::Sync,
+    }
+}
+
+/// The stronger of two: a batch is one edit, written with the strongest durability that one of its rows asks for.
+pub fn stronger(left: Logging, right: Logging) -> Logging {
+    let strength = |logging| match logging {
+        Logging::Skip => 0,
+        Logging::Async => 1,
+        Logging::Sync => 2,
+        Logging::Fsync => 3,
+    };
+    if strength(left) >= strength(right) {
+        left
+    } else {
+        right
+    }
+}

@@ -1,0 +1,186 @@
+//! Increment and append: from the stored cells to the new ones.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::cell::CellType;
+use crate::error::{Error, Result};
+use crate::op::RowUpdate;
+use crate::region::plan::{check_cell_size, check_row, family_index};
+use crate::region::{PlannedCell, RowPlan};
+use crate::schema::TableDescriptor;
+
+/// Timestamp and value of a stored cell.
+pub(super) type Stored = (i64, Vec<u8>);
+
+/// Checks what can be said of an update without looking at stored data.
+pub fn check_update(
+    table: &TableDescriptor,
+    row: &[u8],
+    update: &RowUpdate<'_>,
+    cell_max_bytes: usize,
+) -> Result<()> {
+    check_row(row)?;
+    let columns: Vec<(&[u8], &[u8], usize)> = match update {
+        RowUpdate::Increment(columns) => columns
+            .iter()
+            .map(|column| (column.family, column.qualifier, 8))
+            .collect(),
+        RowUpdate::Append(columns) => columns
+            .iter()
+            .map(|column| (column.family, column.qualifier, column.value.len()))
+            .collect(),
+    };
+    if columns.is_empty() {
+        return Err(Error::InvalidArgument("No columns to update".into()));
+    }
+    for (family, qualifier, value_len) in columns {
+        family_index(table, family)?;
+        check_cell_size(
+            row.len() + family.len() + qualifier.len() + value_len,
+            cell_max_bytes,
+        )?;
+    }
+    Ok(())
+}
+
+/// The cells that an update writes: new values, each at `now` or at the time of the cell it replaces, whichever is later. A
+/// column named twice gets both amounts, or both pieces in order.
+/// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest version of a column.
+pub fn plan_update<'a>(
+    table: &TableDescriptor,
+    row: &'a [u8],
+    update: &RowUpdate<'a>,
+    ttl_ms: Option<i64>,
+    now: i64,
+    cell_max_bytes: usize,
+    mut newest: impl FnMut(usize, &[u8]) -> Result<Option<Stored>>,
+) -> Result<RowPlan<'a>> {
+    let mut columns: BTreeMap<(usize, &'a [u8]), Stored> = BTreeMap::new();
+    let mut column =
+        |family: &[u8], qualifier: &'a [u8], change: &mut dyn FnMut(&mut Vec<u8>, bool) -> Result<()>| {
+            let index = family_index(table, family)?;
+            let entry = match columns.entry((index, qualifier)) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    let stored = newest(index, qualifier)?;
+                    let absent = stored.is_none();
+                    let (timestamp, value) = stored.unwrap_or_default();
+                    let entry = entry.insert((now.max(timestamp), value));
+                    change(&mut entry.1, absent)?;
+                    return Ok(());
+                }
+            };
+            change(&mut entry.1, false)
+        };
+    match update {
+        RowUpdate::Increment(increments) => {
+            for increment in increments {
+                column(increment.family, increment.qualifier, &mut |value, absent| {
+                    let before = if absent { 0 } else { counter(value)? };
+                    *value = before.wrapping_add(increment.amount).to_be_bytes().to_vec();
+                    Ok(())
+                })?;
+            }
+        }
+        RowUpdate::Append(appends) => {
+            for append in appends {
+                column(append.family, append.qualifier, &mut |value, _| {
+                    let family_len = append.family.len();
+                    let bytes =
+                        row.len() + family_len + append.qualifier.len() + value.len() + append.value.len();
+                    check_cell_size(bytes, cell_max_bytes)?;
+                    value.extend_from_slice(append.value);
+                    Ok(())
+                })?;
+            }
+        }
+    }
+    let cells = columns
+        .into_iter()
+        .map(|((family, qualifier), (timestamp, value))| PlannedCell {
+            family,
+            qualifier,
+            timestamp,
+            cell_type: CellType::Put,
+            value: Cow::Owned(value),
+        })
+        .collect();
+    Ok(RowPlan::of_cells(row, cells, ttl_ms))
+}
+
+/// A stored counter; the text of the refusal is HBase's.
+fn counter(value: &[u8]) -> Result<i64> {
+    value
+        .try_into()
+        .map(i64::from_be_bytes)
+        .map_err(|_| Error::DoNotRetry(format!("Field is not a long, it's {} bytes wide", value.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::{ColumnAppend, ColumnIncrement};
+    use crate::schema::{FamilyDescriptor, TableName};
+
+    fn table() -> TableDescriptor {
+        let families = [&b"f"[..], b"g"].map(FamilyDescriptor::new).to_vec();
+        TableDescriptor::new(TableName::parse(b"t").unwrap(), families)
+    }
+
+    fn add(family: &'static [u8], qualifier: &'static [u8], amount: i64) -> ColumnIncrement<'static> {
+        ColumnIncrement {
+            family,
+            qualifier,
+            amount,
+        }
+    }
+
+    fn plan(update: &RowUpdate<'static>, stored: Option<(i64, &[u8])>) -> Result<Vec<PlannedCell<'static>>> {
+        plan_update(&table(), b"r", update, None, 100, 64, |_, _| {
+            Ok(stored.map(|(timestamp, value)| (timestamp, value.to_vec())))
+        })
+        .map(|plan| plan.cells)
+    }
+
+    #[test]
+    fn counters_add_wrap_and_come_out_sorted() {
+        let update = RowUpdate::Increment(vec![add(b"g", b"q", 1), add(b"f", b"z", 2), add(b"g", b"q", 3)]);
+        let cells = plan(&update, Some((150, &i64::MAX.to_be_bytes()))).unwrap();
+        let shown: Vec<_> = cells
+            .iter()
+            .map(|cell| (cell.family, cell.qualifier, cell.timestamp))
+            .collect();
+        assert_eq!(shown, [(0, &b"z"[..], 150), (1, b"q", 150)]);
+        assert_eq!(*cells[1].value, (i64::MIN + 3).to_be_bytes());
+        let fresh = plan(&update, None).unwrap();
+        assert_eq!(
+            (fresh[0].timestamp, &*fresh[1].value),
+            (100, &4_i64.to_be_bytes()[..])
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_no_counter_is_refused() {
+        let update = RowUpdate::Increment(vec![add(b"f", b"q", 1)]);
+        let refused = plan(&update, Some((1, b"abc"))).unwrap_err();
+        assert_eq!(refused.to_string(), "Field is not a long, it's 3 bytes wide");
+        assert!(
+            plan(&update, Some((1, b""))).is_err(),
+            "an empty value is no counter either"
+        );
+    }
+
+    #[test]
+    fn appends_lengthen_up_to_the_limit() {
+        let piece = |value| ColumnAppend {
+            family: b"f",
+            qualifier: b"q",
+            value,
+        };
+        let update = RowUpdate::Append(vec![piece(b"b"), piece(b"c")]);
+        assert_eq!(*plan(&update, Some((1, b"a"))).unwrap()[0].value, *b"abc");
+        assert_eq!(*plan(&update, None).unwrap()[0].value, *b"bc");
+        assert!(plan(&update, Some((1, &[b'a'; 62]))).is_err());
+    }
+}

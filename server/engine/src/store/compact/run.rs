@@ -1,0 +1,181 @@
+//! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
+//!
+//! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
+//! 2. What nobody can ever see again is left out; tombstones too, when all files of the store take part.
+//! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the inputs gone it will
+//!    be the only copy.
+//!
+//! Sequence ids are kept: they decide between writes of the same version.
+//! Runs on a worker thread, takes no lock, can be cancelled from any thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::RateLimiter;
+use crate::cache::Priority;
+use crate::cell::{CellCursor, KeyBuf};
+use crate::error::{Error, Result};
+use crate::hfile::ReadOptions;
+use crate::id::SeqId;
+use crate::schema::FamilyDescriptor;
+use crate::store::matcher::{Purge, RetainMatcher};
+use crate::store::output::FileOutput;
+use crate::store::source::{ClippedCursor, Source};
+use crate::store::{MergeCursor, NewFile, StoreContext, StoreFile, WrittenFile};
+
+/// Cancellation is looked at, and the rate limit asked, after so many bytes: about a block's worth.
+const STEP_BYTES: u64 = 64 << 10;
+
+/// And after so many cells, for inputs of which hardly anything survives.
+const STEP_CELLS: u64 = 4096;
+
+/// One compaction.
+#[derive(Debug)]
+pub struct CompactionJob<'a> {
+    /// What the store shares with all others.
+    pub context: &'a StoreContext,
+    /// The family.
+    pub family: &'a FamilyDescriptor,
+    /// Neighbours in the store's order, oldest first.
+    pub inputs: &'a [Arc<StoreFile>],
+    /// Whether these are all files of the store: only then tombstones may go.
+    pub all_files: bool,
+    /// Where the output goes.
+    pub target: &'a NewFile,
+    /// The time that decides what has expired.
+    pub now_ms: i64,
+    /// Bytes per second.
+    pub limiter: &'a RateLimiter,
+    /// Set from outside to stop it.
+    pub cancel: &'a AtomicBool,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug)]
+pub struct Compacted {
+    /// The output; `None` when no cell survived.
+    pub file: Option<WrittenFile>,
+    /// Cells read, of this region.
+    pub cells_in: u64,
+    /// Cells written.
+    pub cells_out: u64,
+    /// Bytes of the input files.
+    pub read_bytes: u64,
+    /// Bytes of the output file.
+    pub written_bytes: u64,
+}
+
+/// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result: manifest edit, then
+/// `StoreVersion::with_compacted`, then marks the inputs obsolete.
+pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
+    let meta_sum = |of: fn(&StoreFile) -> u64| job.inputs.iter().map(|file| of(file)).sum::<u64>();
+    let max_seq = job
+        .inputs
+        .iter()
+        .map(|file| file.meta().max_seq)
+        .max()
+        .unwrap_or(SeqId::ZERO);
+    let expected = meta_sum(|file| file.meta().cells);
+    let mut output = FileOutput::new(
+        job.context,
+        job.target,
+        job.family,
+        max_seq,
+        job.all_files,
+        expected,
+    )?;
+    let cells_in = match copy_kept(job, &mut output) {
+        Ok(Some(cells_in)) => cells_in,
+        stopped => {
+            output.abandon();
+            return stopped.map(|_| None);
+        }
+    };
+    if cells_in != expected && !job.inputs.iter().any(|file| file.is_clipped()) {
+        output.abandon();
+        let path = job.inputs.first().map(|file| file.path()).unwrap_or_default();
+        return Err(Error::corrupt(
+            path,
+            0,
+            format!("this file and its neighbours gave {cells_in} cells, the manifest says {expected}"),
+        ));
+    }
+    let cells_out = output.cells();
+    let file = output.finish(true)?;
+    Ok(Some(Compacted {
+        written_bytes: file.as_ref().map_or(0, |file| file.meta.bytes),
+        read_bytes: meta_sum(|file| file.meta().bytes),
+        file,
+        cells_in,
+        cells_out,
+    }))
+}
+
+/// Reads all inputs and appends what stays. Returns the number of cells read; `None` when cancelled.
+fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Option<u64>> {
+    let mut matcher = RetainMatcher::new(job.family, purge(job), job.now_ms);
+    // Newest first, as the merge wants them.
+    let sources = job
+        .inputs
+        .iter()
+        .rev()
+        .map(|file| source(file, job.family))
+        .collect();
+    let mut cursor = MergeCursor::new(sources);
+    cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
+    let mut cells_in = 0;
+    let mut paid_bytes = 0;
+    while let Some(cell) = cursor.cell() {
+        cells_in += 1;
+        if matcher.keeps(cell) {
+            output.append(cell)?;
+        }
+        let unpaid_bytes = output.written_bytes() - paid_bytes;
+        if unpaid_bytes >= STEP_BYTES {
+            paid_bytes += unpaid_bytes;
+            if !job.limiter.take(unpaid_bytes, job.cancel) {
+                return Ok(None);
+            }
+        } else if cells_in % STEP_CELLS == 0 && job.cancel.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        cursor.advance()?;
+    }
+    Ok(Some(cells_in))
+}
+
+fn purge(job: &CompactionJob<'_>) -> Purge {
+    if !job.all_files {
+        return Purge::KeepTombstones;
+    }
+    let earliest_put = job
+        .inputs
+        .iter()
+        .map(|file| {
+            let properties = file.properties();
+            // A file of ours without that entry has no put; one of HBase's may just not say.
+            let unknown = if properties.uuid.is_some() {
+                i64::MAX
+            } else {
+                i64::MIN
+            };
+            properties.earliest_put.unwrap_or(unknown)
+        })
+        .min()
+        .unwrap_or(i64::MAX);
+    Purge::DropTombstones { earliest_put }
+}
+
+fn source(file: &StoreFile, family: &FamilyDescriptor) -> Source {
+    let cursor = file.reader().cursor(ReadOptions {
+        cache_blocks: false,
+        priority: Priority::Single,
+        memory_only: false,
+        sequential: true,
+    });
+    if file.is_clipped() {
+        Source::Clipped(ClippedCursor::new(cursor, file.clip().clone(), &family.name))
+    } else {
+        Source::File(cursor)
+    }
+}

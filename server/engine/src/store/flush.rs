@@ -1,0 +1,87 @@
+//! Flush: turns frozen memstores into one store file.
+//!
+//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay.
+//! 2. The file is written, synced, its name synced, and opened again.
+//! 3. The region writes the manifest edit and publishes the version with the file and without the memstores.
+//!
+//! Invariant: every cell of the memstores was written or dropped for a reason, which the count proves.
+//! Runs on a worker thread and takes no lock.
+
+use std::sync::Arc;
+
+use super::matcher::{Purge, RetainMatcher};
+use super::merge::MergeCursor;
+use super::output::FileOutput;
+use super::{NewFile, StoreContext, WrittenFile};
+use crate::cell::{CellCursor, KeyBuf};
+use crate::error::Result;
+use crate::id::SeqId;
+use crate::memstore::Memstore;
+use crate::schema::FamilyDescriptor;
+
+/// What a flush did.
+#[derive(Clone, Debug)]
+pub struct Flushed {
+    /// The file; `None` when no cell survived (or there was none).
+    pub file: Option<WrittenFile>,
+    /// Cells in the memstores.
+    pub cells_in: u64,
+    /// Cells in the file.
+    pub cells_out: u64,
+}
+
+/// Writes all cells of `memstores` (newest first) that must be kept into one store file, durable when this returns.
+/// REQUIRES: everything in the memstores is published and nothing is inserted any more.
+pub fn flush(
+    context: &StoreContext,
+    family: &FamilyDescriptor,
+    memstores: &[Arc<Memstore>],
+    target: &NewFile,
+    now_ms: i64,
+) -> Result<Flushed> {
+    let expected: u64 = memstores.iter().map(|memstore| memstore.cell_count()).sum();
+    let max_seq = memstores
+        .iter()
+        .filter_map(|memstore| memstore.max_seq())
+        .max()
+        .unwrap_or(SeqId::ZERO);
+    let mut output = FileOutput::new(context, target, family, max_seq, false, expected)?;
+    let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, now_ms);
+    let mut cursor = MergeCursor::new(memstores.iter().map(Memstore::cursor).collect());
+    let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family) {
+        Ok(cells_in) => cells_in,
+        Err(error) => {
+            output.abandon();
+            return Err(error);
+        }
+    };
+    assert_eq!(
+        cells_in, expected,
+        "a flush reads every cell of memstores that nobody writes to any more"
+    );
+    let cells_out = output.cells();
+    let file = output.finish(false)?;
+    Ok(Flushed {
+        file,
+        cells_in,
+        cells_out,
+    })
+}
+
+fn write_kept(
+    cursor: &mut impl CellCursor,
+    matcher: &mut RetainMatcher,
+    output: &mut FileOutput<'_>,
+    family: &FamilyDescriptor,
+) -> Result<u64> {
+    let mut cells_in = 0;
+    cursor.seek(KeyBuf::first_on_row(b"", &family.name).as_key())?;
+    while let Some(cell) = cursor.cell() {
+        cells_in += 1;
+        if matcher.keeps(cell) {
+            output.append(cell)?;
+        }
+        cursor.advance()?;
+    }
+    Ok(cells_in)
+}

@@ -1,0 +1,260 @@
+//! Merging: many sorted runs of cells as one.
+//!
+//! The child under the cursor stands outside a binary heap of the others, so the heap's root is the runner-up and stepping
+//! within one child costs one comparison; with one child, none. Equal keys come out by sequence id, greater first, and, where
+//! compaction has dropped the sequence ids, by source, newer first (children are given newest first).
+//!
+//! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has before the target. Children
+//! whose own greatest row is smaller are *parked*: they stand where the next reversed step will want them and are not
+//! touched, so that a reversed scan seeks in each child once per row of that child, not once per row of the merge. The price:
+//! after a reversed step the cursor is confined to that row, and past the row's last cell it reads as at its end until the
+//! next seek. Readers of reversed scans want exactly that.
+//!
+//! One thread at a time; holds no lock.
+
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use crate::Result;
+use crate::cell::{Cell, CellCursor, Key};
+
+/// A merge of cursors over cells of one family.
+#[derive(Debug)]
+pub struct MergeCursor<C> {
+    /// Newest source first.
+    children: Vec<C>,
+    /// The child under the cursor; it may stand at its end only when there is no other.
+    current: Option<usize>,
+    /// Other children that have a cell (in confined state: in the row). `heap[0]` is the runner-up.
+    heap: SmallVec<[usize; 8]>,
+    /// What reversed steps keep.
+    reversed: Confinement,
+}
+
+/// Where the last reversed step landed.
+#[derive(Debug, Default)]
+struct Confinement {
+    /// Whether the last seek was a reversed step.
+    on: bool,
+    /// The row it landed on; empty when there was none.
+    row: Vec<u8>,
+    /// The row before which it sought; `None`: the end.
+    bound: Option<Vec<u8>>,
+    /// For each child: whether it still stands at its greatest row before `bound`, below `row` or nowhere.
+    parked: SmallVec<[bool; 8]>,
+}
+
+impl<C: CellCursor> MergeCursor<C> {
+    /// A merge of cursors that stand nowhere, newest source first.
+    pub fn new(children: Vec<C>) -> Self {
+        let parked = SmallVec::from_elem(false, children.len());
+        Self {
+            heap: SmallVec::new(),
+            current: None,
+            children,
+            reversed: Confinement {
+                parked,
+                ..Confinement::default()
+            },
+        }
+    }
+
+    /// A merge of cursors that have been positioned already, each at its first cell of interest.
+    pub fn positioned(children: Vec<C>) -> Self {
+        let mut merge = Self::new(children);
+        merge.rebuild();
+        merge
+    }
+
+    /// How many sources are merged.
+    pub fn source_count(&self) -> usize {
+        self.children.len()
+    }
+
+    /// The sources, newest first.
+    #[cfg(test)]
+    pub(super) fn children(&self) -> &[C] {
+        &self.children
+    }
+
+    /// Whether the child has a cell to offer.
+    fn has_cell(&self, child: usize) -> bool {
+        match self.children[child].cell() {
+            None => false,
+            Some(cell) => !self.reversed.on || cell.key.row() == self.reversed.row,
+        }
+    }
+
+    /// Whether the cell of `left` comes before that of `right`. Both have one.
+    fn is_before(&self, left: usize, right: usize) -> bool {
+        let (Some(left_cell), Some(right_cell)) = (self.children[left].cell(), self.children[right].cell())
+        else {
+            unreachable!("children in the heap have a cell");
+        };
+        compare_in_store(left_cell.key, right_cell.key)
+            .then_with(|| right_cell.seq.cmp(&left_cell.seq))
+            .then_with(|| left.cmp(&right))
+            .is_lt()
+    }
+
+    /// Takes the children as they stand: finds the first and orders the others.
+    fn rebuild(&mut self) {
+        self.heap.clear();
+        for child in 0..self.children.len() {
+            if self.has_cell(child) {
+                self.heap.push(child);
+            }
+        }
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+        self.current = self.pop();
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        if self.heap.is_empty() {
+            return None;
+        }
+        let first = self.heap.swap_remove(0);
+        self.sift_down(0);
+        Some(first)
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let left = 2 * at + 1;
+            if left >= self.heap.len() {
+                return;
+            }
+            let right = left + 1;
+            let smaller = if right < self.heap.len() && self.is_before(self.heap[right], self.heap[left]) {
+                right
+            } else {
+                left
+            };
+            if !self.is_before(self.heap[smaller], self.heap[at]) {
+                return;
+            }
+            self.heap.swap(at, smaller);
+            at = smaller;
+        }
+    }
+
+    /// Restores the order after the current child has moved forward.
+    #[inline]
+    fn settle(&mut self, current: usize) {
+        if self.heap.is_empty() && !self.reversed.on {
+            return;
+        }
+        if !self.has_cell(current) {
+            self.current = self.pop();
+        } else if let Some(&next) = self.heap.first()
+            && self.is_before(next, current)
+        {
+            self.heap[0] = current;
+            self.current = Some(next);
+            self.sift_down(0);
+        }
+    }
+
+    /// A reversed step; `bound` is the row to stay before, `None` the end.
+    fn step_back(&mut self, bound: Option<&[u8]>) -> Result<()> {
+        let reusable = self.reversed.on
+            && match (bound, &self.reversed.bound) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(new), Some(old)) => new <= old.as_slice(),
+            };
+        // Until all children have moved, a failure must not leave parked ones that are none.
+        self.current = None;
+        self.heap.clear();
+        self.reversed.on = false;
+        for (child, parked) in self.children.iter_mut().zip(&self.reversed.parked) {
+            let stays = reusable
+                && *parked
+                && child
+                    .cell()
+                    .is_none_or(|cell| bound.is_none_or(|bound| cell.key.row() < bound));
+            if !stays {
+                match bound {
+                    Some(bound) => child.seek_row_before(bound)?,
+                    None => child.seek_last_row()?,
+                }
+            }
+        }
+        let reversed = &mut self.reversed;
+        reversed.row.clear();
+        let greatest = self
+            .children
+            .iter()
+            .filter_map(CellCursor::cell)
+            .map(|cell| cell.key.row())
+            .max();
+        reversed.row.extend_from_slice(greatest.unwrap_or_default());
+        for (child, parked) in self.children.iter().zip(&mut reversed.parked) {
+            *parked = child.cell().is_none_or(|cell| cell.key.row() != reversed.row);
+        }
+        reversed.bound = bound.map(<[u8]>::to_vec);
+        reversed.on = true;
+        self.rebuild();
+        Ok(())
+    }
+}
+
+impl<C: CellCursor> CellCursor for MergeCursor<C> {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        self.children[self.current?].cell()
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        let Some(current) = self.current else {
+            return Ok(());
+        };
+        self.children[current].advance()?;
+        self.settle(current);
+        Ok(())
+    }
+
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        self.current = None;
+        self.reversed.on = false;
+        for child in &mut self.children {
+            child.seek(target)?;
+        }
+        self.rebuild();
+        Ok(())
+    }
+
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        while let Some(current) = self.current {
+            let cell = self.children[current].cell();
+            if cell.is_none_or(|cell| compare_in_store(cell.key, target).is_ge()) {
+                break;
+            }
+            self.children[current].seek_forward(target)?;
+            self.settle(current);
+        }
+        Ok(())
+    }
+
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        self.step_back(Some(row))
+    }
+
+    fn seek_last_row(&mut self) -> Result<()> {
+        self.step_back(None)
+    }
+}
+
+/// The order of cells inside one store, where all families are equal: `cell::compare_keys` without the family.
+#[inline]
+pub(super) fn compare_in_store(left: Key<'_>, right: Key<'_>) -> Ordering {
+    left.row()
+        .cmp(right.row())
+        .then_with(|| left.qualifier().cmp(right.qualifier()))
+        .then_with(|| right.timestamp().cmp(&left.timestamp()))
+        .then_with(|| right.type_code().cmp(&left.type_code()))
+}

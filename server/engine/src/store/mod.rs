@@ -1,0 +1,96 @@
+//! The store: one family in one region. Versions, flush, merge, visibility, compaction.
+//!
+//! ```text
+//! StoreVersion   what the store consists of at a moment: one active memstore, frozen ones, store files. Immutable.
+//! StoreScanner   reads a version: sources -> MergeCursor -> ReadMatcher -> CellBatch
+//! flush          frozen memstores -> MergeCursor -> RetainMatcher -> one store file
+//! compact        choose: which files (pure); run: files -> MergeCursor -> RetainMatcher -> one store file
+//! ```
+//!
+//! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. What it has to keep:
+//!
+//! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the versions are
+//!   still current. So every cell of the files is at or below the read point; memstores may hold newer cells, which the
+//!   scanner leaves out.
+//! - Before a flush, everything in the frozen memstores is published. Therefore neither flush nor compaction cares for open
+//!   readers: a reader keeps the version it began with.
+//! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked
+//!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::fs::Vfs;
+use crate::hfile::ReaderContext;
+use crate::id::FileId;
+use crate::metrics::EventListener;
+use crate::schema::TableName;
+
+pub mod compact;
+mod flush;
+mod matcher;
+mod merge;
+mod opening;
+mod output;
+mod scanner;
+mod source;
+mod version;
+
+pub use flush::{Flushed, flush};
+pub use merge::MergeCursor;
+pub use opening::ReadRows;
+pub use output::{NewFile, WrittenFile};
+pub use scanner::{RowLimit, RowProgress, StoreScanner};
+pub use version::{Clip, StoreFile, StoreVersion};
+
+/// What every store of the server shares.
+#[derive(Clone, Debug)]
+pub struct StoreContext {
+    /// Where the files are.
+    pub vfs: Arc<dyn Vfs>,
+    /// Time, for the dates in file infos and for compaction's rate limit.
+    pub clock: Arc<dyn Clock>,
+    /// Block cache and counters.
+    pub reader: ReaderContext,
+    /// Told of errors that have nobody else to go to, as when an obsolete file cannot be removed.
+    pub listener: Arc<dyn EventListener>,
+}
+
+/// The directory of a table's store files of one family: `tables/<namespace>/<table>/<family>` below `root`.
+pub fn store_dir(root: &Path, table: &TableName, family: &[u8]) -> PathBuf {
+    table_dir(root, table).join(OsStr::from_bytes(family))
+}
+
+/// The directory of all of a table's files.
+pub fn table_dir(root: &Path, table: &TableName) -> PathBuf {
+    root.join("tables")
+        .join(table.namespace())
+        .join(table.qualifier())
+}
+
+/// The path of a store file in its directory.
+pub fn file_path(dir: &Path, id: FileId) -> PathBuf {
+    dir.join(id.to_string())
+}
+
+/// Makes sure that the directory of a family is there for good: creates what is missing and syncs each level's parent.
+pub fn create_store_dir(vfs: &dyn Vfs, root: &Path, table: &TableName, family: &[u8]) -> Result<PathBuf> {
+    let dir = store_dir(root, table, family);
+    vfs.create_dir_all(&dir)
+        .map_err(|source| Error::io("creating", &dir, source))?;
+    for level in dir.ancestors().skip(1) {
+        vfs.sync_dir(level)
+            .map_err(|source| Error::io("syncing", level, source))?;
+        if level == root {
+            break;
+        }
+    }
+    Ok(dir)
+}
+
+#[cfg(test)]
+mod tests;

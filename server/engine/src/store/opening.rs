@@ -1,0 +1,212 @@
+//! Opening a read: which memstores and files it needs.
+//!
+//! Left out is a source that cannot matter:
+//!
+//! - a file whose rows, or whose clip, do not overlap the rows asked for;
+//! - for a single row, a file whose bloom filter says no, and any source in which the row is then not found;
+//! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is newer may hold a
+//!   tombstone that does, so it stays, unless tombstones outside the range do not count (KEEP_DELETED_CELLS) or nothing is
+//!   masked (raw);
+//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what is older, hence
+//!   gone as well.
+
+use crate::Result;
+use crate::cache::Priority;
+use crate::cell::{CellCursor, KeyBuf};
+use crate::hfile::{Properties, ReadOptions};
+use crate::id::SeqId;
+use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
+use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
+
+use super::matcher::{Expiry, effective_range};
+use super::source::{ClippedCursor, Source, VisibleCursor};
+use super::{StoreFile, StoreVersion};
+
+/// Which rows a scanner will be asked for. Only a hint for leaving files out; the caller stops by itself.
+#[derive(Clone, Copy, Debug)]
+pub enum ReadRows<'a> {
+    /// Exactly one row.
+    One(&'a [u8]),
+    /// Rows from `low` to `high`, both included; empty: no bound on that side.
+    Range {
+        /// Smallest row.
+        low: &'a [u8],
+        /// Greatest row.
+        high: &'a [u8],
+        /// From greater rows to smaller ones.
+        reversed: bool,
+    },
+}
+
+/// What decides which sources a read needs.
+pub(super) struct Opening<'a> {
+    family: &'a FamilyDescriptor,
+    /// Empty: all.
+    columns: &'a [Vec<u8>],
+    range: Option<TimeRange>,
+    expiry: Expiry,
+    spec: &'a ReadSpec,
+    rows: ReadRows<'a>,
+    /// For a single row: its beginning, and that of the first column asked for.
+    targets: Option<(KeyBuf, KeyBuf)>,
+}
+
+impl<'a> Opening<'a> {
+    pub(super) fn new(
+        version: &'a StoreVersion,
+        selection: Option<&'a FamilySelection>,
+        spec: &'a ReadSpec,
+        now_ms: i64,
+        rows: ReadRows<'a>,
+    ) -> Self {
+        let family = &*version.family;
+        let columns: &[Vec<u8>] = match selection.map(|selection| &selection.columns) {
+            Some(Columns::Only(wanted)) => wanted,
+            _ => &[],
+        };
+        let targets = match rows {
+            ReadRows::Range { .. } => None,
+            ReadRows::One(row) => Some((
+                KeyBuf::first_on_row(row, &family.name),
+                KeyBuf::first_on_column(row, &family.name, columns.first().map_or(b"", Vec::as_slice)),
+            )),
+        };
+        Self {
+            family,
+            columns,
+            range: effective_range(selection, spec),
+            expiry: Expiry::new(family, now_ms),
+            spec,
+            rows,
+            targets,
+        }
+    }
+
+    /// The sources, newest first; for a single row positioned, and only those that hold cells of it.
+    pub(super) fn sources(&self, version: &StoreVersion, read_point: SeqId) -> Result<Vec<Source>> {
+        let mut sources = Vec::with_capacity(1 + version.frozen.len() + version.files.len());
+        for memstore in version.memstores() {
+            // Writers may be adding to the memstore: what they add now is newer than the read point.
+            if !memstore.time_range().is_some_and(|times| self.may_matter(times)) {
+                continue;
+            }
+            let mut cursor = VisibleCursor::new(memstore.cursor(), read_point);
+            if self.holds_row(&mut cursor, true)? {
+                sources.push(Source::Memstore(cursor));
+            }
+        }
+        for file in version.files.iter().rev() {
+            if let Some(source) = self.file_source(file)? {
+                sources.push(source);
+            }
+        }
+        Ok(sources)
+    }
+
+    fn file_source(&self, file: &StoreFile) -> Result<Option<Source>> {
+        let properties = file.properties();
+        let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
+        if !may_matter || !self.may_hold_rows(file, properties) {
+            return Ok(None);
+        }
+        let options = self.read_options();
+        if !self.passes_bloom(file, options)? {
+            return Ok(None);
+        }
+        let cursor = file.reader().cursor(options);
+        let mut source = if file.is_clipped() {
+            let clip = file.clip().clone();
+            Source::Clipped(ClippedCursor::new(cursor, clip, &self.family.name))
+        } else {
+            Source::File(cursor)
+        };
+        let family_tombstones = properties.delete_family_cells > 0 || properties.uuid.is_none();
+        if !self.holds_row(&mut source, family_tombstones)? {
+            if self.asks_bloom(properties.bloom) {
+                file.context().reader.counters.bloom_false_positives.increment();
+            }
+            return Ok(None);
+        }
+        Ok(Some(source))
+    }
+
+    fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            cache_blocks: self.spec.cache_blocks && self.family.block_cache,
+            priority: if self.family.in_memory {
+                Priority::InMemory
+            } else {
+                Priority::Single
+            },
+            memory_only: self.spec.tier == ReadTier::Memory,
+            sequential: matches!(self.rows, ReadRows::Range { .. }),
+        }
+    }
+
+    /// Whether cells between these timestamps can be results or mask results.
+    fn may_matter(&self, (oldest, newest): (i64, i64)) -> bool {
+        if self.expiry.is_gone(newest) {
+            return false;
+        }
+        let Some(range) = self.range else {
+            return true;
+        };
+        let newer_ones_matter = !self.spec.raw && self.family.keep_deleted_cells == KeepDeletedCells::False;
+        newest >= range.min && (oldest < range.max || newer_ones_matter)
+    }
+
+    /// Whether the rows asked for overlap those of the file and its clip.
+    fn may_hold_rows(&self, file: &StoreFile, properties: &Properties) -> bool {
+        let (Some(first), Some(last)) = (&properties.first_key, &properties.last_key) else {
+            return false;
+        };
+        let (first, last) = (first.as_key().row(), last.as_key().row());
+        let (low, high) = match self.rows {
+            ReadRows::One(row) => {
+                return file.clip().contains(row) && (first..=last).contains(&row);
+            }
+            ReadRows::Range { low, high, .. } => (low, high),
+        };
+        let clip = file.clip();
+        let ends_before = last < low || (!clip.end.is_empty() && clip.end.as_slice() <= low);
+        let begins_after = !high.is_empty() && (first > high || clip.start.as_slice() > high);
+        !ends_before && !begins_after
+    }
+
+    /// Whether the bloom filter can say something about this read.
+    fn asks_bloom(&self, bloom: BloomType) -> bool {
+        matches!(self.rows, ReadRows::One(_))
+            && match bloom {
+                BloomType::None => false,
+                BloomType::Row => true,
+                // A raw read wants family tombstones too, whatever column is asked for.
+                BloomType::RowCol => self.columns.len() == 1 && !self.spec.raw,
+            }
+    }
+
+    fn passes_bloom(&self, file: &StoreFile, options: ReadOptions) -> Result<bool> {
+        let bloom = file.properties().bloom;
+        match (self.rows, self.columns) {
+            (ReadRows::One(row), [column]) if bloom == BloomType::RowCol && self.asks_bloom(bloom) => file
+                .reader()
+                .may_contain_column(row, &self.family.name, column, options),
+            (ReadRows::One(row), _) if self.asks_bloom(bloom) => file.reader().may_contain_row(row, options),
+            _ => Ok(true),
+        }
+    }
+
+    /// For a read of a single row: positions the source and says whether it holds anything of it. Where no family tombstone
+    /// can be, the search goes straight to the first column asked for.
+    fn holds_row(&self, source: &mut impl CellCursor, family_tombstones: bool) -> Result<bool> {
+        let (ReadRows::One(row), Some((row_start, column_start))) = (self.rows, &self.targets) else {
+            return Ok(true);
+        };
+        let target = if family_tombstones {
+            row_start
+        } else {
+            column_start
+        };
+        source.seek(target.as_key())?;
+        Ok(source.cell().is_some_and(|cell| cell.key.row() == row))
+    }
+}

@@ -1,0 +1,181 @@
+//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove what was begun.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{StoreContext, file_path};
+use crate::cell::Cell;
+use crate::error::{Error, Result};
+use crate::hfile::{Reader, Writer, WriterOptions};
+use crate::id::{FileId, SeqId, Uuid};
+use crate::manifest::FileMeta;
+use crate::schema::{FamilyDescriptor, TableName};
+
+/// Where a new file goes.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    /// Its identity, never used before: the name on disk is made of it.
+    pub id: FileId,
+    /// Its directory, which exists.
+    pub dir: PathBuf,
+    /// The table whose directory that is.
+    pub table: TableName,
+}
+
+/// A file that is complete and durable on disk and that no manifest names yet.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// What the manifest is to say of it.
+    pub meta: FileMeta,
+    /// Open for reading.
+    pub reader: Arc<Reader>,
+}
+
+/// A file being written. Names are unique and the manifest alone decides which files exist, so it is written under its final
+/// name; what a crash leaves behind is removed as unknown at the next start.
+pub(super) struct FileOutput<'a> {
+    context: &'a StoreContext,
+    target: &'a NewFile,
+    options: WriterOptions,
+    /// Made with the first cell: an output without cells leaves no file.
+    writer: Option<Writer>,
+    /// Whether the name is on disk.
+    created: bool,
+    cells: u64,
+}
+
+impl<'a> FileOutput<'a> {
+    pub(super) fn new(
+        context: &'a StoreContext,
+        target: &'a NewFile,
+        family: &FamilyDescriptor,
+        max_seq: SeqId,
+        major: bool,
+        expected_cells: u64,
+    ) -> Result<Self> {
+        let uuid = context
+            .vfs
+            .draw_uuid()
+            .map_err(|source| Error::io("drawing a uuid for a file in", &target.dir, source))?;
+        let mut options = WriterOptions::of_family(family, Uuid(uuid), context.clock.wall_ms(), max_seq);
+        options.major = major;
+        options.expected_cells = expected_cells;
+        Ok(Self {
+            context,
+            target,
+            options,
+            writer: None,
+            created: false,
+            cells: 0,
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        file_path(&self.target.dir, self.target.id)
+    }
+
+    pub(super) fn append(&mut self, cell: Cell<'_>) -> Result<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let path = file_path(&self.target.dir, self.target.id);
+                let file = self
+                    .context
+                    .vfs
+                    .open(&path, crate::fs::Open::CreateNew)
+                    .map_err(|source| Error::io("creating", &path, source))?;
+                self.created = true;
+                none.insert(Writer::create(file, &path, self.options.clone())?)
+            }
+        };
+        writer.append(cell)?;
+        self.cells += 1;
+        Ok(())
+    }
+
+    /// Bytes so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::written_bytes)
+    }
+
+    pub(super) fn cells(&self) -> u64 {
+        self.cells
+    }
+
+    /// Completes the file, makes it and its name durable, and opens it. `None` when it got no cell.
+    /// With `verify`, every block is read back and checked against what was meant to be written.
+    pub(super) fn finish(mut self, verify: bool) -> Result<Option<WrittenFile>> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(None);
+        };
+        let result = self.complete(writer, verify);
+        if result.is_err() {
+            self.remove();
+        }
+        result.map(Some)
+    }
+
+    fn complete(&self, writer: Writer, verify: bool) -> Result<WrittenFile> {
+        let path = self.path();
+        let written = writer.finish()?;
+        self.context
+            .vfs
+            .sync_dir(&self.target.dir)
+            .map_err(|source| Error::io("syncing", &self.target.dir, source))?;
+        let reader = Reader::open(
+            &*self.context.vfs,
+            path.clone(),
+            self.target.id,
+            self.context.reader.clone(),
+        )?;
+        let properties = reader.properties();
+        if written.cells != self.cells
+            || properties.cells != self.cells
+            || properties.uuid != Some(self.options.uuid)
+            || properties.file_bytes != written.bytes
+        {
+            return Err(Error::corrupt(
+                path,
+                0,
+                format!(
+                    "read back {} cells in {} bytes, wrote {} in {}",
+                    properties.cells, properties.file_bytes, self.cells, written.bytes
+                ),
+            ));
+        }
+        if verify {
+            reader.verify(Some(written.checksum))?;
+        }
+        let meta = FileMeta {
+            id: self.target.id,
+            uuid: self.options.uuid,
+            bytes: written.bytes,
+            checksum: written.checksum,
+            cells: written.cells,
+            max_seq: self.options.max_seq,
+            major: self.options.major,
+            created_ms: self.options.created_ms,
+            dir_table: self.target.table.clone(),
+        };
+        Ok(WrittenFile { meta, reader })
+    }
+
+    /// Gives up: removes what was written.
+    pub(super) fn abandon(mut self) {
+        self.writer = None;
+        if self.created {
+            self.remove();
+        }
+    }
+
+    fn remove(&self) {
+        let path = self.path();
+        self.context.reader.cache.remove_file(self.target.id);
+        if let Err(source) = self.context.vfs.remove_file(&path) {
+            let error = Error::io("removing unfinished", &path, source);
+            self.context
+                .listener
+                .background_error("removing an unfinished store file", &error);
+        }
+    }
+}

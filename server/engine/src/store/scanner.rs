@@ -1,0 +1,365 @@
+//! Reads rows of one store.
+//!
+//! 1. Opening picks the sources that can matter (`opening`).
+//! 2. The region asks each of its stores for `row()`, takes the first in the scan's direction, and calls `read_row` or
+//!    `skip_row` on the stores.
+//! 3. Within a row the matcher judges each cell and the scanner moves as it says: one step, to the next column, past the row.
+//!
+//! A scanner belongs to one thread at a time, holds no lock, and keeps the files and memstores it reads alive.
+
+use std::sync::Arc;
+
+use crate::Result;
+use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf};
+use crate::filter::Filter;
+use crate::id::SeqId;
+use crate::op::{FamilySelection, ReadSpec};
+use crate::schema::FamilyDescriptor;
+
+use super::StoreVersion;
+use super::matcher::{Decision, ReadMatcher};
+use super::merge::MergeCursor;
+use super::opening::{Opening, ReadRows};
+use super::source::Source;
+
+/// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowLimit {
+    /// Cells.
+    pub cells: usize,
+    /// Bytes of keys and values. The cell that crosses it is still delivered.
+    pub bytes: usize,
+}
+
+impl RowLimit {
+    /// No limit.
+    pub const NONE: Self = Self {
+        cells: usize::MAX,
+        bytes: usize::MAX,
+    };
+
+    fn is_reached(&self) -> bool {
+        self.cells == 0 || self.bytes == 0
+    }
+
+    fn take(&mut self, cell: Cell<'_>) {
+        self.cells -= 1;
+        self.bytes = self.bytes.saturating_sub(cell.data_bytes());
+    }
+}
+
+/// How [`StoreScanner::read_row`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowProgress {
+    /// The family has no more cells for this row; the scanner stands at its next row.
+    Done,
+    /// The limit is used up and the family has at least one more cell for this row: call again with the same row.
+    LimitReached,
+    /// The filter wants nothing more of the whole scan.
+    ScanDone,
+}
+
+/// How a scanner goes from row to row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Walk {
+    /// Not at all: only one row will ever be read, so nobody moves beyond it.
+    Single,
+    Forward,
+    Reversed,
+}
+
+/// Reads one version of one store at one read point, row by row.
+///
+/// After an error, drop the open row of the batch and call [`Self::seek_row`] before reading on.
+#[derive(Debug)]
+pub struct StoreScanner {
+    cursor: MergeCursor<Source>,
+    matcher: ReadMatcher,
+    family: Arc<FamilyDescriptor>,
+    walk: Walk,
+    /// The single row has been read, or the filter has ended the scan.
+    finished: bool,
+    family_offset: usize,
+    family_limit: usize,
+    /// The row being read.
+    row: Vec<u8>,
+    in_row: bool,
+    /// The decision on the cell under the cursor, which the limit kept from being delivered.
+    pending: Option<Decision>,
+    /// Cells of the row so far, those left out by the offset included.
+    count: usize,
+    /// Seek target.
+    target: Vec<u8>,
+    /// Where a filter puts a changed value.
+    scratch: Vec<u8>,
+}
+
+impl StoreScanner {
+    /// Opens a scanner over `version` and positions it: `One` at that row, `Range` at `low` (reversed: at `high`).
+    ///
+    /// `selection`: what to read of this family; `None`: everything. `now_ms` decides what has expired, for the whole scan.
+    pub fn open(
+        version: &StoreVersion,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        read_point: SeqId,
+        now_ms: i64,
+        rows: ReadRows<'_>,
+    ) -> Result<Self> {
+        let sources = Opening::new(version, selection, spec, now_ms, rows).sources(version, read_point)?;
+        let walk = match rows {
+            ReadRows::One(_) => Walk::Single,
+            ReadRows::Range { reversed: false, .. } => Walk::Forward,
+            ReadRows::Range { reversed: true, .. } => Walk::Reversed,
+        };
+        let mut scanner = Self {
+            cursor: if walk == Walk::Single {
+                MergeCursor::positioned(sources)
+            } else {
+                MergeCursor::new(sources)
+            },
+            matcher: ReadMatcher::new(&version.family, selection, spec, now_ms),
+            family: Arc::clone(&version.family),
+            walk,
+            finished: false,
+            family_offset: spec.family_offset,
+            family_limit: spec.family_limit.unwrap_or(usize::MAX),
+            row: Vec::new(),
+            in_row: false,
+            pending: None,
+            count: 0,
+            target: Vec::new(),
+            scratch: Vec::new(),
+        };
+        match rows {
+            ReadRows::One(_) => {}
+            ReadRows::Range {
+                high: [],
+                reversed: true,
+                ..
+            } => scanner.cursor.seek_last_row()?,
+            ReadRows::Range {
+                high: row,
+                reversed: true,
+                ..
+            }
+            | ReadRows::Range {
+                low: row,
+                reversed: false,
+                ..
+            } => scanner.seek_row(row)?,
+        }
+        Ok(scanner)
+    }
+
+    /// The row of the next visible raw cell: the row may turn out to have no result. `None` at the end.
+    pub fn row(&self) -> Option<&[u8]> {
+        if self.finished {
+            return None;
+        }
+        self.cursor.cell().map(|cell| cell.key.row())
+    }
+
+    /// Moves to the first row at or after `row`; reversed: to the greatest row at or before it.
+    pub fn seek_row(&mut self, row: &[u8]) -> Result<()> {
+        self.leave_row();
+        self.finished = false;
+        if self.walk == Walk::Reversed {
+            return self.cursor.seek_row_before(&after(row));
+        }
+        self.target.clear();
+        KeyBuf::append(
+            &mut self.target,
+            row,
+            &self.family.name,
+            b"",
+            i64::MAX,
+            CellType::Maximum,
+        );
+        let target = Key::trusted(&self.target);
+        if self.cursor.cell().is_some_and(|cell| cell.key.row() < row) {
+            self.cursor.seek_forward(target)
+        } else {
+            self.cursor.seek(target)
+        }
+    }
+
+    /// Moves past `row` in the direction of the scan.
+    pub fn skip_row(&mut self, row: &[u8]) -> Result<()> {
+        self.leave_row();
+        match self.walk {
+            Walk::Single => self.finished |= self.cursor.cell().is_some_and(|cell| cell.key.row() == row),
+            Walk::Forward => self.seek_past(row)?,
+            Walk::Reversed => {
+                if self.cursor.cell().is_some_and(|cell| cell.key.row() >= row) {
+                    self.cursor.seek_row_before(row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the visible cells of `row` to the open row of `out`, or continues to do so after `LimitReached`.
+    /// `Done` at once when the scanner does not stand at `row`.
+    /// REQUIRES: `filter` is an instance of `ReadSpec::filter`, the same one for the whole scan, if and only if the read has one.
+    pub fn read_row(
+        &mut self,
+        row: &[u8],
+        mut filter: Option<&mut (dyn Filter + '_)>,
+        limit: &mut RowLimit,
+        out: &mut CellBatch,
+    ) -> Result<RowProgress> {
+        let goes_on = self.in_row && self.row == row;
+        if !goes_on && !self.begin_row(row) {
+            return Ok(RowProgress::Done);
+        }
+        loop {
+            let Some(cell) = self.cursor.cell().filter(|cell| cell.key.row() == row) else {
+                return self.end_row(row);
+            };
+            let decision = match self.pending.take() {
+                Some(decided) => decided,
+                None => self.matcher.decide(cell, filter.as_deref_mut())?,
+            };
+            if matches!(
+                decision,
+                Decision::Include | Decision::IncludeAndNextColumn | Decision::IncludeAndNextRow
+            ) {
+                if self.count >= self.family_limit.saturating_add(self.family_offset) {
+                    return self.end_row(row);
+                }
+                if self.count >= self.family_offset {
+                    if limit.is_reached() {
+                        self.pending = Some(decision);
+                        return Ok(RowProgress::LimitReached);
+                    }
+                    limit.take(cell);
+                    match &filter {
+                        Some(filter) if filter.transforms() => {
+                            self.scratch.clear();
+                            // Tags say something of the value they came with (HBase's transformCell drops them too).
+                            let bare = Cell { tags: &[], ..cell };
+                            out.push_with_value(bare, filter.transform_value(cell, &mut self.scratch));
+                        }
+                        _ => out.push(cell),
+                    }
+                }
+                self.count += 1;
+            }
+            match decision {
+                Decision::Include | Decision::Skip => self.cursor.advance()?,
+                Decision::IncludeAndNextColumn | Decision::NextColumn => {
+                    self.matcher.next_column(cell.key, &mut self.target);
+                    self.cursor.seek_forward(Key::trusted(&self.target))?;
+                }
+                Decision::IncludeAndNextRow | Decision::NextRow => return self.end_row(row),
+                Decision::ScanDone => {
+                    self.leave_row();
+                    // For good (HBase closes the store's scanner): the next row's `reset` may make the filter want more again,
+                    // and then the rest of this row would come as a row of its own.
+                    self.finished = true;
+                    return Ok(RowProgress::ScanDone);
+                }
+                Decision::Hint => {
+                    let hint = filter.as_mut().and_then(|filter| filter.next_cell_hint(cell));
+                    if !self.follow_hint(hint)? {
+                        return Ok(RowProgress::Done);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes where the filter says, if that is ahead. Whether the row goes on.
+    fn follow_hint(&mut self, hint: Option<KeyBuf>) -> Result<bool> {
+        let (Some(hint), Some(cell)) = (hint, self.cursor.cell()) else {
+            self.cursor.advance()?;
+            return Ok(true);
+        };
+        let (hint, key) = (hint.as_key(), cell.key);
+        if hint.row() != key.row() {
+            let ahead = (hint.row() < key.row()) == (self.walk == Walk::Reversed);
+            if !ahead {
+                self.cursor.advance()?;
+                return Ok(true);
+            }
+            self.leave_row();
+            match self.walk {
+                Walk::Single => self.finished = true,
+                Walk::Forward | Walk::Reversed => self.seek_row(hint.row())?,
+            }
+            return Ok(false);
+        }
+        // Inside the row cells come in the same order in both directions. A hint for another family means: not here any
+        // more, or not yet known.
+        if hint.family() > key.family() {
+            let row = key.row().to_vec();
+            self.end_row(&row)?;
+            return Ok(false);
+        }
+        let ahead = hint.family() == key.family() && hint.qualifier() > key.qualifier();
+        if !ahead || self.matcher.must_step(key) {
+            // A jump inside the column, or over the empty one, could miss tombstones; stepping finds the same cells.
+            self.cursor.advance()?;
+            return Ok(true);
+        }
+        let target = KeyBuf::first_on_column(hint.row(), hint.family(), hint.qualifier());
+        self.cursor.seek_forward(target.as_key())?;
+        Ok(true)
+    }
+
+    /// Starts with a row if the scanner stands there.
+    fn begin_row(&mut self, row: &[u8]) -> bool {
+        if self.row() != Some(row) {
+            return false;
+        }
+        self.row.clear();
+        self.row.extend_from_slice(row);
+        self.in_row = true;
+        self.pending = None;
+        self.count = 0;
+        self.matcher.begin_row();
+        true
+    }
+
+    fn leave_row(&mut self) {
+        self.in_row = false;
+        self.pending = None;
+    }
+
+    /// Nothing more is wanted of the row: goes to the next one.
+    fn end_row(&mut self, row: &[u8]) -> Result<RowProgress> {
+        self.leave_row();
+        match self.walk {
+            Walk::Single => self.finished = true,
+            Walk::Forward => self.seek_past(row)?,
+            Walk::Reversed => self.cursor.seek_row_before(row)?,
+        }
+        Ok(RowProgress::Done)
+    }
+
+    fn seek_past(&mut self, row: &[u8]) -> Result<()> {
+        if self.cursor.cell().is_some_and(|cell| cell.key.row() <= row) {
+            self.target.clear();
+            let family = &self.family.name;
+            KeyBuf::append(
+                &mut self.target,
+                &after(row),
+                family,
+                b"",
+                i64::MAX,
+                CellType::Maximum,
+            );
+            self.cursor.seek_forward(Key::trusted(&self.target))?;
+        }
+        Ok(())
+    }
+}
+
+/// The smallest row greater than `row`.
+fn after(row: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(row.len() + 1);
+    next.extend_from_slice(row);
+    next.push(0);
+    next
+}

@@ -1,0 +1,209 @@
+//! What a store reads from: memstores up to the read point, store files within the region's rows.
+
+use crate::Result;
+use crate::cell::{Cell, CellCursor, Key, KeyBuf};
+use crate::hfile::FileCursor;
+use crate::id::SeqId;
+use crate::memstore::MemstoreCursor;
+
+use super::Clip;
+
+/// A cursor over one memstore or one file. An enum, so that the merge calls it without indirection.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A memstore.
+    Memstore(VisibleCursor<MemstoreCursor>),
+    /// A file all of whose rows are the region's.
+    File(FileCursor),
+    /// A file that was written before a split.
+    Clipped(ClippedCursor<FileCursor>),
+}
+
+macro_rules! each {
+    ($self:ident, $cursor:ident => $call:expr) => {
+        match $self {
+            Source::Memstore($cursor) => $call,
+            Source::File($cursor) => $call,
+            Source::Clipped($cursor) => $call,
+        }
+    };
+}
+
+impl CellCursor for Source {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        each!(self, cursor => cursor.cell())
+    }
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        each!(self, cursor => cursor.advance())
+    }
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        each!(self, cursor => cursor.seek(target))
+    }
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        each!(self, cursor => cursor.seek_forward(target))
+    }
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        each!(self, cursor => cursor.seek_row_before(row))
+    }
+    fn seek_last_row(&mut self) -> Result<()> {
+        each!(self, cursor => cursor.seek_last_row())
+    }
+}
+
+/// Leaves out cells that were written after the read point.
+#[derive(Debug)]
+pub(super) struct VisibleCursor<C> {
+    inner: C,
+    read_point: SeqId,
+}
+
+impl<C: CellCursor> VisibleCursor<C> {
+    pub(super) fn new(inner: C, read_point: SeqId) -> Self {
+        Self { inner, read_point }
+    }
+
+    /// Moves on to the first visible cell from here.
+    #[inline]
+    fn settle(&mut self) -> Result<()> {
+        while self.inner.cell().is_some_and(|cell| cell.seq > self.read_point) {
+            self.inner.advance()?;
+        }
+        Ok(())
+    }
+
+    /// After a reversed step: the row may have no visible cell, then the one before it counts, and so on.
+    fn settle_back(&mut self) -> Result<()> {
+        loop {
+            let Some(cell) = self.inner.cell() else {
+                return Ok(());
+            };
+            if cell.seq <= self.read_point {
+                return Ok(());
+            }
+            let row = cell.key.row().to_vec();
+            self.settle()?;
+            if self.inner.cell().is_some_and(|cell| cell.key.row() == row) {
+                return Ok(());
+            }
+            self.inner.seek_row_before(&row)?;
+        }
+    }
+}
+
+impl<C: CellCursor> CellCursor for VisibleCursor<C> {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        self.inner.cell()
+    }
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        self.inner.advance()?;
+        self.settle()
+    }
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        self.inner.seek(target)?;
+        self.settle()
+    }
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        self.inner.seek_forward(target)?;
+        self.settle()
+    }
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        self.inner.seek_row_before(row)?;
+        self.settle_back()
+    }
+    fn seek_last_row(&mut self) -> Result<()> {
+        self.inner.seek_last_row()?;
+        self.settle_back()
+    }
+}
+
+/// Leaves out rows outside a clip.
+#[derive(Debug)]
+pub(super) struct ClippedCursor<C> {
+    inner: C,
+    clip: Clip,
+    family: Vec<u8>,
+    /// Whether the inner cursor stands inside the clip.
+    inside: bool,
+}
+
+impl<C: CellCursor> ClippedCursor<C> {
+    pub(super) fn new(inner: C, clip: Clip, family: &[u8]) -> Self {
+        Self {
+            inner,
+            clip,
+            family: family.to_vec(),
+            inside: false,
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.inside = self
+            .inner
+            .cell()
+            .is_some_and(|cell| self.clip.contains(cell.key.row()));
+    }
+}
+
+impl<C: CellCursor> CellCursor for ClippedCursor<C> {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        if self.inside { self.inner.cell() } else { None }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        // Past the clip there is nothing: reading on there would fetch blocks for nobody.
+        if self.inside {
+            self.inner.advance()?;
+            self.inside = self
+                .inner
+                .cell()
+                .is_some_and(|cell| self.clip.is_before_end(cell.key.row()));
+        }
+        Ok(())
+    }
+
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        if target.row() < self.clip.start.as_slice() {
+            let start = KeyBuf::first_on_row(&self.clip.start, &self.family);
+            self.inner.seek(start.as_key())?;
+        } else {
+            self.inner.seek(target)?;
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        if self.inside {
+            self.inner.seek_forward(target)?;
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        if self.clip.is_before_end(row) {
+            self.inner.seek_row_before(row)?;
+        } else {
+            self.inner.seek_row_before(&self.clip.end)?;
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn seek_last_row(&mut self) -> Result<()> {
+        if self.clip.end.is_empty() {
+            self.inner.seek_last_row()?;
+        } else {
+            self.inner.seek_row_before(&self.clip.end)?;
+        }
+        self.settle();
+        Ok(())
+    }
+}

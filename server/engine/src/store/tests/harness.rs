@@ -1,0 +1,277 @@
+//! A store on a simulated disk that does by hand what a region does: sequence ids, flush, compaction, publication.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+use super::TextCell;
+use crate::cache::BlockCache;
+use crate::cell::CellBatch;
+use crate::clock::ManualClock;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::fs::sim::{SimFs, SimOptions};
+use crate::hfile::ReaderContext;
+use crate::id::{FileId, SeqId};
+use crate::memstore::Memstore;
+use crate::metrics::{Counters, EventListener};
+use crate::op::{FamilySelection, ReadSpec};
+use crate::schema::{FamilyDescriptor, TableName};
+use crate::store::compact::{CompactionJob, RateLimiter, run};
+use crate::store::{
+    Clip, NewFile, ReadRows, RowLimit, RowProgress, StoreContext, StoreFile, StoreScanner, StoreVersion,
+    create_store_dir, flush,
+};
+
+pub(super) const NOW_MS: i64 = 10_000;
+
+/// A family with these options, as `VERSIONS=3 TTL=5`.
+pub(super) fn family(options: &str) -> FamilyDescriptor {
+    options
+        .split_whitespace()
+        .map(|option| option.split_once('=').unwrap())
+        .fold(FamilyDescriptor::new(b"f"), |family, (name, value)| {
+            family.with(name, value).unwrap()
+        })
+}
+
+pub(super) struct TestStore {
+    pub(super) context: StoreContext,
+    pub(super) disk: SimFs,
+    pub(super) errors: Arc<Errors>,
+    pub(super) version: StoreVersion,
+    pub(super) dir: PathBuf,
+    pub(super) seq: u64,
+    next_file: u64,
+}
+
+/// Keeps what background work complains about.
+#[derive(Debug, Default)]
+pub(super) struct Errors(pub(super) Mutex<Vec<String>>);
+
+impl EventListener for Errors {
+    fn background_error(&self, during: &'static str, error: &Error) {
+        self.0.lock().push(format!("{during}: {error}"));
+    }
+}
+
+impl TestStore {
+    pub(super) fn new(options: &str) -> Self {
+        let disk = SimFs::new(1, SimOptions::default());
+        let errors = Arc::new(Errors::default());
+        let clock = Arc::new(ManualClock::at(NOW_MS as u64));
+        let context = StoreContext {
+            vfs: Arc::new(disk.clone()),
+            reader: ReaderContext {
+                cache: Arc::new(BlockCache::new(16 << 20)),
+                counters: Arc::new(Counters::default()),
+            },
+            clock,
+            listener: Arc::clone(&errors) as Arc<dyn EventListener>,
+        };
+        let table = TableName::parse(b"t").unwrap();
+        let dir = create_store_dir(&*context.vfs, Path::new("db"), &table, b"f").unwrap();
+        Self {
+            context,
+            disk,
+            errors,
+            version: StoreVersion::new(Arc::new(family(options)), Vec::new()),
+            dir,
+            seq: 0,
+            next_file: 1,
+        }
+    }
+
+    /// One side of a split: a store with shares in the same files, clipped. `side` keeps the names of new files apart.
+    pub(super) fn half(&self, clip: &Clip, side: u64) -> Self {
+        let files = self
+            .version
+            .files
+            .iter()
+            .map(|file| file.reclip(clip.clone()))
+            .collect();
+        Self {
+            context: self.context.clone(),
+            disk: self.disk.clone(),
+            errors: Arc::clone(&self.errors),
+            version: StoreVersion::new(Arc::clone(&self.version.family), files),
+            dir: self.dir.clone(),
+            seq: self.seq,
+            next_file: self.next_file + 1000 * side,
+        }
+    }
+
+    /// Writes a cell with the next sequence id.
+    pub(super) fn write(&mut self, mut cell: TextCell) -> TextCell {
+        self.seq += 1;
+        cell.seq = SeqId(self.seq);
+        self.version.active.insert(cell.as_cell());
+        cell
+    }
+
+    /// Writes cells given as text.
+    pub(super) fn write_all(&mut self, cells: &str) {
+        for cell in cells.split_whitespace() {
+            self.write(TextCell::parse(cell));
+        }
+    }
+
+    pub(super) fn freeze(&mut self) {
+        self.version = self.version.with_frozen(Arc::new(Memstore::new()));
+    }
+
+    pub(super) fn new_file(&mut self) -> NewFile {
+        self.next_file += 1;
+        NewFile {
+            id: FileId(self.next_file),
+            dir: self.dir.clone(),
+            table: TableName::parse(b"t").unwrap(),
+        }
+    }
+
+    /// Freezes and flushes everything.
+    pub(super) fn flush(&mut self) {
+        self.try_flush().unwrap();
+    }
+
+    pub(super) fn try_flush(&mut self) -> Result<()> {
+        self.freeze();
+        let target = self.new_file();
+        let frozen = self.version.frozen.clone();
+        let flushed = flush(&self.context, &self.version.family, &frozen, &target, NOW_MS)?;
+        assert_eq!(
+            flushed.cells_out,
+            flushed.file.as_ref().map_or(0, |file| file.meta.cells)
+        );
+        let file = flushed
+            .file
+            .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, Clip::default()));
+        self.version = self.version.with_flushed(&frozen, file);
+        Ok(())
+    }
+
+    /// Compacts these files; clipped ones only where this store sees them.
+    pub(super) fn compact(&mut self, files: Range<usize>) {
+        let done = self.try_compact(files, &AtomicBool::new(false)).unwrap();
+        assert!(done, "nobody cancels");
+    }
+
+    /// Whether it ran to its end.
+    pub(super) fn try_compact(&mut self, files: Range<usize>, cancel: &AtomicBool) -> Result<bool> {
+        let inputs = self.version.files[files].to_vec();
+        let target = self.new_file();
+        let compacted = run(&CompactionJob {
+            context: &self.context,
+            family: &self.version.family,
+            inputs: &inputs,
+            all_files: inputs.len() == self.version.files.len(),
+            target: &target,
+            now_ms: NOW_MS,
+            limiter: &RateLimiter::new(Arc::clone(&self.context.clock), 0),
+            cancel,
+        })?;
+        let Some(compacted) = compacted else {
+            return Ok(false);
+        };
+        let removed: Vec<FileId> = inputs.iter().map(|file| file.id()).collect();
+        let clip = inputs[0].clip().clone();
+        let added = compacted
+            .file
+            .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, clip));
+        self.version = self.version.with_compacted(&removed, added);
+        for input in inputs {
+            input.mark_obsolete();
+        }
+        Ok(true)
+    }
+
+    pub(super) fn open(
+        &self,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        read_point: SeqId,
+        rows: ReadRows<'_>,
+    ) -> StoreScanner {
+        StoreScanner::open(&self.version, selection, spec, read_point, NOW_MS, rows).unwrap()
+    }
+
+    /// Reads one row with default settings but these versions; cells as text without sequence ids.
+    pub(super) fn get(&self, row: &str, max_versions: i32) -> String {
+        let spec = ReadSpec {
+            max_versions,
+            ..ReadSpec::default()
+        };
+        let mut scanner = self.open(None, &spec, SeqId::MAX, ReadRows::One(row.as_bytes()));
+        show(&read_all(&mut scanner, None, usize::MAX))
+    }
+
+    /// Scans everything; cells as text without sequence ids.
+    pub(super) fn scan(&self, spec: &ReadSpec) -> String {
+        let rows = ReadRows::Range {
+            low: b"",
+            high: b"",
+            reversed: false,
+        };
+        let mut scanner = self.open(None, spec, SeqId::MAX, rows);
+        show(&read_all(&mut scanner, None, usize::MAX))
+    }
+
+    pub(super) fn names_on_disk(&self) -> Vec<String> {
+        let names = self.context.vfs.list(&self.dir).unwrap();
+        names
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+}
+
+pub(super) fn show(cells: &[TextCell]) -> String {
+    let texts = cells.iter().map(|cell| {
+        let mut cell = cell.clone();
+        cell.seq = SeqId::ZERO;
+        cell.to_string()
+    });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// Reads to the end, in pieces of at most `batch` cells.
+pub(super) fn read_all(
+    scanner: &mut StoreScanner,
+    mut filter: Option<&mut dyn Filter>,
+    batch: usize,
+) -> Vec<TextCell> {
+    let mut results = Vec::new();
+    while let Some(row) = scanner.row().map(<[u8]>::to_vec) {
+        loop {
+            let mut out = CellBatch::new();
+            let mut limit = RowLimit {
+                cells: batch,
+                ..RowLimit::NONE
+            };
+            let progress = scanner
+                .read_row(&row, filter.as_deref_mut(), &mut limit, &mut out)
+                .unwrap();
+            out.end_row(false);
+            let cells: Vec<TextCell> = out
+                .rows()
+                .flat_map(|row| row.cells().map(TextCell::of).collect::<Vec<_>>())
+                .collect();
+            assert!(cells.len() <= batch);
+            results.extend(cells.iter().cloned());
+            match progress {
+                RowProgress::Done => break,
+                RowProgress::LimitReached => assert_eq!(cells.len(), batch, "the limit was not reached"),
+                RowProgress::ScanDone => return results,
+            }
+        }
+        assert_ne!(
+            scanner.row(),
+            Some(row.as_slice()),
+            "the scanner stays at a row that is done"
+        );
+    }
+    results
+}

@@ -1,0 +1,292 @@
+//! What a store consists of at a moment.
+//!
+//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer swap) and
+//! readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a split both daughters hold
+//! a share in the same file, each clipped to its own rows. The file goes away when every share in it has been marked
+//! obsolete and the last reader is done.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::{StoreContext, file_path};
+use crate::error::{Error, Result};
+use crate::hfile::{Properties, Reader};
+use crate::id::{FileId, SeqId};
+use crate::manifest::FileMeta;
+use crate::memstore::Memstore;
+use crate::schema::FamilyDescriptor;
+
+/// The rows of a region: what it may see of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clip {
+    /// First row; empty: from the beginning.
+    pub start: Vec<u8>,
+    /// One past the last row; empty: to the end.
+    pub end: Vec<u8>,
+}
+
+impl Clip {
+    /// Whether the row lies inside.
+    pub fn contains(&self, row: &[u8]) -> bool {
+        row >= self.start.as_slice() && self.is_before_end(row)
+    }
+
+    /// Whether the row lies before the end.
+    pub fn is_before_end(&self, row: &[u8]) -> bool {
+        self.end.is_empty() || row < self.end.as_slice()
+    }
+}
+
+/// A file on disk, shared by the regions that read it. Removes the file when it is dropped and nobody needs it any more.
+#[derive(Debug)]
+struct SharedFile {
+    /// Open for reading.
+    reader: Arc<Reader>,
+    /// What removal needs.
+    context: StoreContext,
+    /// Shares that are not obsolete. The file is removed with the drop that finds 0.
+    live_shares: AtomicUsize,
+}
+
+impl Drop for SharedFile {
+    fn drop(&mut self) {
+        if self.live_shares.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        self.context.reader.cache.remove_file(self.reader.id());
+        let path = self.reader.path();
+        if let Err(source) = self.context.vfs.remove_file(path) {
+            let error = Error::io("removing obsolete", path, source);
+            self.context
+                .listener
+                .background_error("removing an obsolete store file", &error);
+        }
+    }
+}
+
+/// One region's share in a store file.
+#[derive(Debug)]
+pub struct StoreFile {
+    meta: FileMeta,
+    file: Arc<SharedFile>,
+    clip: Clip,
+    /// Whether cells outside the clip are in the file.
+    clipped: bool,
+    obsolete: AtomicBool,
+}
+
+impl StoreFile {
+    /// Opens a file that the manifest names, and makes sure that it is the one the manifest means. `dir` is the directory of
+    /// the table that wrote it (`meta.dir_table`) and the family.
+    pub fn open(context: &StoreContext, dir: &Path, meta: FileMeta, clip: Clip) -> Result<Arc<Self>> {
+        let path = file_path(dir, meta.id);
+        let reader = Reader::open(&*context.vfs, path, meta.id, context.reader.clone())?;
+        let properties = reader.properties();
+        let wrong = |what: String| Err(Error::corrupt(reader.path(), 0, what));
+        if properties.uuid != Some(meta.uuid) {
+            let found = properties
+                .uuid
+                .map_or_else(|| "none".to_owned(), |uuid| uuid.to_string());
+            return wrong(format!(
+                "another file lies under this name: uuid {found}, the manifest says {}",
+                meta.uuid
+            ));
+        }
+        if properties.file_bytes != meta.bytes || properties.cells != meta.cells {
+            return wrong(format!(
+                "{} bytes and {} cells, the manifest says {} and {}",
+                properties.file_bytes, properties.cells, meta.bytes, meta.cells
+            ));
+        }
+        Ok(Self::adopt(context, meta, reader, clip))
+    }
+
+    /// The first share in a file that has just been written.
+    pub fn adopt(context: &StoreContext, meta: FileMeta, reader: Arc<Reader>, clip: Clip) -> Arc<Self> {
+        let file = Arc::new(SharedFile {
+            reader,
+            context: context.clone(),
+            live_shares: AtomicUsize::new(0),
+        });
+        Self::share(meta, file, clip)
+    }
+
+    /// Another share in the same file, for a region that takes over rows of this one.
+    pub fn reclip(&self, clip: Clip) -> Arc<Self> {
+        Self::share(self.meta.clone(), Arc::clone(&self.file), clip)
+    }
+
+    fn share(meta: FileMeta, file: Arc<SharedFile>, clip: Clip) -> Arc<Self> {
+        file.live_shares.fetch_add(1, Ordering::AcqRel);
+        let properties = file.reader.properties();
+        let inside = |key: &Option<crate::cell::KeyBuf>| {
+            key.as_ref().is_none_or(|key| clip.contains(key.as_key().row()))
+        };
+        let clipped = !(inside(&properties.first_key) && inside(&properties.last_key));
+        Arc::new(Self {
+            meta,
+            file,
+            clip,
+            clipped,
+            obsolete: AtomicBool::new(false),
+        })
+    }
+
+    /// Says that this region needs the file no more. When all shares have been marked, the file is removed with the drop of
+    /// the last of them.
+    /// REQUIRES: the manifest edit that drops the file from the region is durable.
+    pub fn mark_obsolete(&self) {
+        if !self.obsolete.swap(true, Ordering::AcqRel) {
+            self.file.live_shares.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The file as the manifest knows it.
+    pub fn meta(&self) -> &FileMeta {
+        &self.meta
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> FileId {
+        self.meta.id
+    }
+
+    /// The open file. Whoever uses it directly must mind the clip.
+    pub fn reader(&self) -> &Arc<Reader> {
+        &self.file.reader
+    }
+
+    /// What the file says of itself, cells outside the clip included.
+    pub fn properties(&self) -> &Properties {
+        self.file.reader.properties()
+    }
+
+    /// The rows this share may see.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// Whether the file holds cells outside the clip: it was written before a split (HBase: a reference file).
+    pub fn is_clipped(&self) -> bool {
+        self.clipped
+    }
+
+    /// What shared things the file was opened with.
+    pub fn context(&self) -> &StoreContext {
+        &self.file.context
+    }
+
+    /// Its path.
+    pub fn path(&self) -> PathBuf {
+        self.file.reader.path().to_owned()
+    }
+}
+
+/// What a store consists of at a moment. Immutable.
+#[derive(Clone, Debug)]
+pub struct StoreVersion {
+    /// The family with its options.
+    pub family: Arc<FamilyDescriptor>,
+    /// Takes the writes.
+    pub active: Arc<Memstore>,
+    /// Waiting to be flushed, newest first.
+    pub frozen: Vec<Arc<Memstore>>,
+    /// Store files, oldest first: by sequence id.
+    pub files: Vec<Arc<StoreFile>>,
+}
+
+impl StoreVersion {
+    /// A store of these files (in any order), with an empty memstore.
+    pub fn new(family: Arc<FamilyDescriptor>, mut files: Vec<Arc<StoreFile>>) -> Self {
+        files.sort_by_key(|file| (file.meta.max_seq, file.meta.id));
+        Self {
+            family,
+            active: Arc::new(Memstore::new()),
+            frozen: Vec::new(),
+            files,
+        }
+    }
+
+    /// The active memstore becomes the newest frozen one; `active` takes the writes from now on.
+    #[must_use]
+    pub fn with_frozen(&self, active: Arc<Memstore>) -> Self {
+        let mut frozen = Vec::with_capacity(self.frozen.len() + 1);
+        frozen.push(Arc::clone(&self.active));
+        frozen.extend(self.frozen.iter().cloned());
+        Self {
+            active,
+            frozen,
+            ..self.clone()
+        }
+    }
+
+    /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells survived.
+    #[must_use]
+    pub fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
+        let mut next = self.clone();
+        next.frozen
+            .retain(|memstore| !flushed.iter().any(|gone| Arc::ptr_eq(gone, memstore)));
+        assert_eq!(
+            next.frozen.len() + flushed.len(),
+            self.frozen.len(),
+            "a flush replaces frozen memstores of the version"
+        );
+        next.files.extend(file);
+        next
+    }
+
+    /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing survived.
+    #[must_use]
+    pub fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
+        let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());
+        let first = self
+            .files
+            .iter()
+            .position(is_removed)
+            .expect("a compaction has inputs, and they are in the version");
+        let (gone, kept) = self.files[first..].split_at(removed.len().min(self.files.len() - first));
+        assert!(
+            gone.len() == removed.len() && gone.iter().all(is_removed),
+            "compaction inputs are neighbours"
+        );
+        Self {
+            files: self.files[..first]
+                .iter()
+                .cloned()
+                .chain(added)
+                .chain(kept.iter().cloned())
+                .collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same content under changed family options.
+    #[must_use]
+    pub fn with_family(&self, family: Arc<FamilyDescriptor>) -> Self {
+        Self {
+            family,
+            ..self.clone()
+        }
+    }
+
+    /// The memstores, newest first.
+    pub fn memstores(&self) -> impl Iterator<Item = &Arc<Memstore>> {
+        std::iter::once(&self.active).chain(&self.frozen)
+    }
+
+    /// Bytes that all memstores hold.
+    pub fn memstore_bytes(&self) -> u64 {
+        self.memstores().map(|memstore| memstore.bytes()).sum()
+    }
+
+    /// Bytes of the store files, those of clipped ones in full.
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.meta.bytes).sum()
+    }
+
+    /// The greatest sequence id in the files.
+    pub fn files_max_seq(&self) -> SeqId {
+        self.files.last().map_or(SeqId::ZERO, |file| file.meta.max_seq)
+    }
+}

@@ -1,0 +1,168 @@
+//! Background work: when regions are flushed, compacted and split, and by whom.
+//!
+//! Choosing is cheap and happens where something has changed (after a write, a flush, a compaction) or on the ticker;
+//! it only puts jobs into the queue. Doing is a step function for each kind of job. With `Background::Threads` the threads
+//! here call the steps; with `Background::Manual` [`Workers::run_pending`] calls the same ones, one after the other.
+//!
+//! A failed job is reported, and tried again after a pause that grows. A clean stop lets flushes finish, cancels compactions
+//! and joins all threads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+
+mod queue;
+mod steps;
+mod tick;
+
+pub use queue::{Job, Lane, Queue, QueueStats};
+
+/// Background work of one engine. Shared by all threads.
+#[derive(Debug)]
+pub struct Workers {
+    catalog: Arc<Catalog>,
+    queue: Queue,
+    /// Since when flushes wait for compaction, by region.
+    flush_waits: Mutex<HashMap<RegionId, Duration>>,
+    /// The largest region was asked to flush because of the sum of all memstores, and no flush has ended since.
+    relief_requested: AtomicBool,
+    /// When tables were last looked through for compactions that are due (monotonic).
+    last_survey: Mutex<Duration>,
+    /// The high-water mark of cell timestamps that the manifest is known to have.
+    stamped_on_disk: AtomicU64,
+    /// Held by the one who writes that mark.
+    stamping: Mutex<()>,
+    /// Set once: the ticker ends.
+    stopped: Mutex<bool>,
+    stop_signal: Condvar,
+}
+
+impl Workers {
+    /// No threads yet.
+    pub fn new(catalog: Arc<Catalog>) -> Arc<Self> {
+        Arc::new(Self {
+            stamped_on_disk: AtomicU64::new(catalog.with_state(|state| state.timestamp_ms)),
+            catalog,
+            queue: Queue::new(),
+            stamping: Mutex::default(),
+            flush_waits: Mutex::default(),
+            relief_requested: AtomicBool::new(false),
+            last_survey: Mutex::default(),
+            stopped: Mutex::new(false),
+            stop_signal: Condvar::new(),
+        })
+    }
+
+    /// Starts the threads. They end after [`Self::stop`].
+    pub fn start(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
+        let options = &self.catalog.shared().options;
+        let mut threads = Vec::new();
+        for (lane, name, count) in [
+            (Lane::Flush, "basalt-flush", options.flush_threads),
+            (Lane::Compact, "basalt-compact", options.compaction_threads),
+        ] {
+            for _ in 0..count.max(1) {
+                let workers = Arc::clone(self);
+                threads.push(self.spawn(name, move || workers.serve(lane))?);
+            }
+        }
+        let workers = Arc::clone(self);
+        threads.push(self.spawn("basalt-tick", move || workers.keep_ticking())?);
+        Ok(threads)
+    }
+
+    fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+        std::thread::Builder::new()
+            .name(name.into())
+            .spawn(body)
+            .map_err(|source| {
+                self.stop();
+                Error::io("starting a thread for", &self.catalog.shared().dir, source)
+            })
+    }
+
+    /// Asks for a job.
+    pub fn request(&self, job: Job) {
+        self.queue.request(job);
+    }
+
+    /// What waits or runs.
+    pub fn stats(&self) -> QueueStats {
+        self.queue.stats()
+    }
+
+    /// Hands out nothing more and asks running compactions to give up.
+    pub fn stop(&self) {
+        *self.stopped.lock() = true;
+        self.stop_signal.notify_all();
+        self.queue.stop();
+        self.catalog.cancel_compactions();
+    }
+
+    /// Does what waits, and what comes of it, until nothing may run now; returns how many jobs that were. Failed jobs wait for
+    /// their next try.
+    pub fn run_pending(&self) -> Result<usize> {
+        self.tick()?;
+        let now = || self.catalog.shared().clock.mono();
+        let mut done = 0;
+        while let Some(job) = self
+            .queue
+            .take(Lane::Flush, now())
+            .or_else(|| self.queue.take(Lane::Compact, now()))
+        {
+            self.run(job);
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    fn serve(&self, lane: Lane) {
+        while let Some(job) = self.queue.wait(lane, || self.catalog.shared().clock.mono()) {
+            self.run(job);
+        }
+    }
+
+    /// Runs one job and gives it back to the queue.
+    fn run(&self, job: Job) {
+        match self.step(&job) {
+            Ok(()) => self.queue.succeeded(&job),
+            Err(error) => {
+                let during = match job {
+                    Job::Flush(_) => "flush",
+                    Job::Compact { .. } => "compaction",
+                    Job::Split(_) => "split",
+                };
+                self.catalog.shared().listener.background_error(during, &error);
+                self.queue.failed(job, self.catalog.shared().clock.mono());
+            }
+        }
+    }
+
+    fn keep_ticking(&self) {
+        let period = self.catalog.shared().options.wal_idle_marker;
+        let mut stopped = self.stopped.lock();
+        while !*stopped {
+            self.stop_signal.wait_for(&mut stopped, period);
+            if *stopped {
+                return;
+            }
+            let unlocked = parking_lot::MutexGuard::unlocked(&mut stopped, || self.tick());
+            if let Err(error) = unlocked {
+                self.catalog.shared().listener.background_error("tick", &error);
+            }
+        }
+    }
+
+    /// A flush has ended: memory may be asked for again.
+    fn relief_done(&self) {
+        self.relief_requested.store(false, Ordering::Release);
+    }
+}

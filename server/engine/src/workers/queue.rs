@@ -1,0 +1,266 @@
+//! The job queue: what waits, what runs, what is tried again later.
+//!
+//! A job is in the queue at most once: asking again for what waits already changes nothing. The same job is not handed to a
+//! second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue is bounded by that rule: one
+//! flush, one split and one compaction per store and kind for every region there is.
+//!
+//! Two lanes with threads of their own, so that a long compaction never holds up the flush that frees memory.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::id::RegionId;
+
+/// First pause after a failure; it doubles with every further failure of the same job.
+const BACKOFF_FIRST: Duration = Duration::from_millis(100);
+
+/// Longest pause after a failure.
+const BACKOFF_MAX: Duration = Duration::from_mins(1);
+
+/// One piece of background work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Job {
+    /// Bring a region's memstores to disk.
+    Flush(RegionId),
+    /// Compact one store: files of the policy's choice, or all of them.
+    Compact {
+        /// The region.
+        region: RegionId,
+        /// The family.
+        family: Vec<u8>,
+        /// All files, on somebody's request or because of their age.
+        major: bool,
+    },
+    /// Split a region if it is (still) too large.
+    Split(RegionId),
+}
+
+/// Which threads take a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Flushes.
+    Flush,
+    /// Compactions and splits.
+    Compact,
+}
+
+impl Job {
+    /// Which threads take it.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Self::Flush(_) => Lane::Flush,
+            Self::Compact { .. } | Self::Split(_) => Lane::Compact,
+        }
+    }
+}
+
+/// What waits in the background, for metrics and pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Flushes waiting or running.
+    pub flushes: usize,
+    /// Compactions waiting or running.
+    pub compactions: usize,
+    /// Splits waiting or running.
+    pub splits: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Jobs that may run, in order, by lane.
+    ready: [VecDeque<Job>; 2],
+    /// Jobs that wait for a moment (of the monotonic clock).
+    delayed: Vec<(Duration, Job)>,
+    /// Everything in `ready` and `delayed`.
+    waiting: HashSet<Job>,
+    /// Jobs that a thread has taken and not finished.
+    running: HashSet<Job>,
+    /// Failures in a row by job.
+    failures: HashMap<Job, u32>,
+    /// Nothing is handed out any more.
+    stopped: bool,
+}
+
+/// The queue. All methods may be called from any thread.
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for a job. No effect when it waits already, delayed or not, or when the queue is stopped.
+    pub fn request(&self, job: Job) {
+        let mut state = self.state.lock();
+        if !state.stopped && state.waiting.insert(job.clone()) {
+            state.ready[job.lane() as usize].push_back(job);
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Asks for a job at the moment `at`.
+    pub fn request_at(&self, job: Job, at: Duration) {
+        let mut state = self.state.lock();
+        if !state.stopped && state.waiting.insert(job.clone()) {
+            state.delayed.push((at, job));
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Takes the next job of a lane that may run at `now`, if there is one.
+    pub fn take(&self, lane: Lane, now: Duration) -> Option<Job> {
+        let mut state = self.state.lock();
+        state.take(lane, now)
+    }
+
+    /// Takes the next job of a lane, waiting for one; `None` once the queue is stopped. `now` reads the monotonic clock.
+    pub fn wait(&self, lane: Lane, now: impl Fn() -> Duration) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if let Some(job) = state.take(lane, now()) {
+                return Some(job);
+            }
+            match state.delayed.iter().map(|(at, _)| *at).min() {
+                // At least a millisecond, so that a clock that moves in milliseconds does not make this loop spin.
+                Some(at) => {
+                    let pause = at.saturating_sub(now()).max(Duration::from_millis(1));
+                    self.changed.wait_for(&mut state, pause);
+                }
+                None => self.changed.wait(&mut state),
+            }
+        }
+    }
+
+    /// Gives a job back that is done.
+    pub fn succeeded(&self, job: &Job) {
+        let mut state = self.state.lock();
+        state.running.remove(job);
+        state.failures.remove(job);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Gives a job back that failed; it is tried again after a pause. Returns the pause.
+    pub fn failed(&self, job: Job, now: Duration) -> Duration {
+        let mut state = self.state.lock();
+        state.running.remove(&job);
+        let failures = state.failures.entry(job.clone()).or_default();
+        let pause = BACKOFF_FIRST
+            .saturating_mul(1 << (*failures).min(16))
+            .min(BACKOFF_MAX);
+        *failures += 1;
+        if !state.stopped && state.waiting.insert(job.clone()) {
+            state.delayed.push((now + pause, job));
+        }
+        drop(state);
+        self.changed.notify_all();
+        pause
+    }
+
+    /// Forgets what waits and hands out nothing more. Running jobs go on.
+    pub fn stop(&self) {
+        let mut state = self.state.lock();
+        state.stopped = true;
+        state.ready = Default::default();
+        state.delayed.clear();
+        state.waiting.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// What waits or runs.
+    pub fn stats(&self) -> QueueStats {
+        let state = self.state.lock();
+        let mut stats = QueueStats::default();
+        for job in state.waiting.union(&state.running) {
+            match job {
+                Job::Flush(_) => stats.flushes += 1,
+                Job::Compact { .. } => stats.compactions += 1,
+                Job::Split(_) => stats.splits += 1,
+            }
+        }
+        stats
+    }
+}
+
+impl State {
+    fn take(&mut self, lane: Lane, now: Duration) -> Option<Job> {
+        let due = self.delayed.extract_if(.., |(at, _)| *at <= now);
+        for (_, job) in due {
+            self.ready[job.lane() as usize].push_back(job);
+        }
+        let ready = &mut self.ready[lane as usize];
+        let position = ready.iter().position(|job| !self.running.contains(job))?;
+        let job = ready.remove(position)?;
+        self.waiting.remove(&job);
+        self.running.insert(job.clone());
+        Some(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_job_waits_once_and_never_runs_twice_at_a_time() {
+        let queue = Queue::new();
+        let job = Job::Flush(RegionId(1));
+        queue.request(job.clone());
+        queue.request(job.clone());
+        queue.request(Job::Split(RegionId(1)));
+        assert_eq!((queue.stats().flushes, queue.stats().splits), (1, 1));
+        assert_eq!(queue.take(Lane::Flush, NOW), Some(job.clone()));
+        assert_eq!(queue.take(Lane::Flush, NOW), None);
+        // Asked for while it runs: once more, but only afterwards.
+        queue.request(job.clone());
+        assert_eq!(queue.take(Lane::Flush, NOW), None);
+        queue.succeeded(&job);
+        assert_eq!(queue.take(Lane::Flush, NOW), Some(job));
+        assert_eq!(queue.take(Lane::Compact, NOW), Some(Job::Split(RegionId(1))));
+    }
+
+    #[test]
+    fn failures_are_tried_again_with_growing_pauses() {
+        let queue = Queue::new();
+        let job = Job::Flush(RegionId(1));
+        queue.request(job.clone());
+        let mut now = NOW;
+        for expected in [100, 200, 400] {
+            assert_eq!(queue.take(Lane::Flush, now), Some(job.clone()));
+            let pause = queue.failed(job.clone(), now);
+            assert_eq!(pause, Duration::from_millis(expected));
+            assert_eq!(queue.take(Lane::Flush, now), None);
+            now += pause;
+        }
+        assert_eq!(queue.take(Lane::Flush, now), Some(job.clone()));
+        queue.succeeded(&job);
+        assert_eq!(queue.stats(), QueueStats::default());
+    }
+
+    #[test]
+    fn stopping_wakes_those_who_wait() {
+        let queue = Queue::new();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| queue.wait(Lane::Compact, || NOW));
+            queue.stop();
+            assert_eq!(waiter.join().unwrap(), None);
+        });
+        queue.request(Job::Flush(RegionId(1)));
+        assert_eq!(queue.take(Lane::Flush, NOW), None);
+    }
+}

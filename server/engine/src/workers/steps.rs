@@ -1,0 +1,133 @@
+//! The steps: one job each, and what follows from it.
+
+use std::time::Duration;
+
+use super::{Job, Workers};
+use crate::catalog::CompactionOutcome;
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::region::Region;
+
+/// Longest time a flush waits for a store with too many files to be compacted (HBase: `hbase.hstore.blockingWaitTime`).
+const BLOCKING_WAIT: Duration = Duration::from_secs(90);
+
+/// How often a waiting flush looks again.
+const BLOCKING_LOOK: Duration = Duration::from_millis(100);
+
+impl Workers {
+    pub(super) fn step(&self, job: &Job) -> Result<()> {
+        match job {
+            Job::Flush(region) => self.flush(*region),
+            Job::Compact {
+                region,
+                family,
+                major,
+            } => self.compact(*region, family, *major),
+            Job::Split(region) => self.split(*region),
+        }
+    }
+
+    fn flush(&self, id: RegionId) -> Result<()> {
+        let Ok((_, region)) = self.catalog.region(id) else {
+            // It was split or dropped: if it was to relieve memory, another one has to.
+            self.relief_done();
+            return Ok(());
+        };
+        if self.must_wait(&region) {
+            self.after_change(&region);
+            let now = self.catalog.shared().clock.mono();
+            self.queue.request_at(Job::Flush(id), now + BLOCKING_LOOK);
+            return Ok(());
+        }
+        let result = self.catalog.flush_region(&region);
+        self.relief_done();
+        result?;
+        self.after_change(&region);
+        Ok(())
+    }
+
+    /// Whether a flush should wait for compaction because a store has too many files: reads get slower with each of them.
+    /// It does not wait for ever, nor when memory is short.
+    fn must_wait(&self, region: &Region) -> bool {
+        let shared = self.catalog.shared();
+        let version = region.version();
+        let crowded = version.table.compaction_enabled()
+            && version
+                .stores
+                .iter()
+                .any(|store| store.files.len() >= shared.options.compaction_blocking_files);
+        let mut waits = self.flush_waits.lock();
+        if !crowded || self.memory_is_short() {
+            waits.remove(&region.id());
+            return false;
+        }
+        let now = shared.clock.mono();
+        let since = *waits.entry(region.id()).or_insert(now);
+        let waited_out = now.saturating_sub(since) >= BLOCKING_WAIT;
+        if waited_out {
+            waits.remove(&region.id());
+        }
+        !waited_out
+    }
+
+    fn compact(&self, id: RegionId, family: &[u8], major: bool) -> Result<()> {
+        let Ok((_, region)) = self.catalog.region(id) else {
+            return Ok(());
+        };
+        if let CompactionOutcome::Done(_) = self.catalog.compact_store(&region, family, major)? {
+            self.after_change(&region);
+        }
+        Ok(())
+    }
+
+    fn split(&self, id: RegionId) -> Result<()> {
+        let Ok((_, region)) = self.catalog.region(id) else {
+            return Ok(());
+        };
+        if !self.catalog.should_split(&region) {
+            return Ok(());
+        }
+        match self.catalog.split_region(id, None) {
+            Ok((left, right)) => {
+                self.catalog.shared().listener.notice(&format!(
+                    "region {} of table {} was split into {} and {}",
+                    region.info().encoded_name,
+                    left.table,
+                    left.encoded_name,
+                    right.encoded_name
+                ));
+                self.after_replacement(&[left.id, right.id]);
+                Ok(())
+            }
+            // One row fills the region: trying again changes nothing until there are other rows.
+            Err(Error::DoNotRetry(why)) => {
+                self.catalog.shared().listener.notice(&why);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks for what new regions need: an end to the sharing of files.
+    pub fn after_replacement(&self, regions: &[RegionId]) {
+        for id in regions {
+            if let Ok((_, region)) = self.catalog.region(*id) {
+                self.after_change(&region);
+            }
+        }
+    }
+
+    /// Asks for what a region needs now that its files have changed.
+    pub fn after_change(&self, region: &Region) {
+        for (family, major) in self.catalog.wanted_compactions(region) {
+            self.queue.request(Job::Compact {
+                region: region.id(),
+                family,
+                major,
+            });
+        }
+        if self.catalog.should_split(region) {
+            self.queue.request(Job::Split(region.id()));
+        }
+    }
+}

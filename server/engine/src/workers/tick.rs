@@ -1,0 +1,122 @@
+//! What is looked at from time to time: the log's idle marker, memory, age of memstores and files, the time's high-water mark.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Job, Workers};
+use crate::error::Result;
+use crate::region::Shared;
+
+/// How often files are looked through for compactions that have become due.
+const SURVEY_PERIOD: Duration = Duration::from_mins(1);
+
+/// Sealed log segments that are always kept for as long as a region needs them. There may be more where that is what twice the
+/// memstores' limit takes (both as HBase: `hbase.regionserver.maxlogs`).
+const WAL_SEGMENTS_MIN: usize = 32;
+
+/// The high-water mark of cell timestamps on disk may be this much behind what was issued. Recovery counts on it
+/// (`STAMP_SLACK_MS`).
+const STAMP_LAG_MS: u64 = 60_000;
+
+impl Workers {
+    pub(super) fn tick(&self) -> Result<()> {
+        let shared = self.catalog.shared();
+        shared.wal.tick()?;
+        if self.memory_is_short() {
+            self.relieve_memory();
+        }
+        let now = shared.clock.mono();
+        let old = now.saturating_sub(Shared::PERIODIC_FLUSH).as_millis() as u64;
+        for region in self.catalog.tables().regions() {
+            if now >= Shared::PERIODIC_FLUSH && region.dirty_since_ms().is_some_and(|since| since <= old) {
+                self.queue.request(Job::Flush(region.id()));
+            }
+        }
+        self.bound_log();
+        let survey_due = {
+            let mut last = self.last_survey.lock();
+            let due = now.saturating_sub(*last) >= SURVEY_PERIOD;
+            if due {
+                *last = now;
+            }
+            due
+        };
+        if survey_due {
+            for region in self.catalog.tables().regions() {
+                self.after_change(region);
+            }
+        }
+        self.keep_high_water(STAMP_LAG_MS)
+    }
+
+    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it is too long: a region that receives
+    /// little would otherwise keep every segment since its oldest edit, for the disk to hold and the next start to read.
+    fn bound_log(&self) {
+        let shared = self.catalog.shared();
+        let options = &shared.options;
+        let needed = options.memstore_total_bytes.saturating_mul(2) / options.wal_segment_bytes.max(1);
+        let kept = usize::try_from(needed)
+            .unwrap_or(usize::MAX)
+            .max(WAL_SEGMENTS_MIN);
+        let Some(beyond) = shared.wal.last_seq_beyond(kept) else {
+            return;
+        };
+        for region in self.catalog.tables().regions() {
+            let keeps = region
+                .version()
+                .oldest_unflushed()
+                .is_some_and(|oldest| oldest <= beyond);
+            // A flush that runs takes these edits along; asked for meanwhile, a second one would write a tiny file.
+            if keeps && !region.flushing.is_locked() {
+                self.queue.request(Job::Flush(region.id()));
+            }
+        }
+    }
+
+    /// To be called between a write and its answer: after a pause, or at the beginning, the time it was given may be far ahead
+    /// of the mark on disk, and recovery would take it for a client's. In between the ticker keeps the mark close, so this
+    /// costs a look, and one write of the manifest after a pause.
+    pub fn note_stamps(&self) {
+        if let Err(error) = self.keep_high_water(STAMP_LAG_MS + STAMP_LAG_MS / 2) {
+            let shared = self.catalog.shared();
+            shared.listener.background_error("noting cell timestamps", &error);
+        }
+    }
+
+    /// States on disk how far cell timestamps have come, if that is `lag_ms` ahead of what the disk has, so that they do not go
+    /// back when the clock does over a restart.
+    fn keep_high_water(&self, lag_ms: u64) -> Result<()> {
+        let lags = || {
+            let last = self.catalog.shared().timestamps.last();
+            let on_disk = self.stamped_on_disk.load(Ordering::Acquire);
+            (last >= on_disk.saturating_add(lag_ms)).then_some(last)
+        };
+        if lags().is_none() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.stamping.lock();
+        if let Some(last) = lags() {
+            self.catalog.write_high_water()?;
+            self.stamped_on_disk.store(last, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Whether all memstores together are close to their limit.
+    pub fn memory_is_short(&self) -> bool {
+        let shared = self.catalog.shared();
+        let limit = shared.options.memstore_total_bytes;
+        shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 20
+    }
+
+    /// Asks for a flush of the region that holds most memory, once until a flush has ended.
+    pub fn relieve_memory(&self) {
+        if self.relief_requested.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let tables = self.catalog.tables();
+        if let Some(region) = tables.regions().max_by_key(|region| region.accounted_bytes()) {
+            self.queue.request(Job::Flush(region.id()));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The engine through its front door: data, schema, regions, many threads, crashes.
+
+mod crash;
+mod data;
+mod opening;
+mod publication;
+mod regions;
+mod rig;
+mod schema;
+mod threads;
+mod upkeep;

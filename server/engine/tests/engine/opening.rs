@@ -1,0 +1,189 @@
+//! Opening, closing, and finding out that something is wrong with the directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use basalt_engine::Error;
+use basalt_engine::clock::ManualClock;
+use basalt_engine::engine::check;
+use basalt_engine::fs::Vfs;
+use basalt_engine::fs::sim::{SimFs, SimOptions};
+
+use crate::rig::{Rig, apply, create, get, mutation, name, put, row, rows, value};
+
+#[test]
+fn a_second_open_is_refused_until_the_first_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::on_disk(&dir);
+    let engine = rig.open();
+    assert!(matches!(rig.try_open(), Err(Error::Locked(path)) if path == dir.path()));
+    engine.close().unwrap();
+    drop(rig.open());
+    drop(rig.open());
+}
+
+#[test]
+fn a_closed_engine_refuses_calls_and_opens_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::on_disk(&dir);
+    let engine = rig.open();
+    let id = engine.cluster_id();
+    let table = create(&engine);
+    put(&engine, &table, b"a", b"v");
+    engine.close().unwrap();
+    engine.close().unwrap();
+    let refused = apply(&engine, &table, &[mutation(b"a", &[value(b"q", b"w")])]).unwrap_err();
+    assert!(matches!(refused, Error::ShuttingDown));
+    let engine = rig.open();
+    assert_eq!(engine.cluster_id(), id);
+    assert_eq!(get(&engine, &table, b"a"), Some(b"v".to_vec()));
+    assert_eq!(
+        engine.memstore_bytes(),
+        0,
+        "a clean close leaves nothing to replay"
+    );
+}
+
+/// Everything written is there after a restart without a close, and the log that flushed data no longer needs is removed.
+#[test]
+fn a_restart_replays_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::on_disk(&dir);
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..200 {
+        put(&engine, &table, &row(number), &[b'v'; 1_000]);
+    }
+    let segments = || std::fs::read_dir(dir.path().join("wal")).unwrap().count();
+    assert!(segments() > 2);
+    drop(engine);
+    let engine = rig.open();
+    assert_eq!(rows(&engine, &table).len(), 200);
+    engine.flush(&table).unwrap();
+    assert!(segments() <= 2, "{} segments left", segments());
+    drop(engine);
+    assert_eq!(rows(&rig.open(), &table).len(), 200);
+}
+
+fn store_files(dir: &Path) -> Vec<std::path::PathBuf> {
+    let family = dir.join("tables/default/t/f");
+    let mut files: Vec<_> = std::fs::read_dir(family)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn missing_and_swapped_store_files_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::on_disk(&dir);
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..2 {
+        put(&engine, &table, &row(number), b"v");
+        engine.flush(&table).unwrap();
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let files = store_files(dir.path());
+    assert_eq!(files.len(), 2);
+    let aside = dir.path().join("aside");
+    std::fs::rename(&files[0], &aside).unwrap();
+    let error = rig.try_open().unwrap_err();
+    assert!(error.to_string().contains(files[0].to_str().unwrap()), "{error}");
+    std::fs::copy(&files[1], &files[0]).unwrap();
+    let error = rig.try_open().unwrap_err();
+    assert!(error.to_string().contains("uuid"), "{error}");
+    std::fs::rename(&aside, &files[0]).unwrap();
+    assert_eq!(rows(&rig.open(), &table).len(), 2);
+}
+
+#[test]
+fn files_nobody_refers_to_are_moved_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::on_disk(&dir);
+    let engine = rig.open();
+    create(&engine);
+    engine.close().unwrap();
+    drop(engine);
+    let stray = dir.path().join("tables/default/t/f/ffff");
+    std::fs::write(&stray, b"whatever").unwrap();
+    std::fs::write(dir.path().join("tables/note"), b"whatever").unwrap();
+    let engine = rig.open();
+    assert!(!stray.exists());
+    assert_eq!(
+        std::fs::read(dir.path().join("orphans/default.t.f.ffff")).unwrap(),
+        b"whatever"
+    );
+    assert!(dir.path().join("orphans/note").exists());
+    engine.close().unwrap();
+}
+
+/// The offline check accepts a sound database and names a damaged store file.
+#[test]
+fn the_offline_check_finds_a_flipped_bit() {
+    let disk = SimFs::new(3, SimOptions::default());
+    let rig = Rig::simulated(&disk);
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..50 {
+        put(&engine, &table, &row(number), b"some value");
+    }
+    engine.flush(&table).unwrap();
+    let (left, _) = engine
+        .split_region(engine.regions(&table).unwrap()[0].id, Some(&row(20)))
+        .unwrap();
+    put(&engine, &table, &row(1), b"in the log");
+    let vfs: Arc<dyn Vfs> = Arc::new(disk.clone());
+    let mut lines = Vec::new();
+    assert!(matches!(
+        check(&vfs, &rig.dir, &mut |_| ()),
+        Err(Error::Locked(_))
+    ));
+    drop(engine);
+    let summary = check(&vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
+    assert_eq!(summary.problems, 0, "{lines:?}");
+    assert_eq!((summary.tables, summary.regions, summary.store_files), (1, 2, 1));
+    assert!(summary.wal_rows >= 1);
+    let file = disk
+        .files()
+        .into_iter()
+        .find(|path| path.starts_with("/data/tables"))
+        .unwrap();
+    disk.flip_bit(&file, 8 * 40).unwrap();
+    let summary = check(&vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
+    assert!(summary.problems > 0);
+    assert!(
+        lines.iter().any(|line| line.contains(file.to_str().unwrap())),
+        "{lines:?}"
+    );
+    assert_eq!(left.table, name("t"));
+    let missing = check(&vfs, Path::new("/nowhere"), &mut |_| ());
+    assert!(missing.is_err());
+}
+
+/// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up with its clock set back.
+/// What is written then must not end up behind what was acknowledged before.
+#[test]
+fn times_do_not_go_back_after_a_rest_and_a_crash() {
+    const BEGIN_MS: u64 = 1_700_000_000_000;
+    let disk = SimFs::new(1, SimOptions::default());
+    let clock = Arc::new(ManualClock::at(BEGIN_MS));
+    let mut rig = Rig::simulated(&disk);
+    rig.clock = clock.clone();
+    let engine = rig.open();
+    let table = create(&engine);
+    put(&engine, &table, b"a", b"first");
+    engine.run_pending().unwrap();
+    clock.advance_ms(3_600_000);
+    put(&engine, &table, b"a", b"second");
+    drop(engine);
+    clock.set_wall_ms(BEGIN_MS + 1_000);
+    let mut rig = Rig::simulated(&disk.crash_keep_all());
+    rig.clock = clock;
+    let engine = rig.open();
+    put(&engine, &table, b"a", b"third");
+    assert_eq!(get(&engine, &table, b"a"), Some(b"third".to_vec()));
+}

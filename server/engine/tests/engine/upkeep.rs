@@ -1,0 +1,127 @@
+//! Background work when something is in its way: regions that go away, a full disk, a log that grows.
+
+use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
+
+use crate::rig::{Rig, apply, create, descriptor, mutation, name, put, row, rows, value};
+
+/// Memory is short, the largest region is asked to flush, and goes away before it does. The next one is asked then.
+#[test]
+fn memory_is_relieved_after_the_region_that_was_asked_is_gone() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_total_bytes = 1 << 20;
+    let engine = rig.open();
+    for table in ["first", "second"] {
+        engine
+            .create_table(descriptor(table, &["f"]), Vec::new())
+            .unwrap();
+        for number in 0..1000 {
+            let fill = [value(b"q", &[b'v'; 10_000])];
+            if apply(&engine, &name(table), &[mutation(&row(number), &fill)]).is_err() {
+                break;
+            }
+        }
+        assert!(engine.memstore_bytes() > 1 << 19);
+        if table == "first" {
+            engine.disable_table(&name(table)).unwrap();
+            engine.drop_table(&name(table)).unwrap();
+        }
+        engine.run_pending().unwrap();
+        engine.run_pending().unwrap();
+        assert_eq!(engine.memstore_bytes(), 0, "after {table}");
+    }
+}
+
+/// A region that receives next to nothing does not keep the whole log: its edits are flushed when they hold back too many
+/// segments (HBase: `hbase.regionserver.maxlogs`).
+#[test]
+fn a_quiet_region_does_not_keep_the_log() {
+    let disk = SimFs::new(1, SimOptions::default());
+    let mut rig = Rig::simulated(&disk);
+    rig.options.memstore_total_bytes = 1 << 20;
+    let engine = rig.open();
+    for table in ["quiet", "busy"] {
+        engine
+            .create_table(descriptor(table, &["f"]), Vec::new())
+            .unwrap();
+    }
+    put(&engine, &name("quiet"), b"a", b"v");
+    for number in 0..400 {
+        put(&engine, &name("busy"), &row(number), &[b'v'; 10_000]);
+        if number % 20 == 19 {
+            engine.flush(&name("busy")).unwrap();
+        }
+        engine.run_pending().unwrap();
+    }
+    let segments = disk
+        .files()
+        .iter()
+        .filter(|path| path.starts_with("/data/wal"))
+        .count();
+    assert!(segments < 40, "{segments} segments are kept");
+    assert_eq!(rows(&engine, &name("quiet")).len(), 1);
+}
+
+/// A flush or compaction whose manifest edit finds no disk space has had no effect: its output must not stay and make the disk
+/// fuller with every try.
+#[test]
+fn outputs_that_found_no_place_in_the_manifest_are_removed() {
+    let disk = SimFs::new(1, SimOptions::default());
+    let rig = Rig::simulated(&disk);
+    let engine = rig.open();
+    let table = create(&engine);
+    let files = || {
+        disk.files()
+            .iter()
+            .filter(|path| path.starts_with("/data/tables"))
+            .count()
+    };
+    let mut failures = [0, 0];
+    for number in 0..60 {
+        put(&engine, &table, &row(number), b"v");
+        let before = files();
+        let fault = disk.fail(OpKind::Allocate, "MANIFEST", Errno::NOSPC, Times::Always);
+        if engine.flush(&table).is_err() {
+            failures[0] += 1;
+            assert_eq!(files(), before, "after flush {number}");
+        }
+        disk.heal(fault);
+        engine.flush(&table).unwrap();
+        let before = files();
+        let fault = disk.fail(OpKind::Allocate, "MANIFEST", Errno::NOSPC, Times::Always);
+        if engine.compact(&table, None, true, true).is_err() {
+            failures[1] += 1;
+            assert_eq!(files(), before, "after compaction {number}");
+        }
+        disk.heal(fault);
+    }
+    assert!(failures.iter().all(|count| *count > 0), "{failures:?}");
+    drop(engine);
+    let engine = Rig::simulated(&disk.crash_keep_all()).open();
+    assert_eq!(rows(&engine, &table).len(), 60);
+}
+
+/// One row fills the region, which is far over its size: there is nowhere to split it, so nothing is flushed or cancelled in trying.
+#[test]
+fn a_region_of_one_row_is_left_alone() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_flush_bytes = 200_000;
+    rig.options.region_max_bytes = 100_000;
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..100 {
+        let column = row(number);
+        let bytes = [number as u8; 10_000];
+        let fill = [value(&column, &bytes)];
+        apply(&engine, &table, &[mutation(b"one", &fill)]).unwrap();
+        engine.run_pending().unwrap();
+    }
+    engine.flush(&table).unwrap();
+    engine.run_pending().unwrap();
+    // The row is cut off from what could be before it, once.
+    assert_eq!(engine.regions(&table).unwrap().len(), 2);
+    let flushes = engine.counters().flushes.get();
+    put(&engine, &table, b"one", b"v");
+    engine.compact(&table, None, true, true).unwrap();
+    engine.run_pending().unwrap();
+    assert_eq!(engine.counters().flushes.get(), flushes);
+}
