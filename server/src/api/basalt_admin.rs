@@ -1,0 +1,200 @@
+//! Basalt's own service: what HBase's two lack.
+
+use std::sync::Arc;
+
+use basalt_engine::engine::{RegionInfo, RegionStats};
+use basalt_engine::schema::{Escaped, TableName};
+use basalt_idl::admin::{self, Method, args};
+use basalt_idl::wire::WireError;
+use basalt_idl::{Call, Decode};
+use bytes::Bytes;
+
+use super::codec::{Codec, Reply};
+use super::{Failure, Server, from_thrift};
+
+/// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
+pub(super) async fn call<P: Codec>(
+    server: &Arc<Server>,
+    method: Method,
+    mut reader: P::Reader,
+    reply: &mut Reply<'_, P>,
+) -> Result<(), WireError> {
+    macro_rules! on_pool {
+        ($args:ident, |$server:ident, $bound:ident| $handler:expr) => {{
+            let $bound = args::$args::decode(&mut reader)?;
+            let result: Result<<args::$args as Call>::Success, Failure> =
+                server.on_pool(move |$server| $handler).await;
+            reply.result::<args::$args>(result);
+        }};
+    }
+    match method {
+        Method::BasaltFlush => on_pool!(BasaltFlush, |server, args| {
+            Ok(server.engine().flush(&from_thrift::table(Some(&args.table))?)?)
+        }),
+        Method::BasaltCompact => on_pool!(BasaltCompact, |server, args| {
+            let table = from_thrift::table(Some(&args.table))?;
+            Ok(server
+                .engine()
+                .compact(&table, args.family.as_deref(), args.major, args.wait)?)
+        }),
+        Method::BasaltSplit => on_pool!(BasaltSplit, |server, args| {
+            split(server, &args.table_or_region, args.split_key.as_deref())
+        }),
+        Method::BasaltMerge => on_pool!(BasaltMerge, |server, args| merge(server, &args.region_names)),
+        Method::BasaltRegionMetrics => on_pool!(BasaltRegionMetrics, |server, args| {
+            region_metrics(server, args.table.as_ref())
+        }),
+        Method::BasaltMemstoreState => {
+            on_pool!(BasaltMemstoreState, |server, _args| Ok(memstore_state(server)));
+        }
+        Method::BasaltCacheState => on_pool!(BasaltCacheState, |server, _args| Ok(cache_state(server))),
+        Method::BasaltServerStatus => on_pool!(BasaltServerStatus, |server, _args| Ok(server_status(server))),
+    }
+    Ok(())
+}
+
+/// The region of that full name, encoded name, or printed name.
+fn region_named(server: &Server, name: &[u8]) -> Result<RegionInfo, Failure> {
+    server
+        .engine()
+        .region_stats()
+        .into_iter()
+        .map(|stats| stats.region)
+        .find(|region| {
+            region.encoded_name.as_bytes() == name
+                || region.name() == name
+                || super::to_thrift::printed_region(region).as_bytes() == name
+        })
+        .ok_or_else(|| {
+            basalt_engine::Error::NoSuchRegion(format!("no region is called {}", Escaped(name))).into()
+        })
+}
+
+/// A table's name is tried first: region names have commas, table names have none, and an encoded name may be a table's.
+fn split(server: &Server, table_or_region: &[u8], key: Option<&[u8]>) -> Result<(), Failure> {
+    let table = TableName::parse(table_or_region)
+        .ok()
+        .filter(|table| server.engine().table(table).is_ok());
+    let Some(table) = table else {
+        server
+            .engine()
+            .split_region(region_named(server, table_or_region)?.id, key)?;
+        return Ok(());
+    };
+    if let Some(key) = key {
+        let region = server.engine().region_of(&table, key)?;
+        server.engine().split_region(region.id, Some(key))?;
+        return Ok(());
+    }
+    for region in server.engine().regions(&table)? {
+        server.engine().split_region(region.id, None)?;
+    }
+    Ok(())
+}
+
+fn merge(server: &Server, names: &[Bytes]) -> Result<Bytes, Failure> {
+    let regions = names
+        .iter()
+        .map(|name| Ok(region_named(server, name)?.id))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Bytes::from(server.engine().merge_regions(&regions)?.name()))
+}
+
+fn region_metrics(server: &Server, table: Option<&Bytes>) -> Result<Vec<admin::TRegionMetrics>, Failure> {
+    let mut stats = server.engine().region_stats();
+    if let Some(table) = table {
+        let table = from_thrift::table(Some(table))?;
+        server.engine().table(&table)?;
+        stats.retain(|stats| stats.region.table == table);
+    }
+    Ok(stats.iter().map(to_region_metrics).collect())
+}
+
+fn to_region_metrics(stats: &RegionStats) -> admin::TRegionMetrics {
+    let region = &stats.region;
+    admin::TRegionMetrics {
+        table_name: Bytes::from(region.table.to_string()),
+        region_name: Bytes::from(region.name()),
+        encoded_name: region.encoded_name.clone(),
+        start_key: Bytes::from(region.start.clone()),
+        end_key: Bytes::from(region.end.clone()),
+        read_requests: stats.reads as i64,
+        write_requests: stats.writes as i64,
+        memstore_bytes: stats.memstore_bytes as i64,
+        store_files: stats.store_files as i32,
+        store_file_bytes: stats.store_file_bytes as i64,
+        flushes: stats.flushes as i64,
+        compactions: stats.compactions as i64,
+        blocked_writes: stats.blocked_writes as i64,
+    }
+}
+
+fn memstore_state(server: &Server) -> admin::TMemstoreState {
+    let config = &server.config().memstore;
+    let mut regions: Vec<admin::TRegionMemstore> = server
+        .engine()
+        .region_stats()
+        .iter()
+        .filter(|stats| stats.memstore_bytes > 0)
+        .map(|stats| admin::TRegionMemstore {
+            table_name: Bytes::from(stats.region.table.to_string()),
+            region_name: Bytes::from(stats.region.name()),
+            bytes: stats.memstore_bytes as i64,
+        })
+        .collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.bytes));
+    admin::TMemstoreState {
+        used_bytes: server.engine().memstore_bytes() as i64,
+        limit_bytes: config.total_bytes as i64,
+        flush_bytes: config.flush_bytes as i64,
+        flush_queue: server.engine().queues().flushes as i32,
+        blocked_writes: server.engine().counters().blocked_writes.get() as i64,
+        regions,
+    }
+}
+
+fn cache_state(server: &Server) -> admin::TCacheState {
+    let usage = server.engine().cache_usage();
+    let [single, multi, in_memory] = usage.bytes.map(|bytes| bytes as i64);
+    admin::TCacheState {
+        capacity_bytes: usage.capacity_bytes as i64,
+        used_bytes: single + multi + in_memory,
+        blocks: usage.blocks.iter().sum::<u64>() as i64,
+        single_access_bytes: single,
+        multi_access_bytes: multi,
+        in_memory_bytes: in_memory,
+        hits: usage.hits.iter().sum::<u64>() as i64,
+        misses: usage.misses as i64,
+        evictions: usage.evictions.iter().sum::<u64>() as i64,
+    }
+}
+
+fn server_status(server: &Server) -> admin::TServerStatus {
+    let engine = server.engine();
+    let stats = engine.region_stats();
+    let sum = |figure: fn(&RegionStats) -> u64| stats.iter().map(figure).sum::<u64>() as i64;
+    let queues = engine.queues();
+    admin::TServerStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cluster_id: engine.cluster_id().to_string(),
+        started_ms: server.start_code(),
+        uptime_ms: server.started_mono.elapsed().as_millis() as i64,
+        data_dir: server.config().data.dir.display().to_string(),
+        thrift_address: Some(server.thrift_address.to_string()),
+        namespaces: engine.namespaces().len() as i32,
+        tables: engine
+            .tables()
+            .iter()
+            .filter(|(table, _)| !table.name.is_system())
+            .count() as i32,
+        regions: stats.len() as i32,
+        store_files: sum(|stats| stats.store_files),
+        store_file_bytes: sum(|stats| stats.store_file_bytes),
+        memstore_bytes: engine.memstore_bytes() as i64,
+        open_scanners: server.sessions().len() as i32,
+        flushes: engine.counters().flushes.get() as i64,
+        compactions: (engine.counters().minor_compactions.get() + engine.counters().major_compactions.get())
+            as i64,
+        background_jobs: (queues.flushes + queues.compactions + queues.splits) as i32,
+    }
+}

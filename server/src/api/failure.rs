@@ -1,0 +1,254 @@
+//! The one place where failures become Thrift exceptions.
+//!
+//! HBase's Java class names matter: Thrift 1 clients search `IOError.message` for them. Where HBase answers bad input with
+//! TApplicationException INTERNAL_ERROR, we answer with the exception that the method declares and a text that says what is
+//! wrong (docs/compatibility.md lists these).
+
+use basalt_engine::Error;
+use basalt_idl::admin::BasaltException;
+use basalt_idl::thrift1::HbaseException;
+use basalt_idl::thrift2::THBaseException;
+use basalt_idl::{admin, thrift1, thrift2};
+
+use crate::sessions::SessionError;
+
+/// Which exception of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// IOError, TIOError.
+    Io,
+    /// IllegalArgument of Thrift 1; Thrift 2 has it for scanner ids only and else gets TIOError.
+    IllegalArgument,
+    /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
+    InvalidScanner,
+    /// AlreadyExists.
+    AlreadyExists,
+}
+
+/// A call that failed, in HBase's vocabulary.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    /// Java class; the last part is the metrics label.
+    class: &'static str,
+    message: String,
+    can_retry: bool,
+}
+
+/// An interface's exceptions, made from failures.
+pub(crate) trait FromFailure: Sized {
+    /// The exception. `declared` tells whether the method declares an exception with that field id.
+    fn from_failure(failure: &Failure, declared: impl Fn(i16) -> bool) -> Self;
+}
+
+impl Failure {
+    /// Bad input: names the thing and the rule.
+    pub(crate) fn illegal_argument(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::IllegalArgument,
+            class: "java.lang.IllegalArgumentException",
+            message: message.into(),
+            can_retry: false,
+        }
+    }
+
+    /// An I/O failure of HBase's plain `IOException`, which clients may retry.
+    pub(crate) fn plain_io(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "java.io.IOException",
+            message: message.into(),
+            can_retry: true,
+        }
+    }
+
+    /// A failure that trying again cannot cure.
+    pub(crate) fn do_not_retry(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
+            message: message.into(),
+            can_retry: false,
+        }
+    }
+
+    /// A batch limit together with a filter that judges whole rows; the text is HBase's.
+    pub(crate) fn incompatible_filter() -> Self {
+        Self {
+            kind: Kind::IllegalArgument,
+            class: "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
+            message: "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow"
+                .into(),
+            can_retry: false,
+        }
+    }
+
+    /// The same failure as Thrift 1's `AlreadyExists`.
+    pub(crate) fn into_already_exists(mut self) -> Self {
+        self.kind = Kind::AlreadyExists;
+        self
+    }
+
+    /// The text for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The class without its package: a bounded set, since classes are literals.
+    pub(crate) fn label(&self) -> &'static str {
+        self.class.rsplit('.').next().unwrap_or(self.class)
+    }
+
+    /// As Thrift 1 clients expect it: the class in front, where Java's stack trace would begin.
+    fn with_class(&self) -> String {
+        format!("{}: {}", self.class, self.message)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if error.kind() == basalt_engine::Kind::Fatal {
+            // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it does not know.
+            tracing::error!("ending the process: {error}");
+            std::process::exit(crate::EXIT_LOG_FAILED);
+        }
+        let (kind, class, can_retry) = match &error {
+            Error::NoSuchTable(_) => (Kind::Io, "org.apache.hadoop.hbase.TableNotFoundException", false),
+            Error::TableExists(_) => (Kind::Io, "org.apache.hadoop.hbase.TableExistsException", false),
+            Error::TableNotEnabled { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.TableNotEnabledException",
+                false,
+            ),
+            Error::TableNotDisabled(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.TableNotDisabledException",
+                false,
+            ),
+            Error::NoSuchFamily { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
+                false,
+            ),
+            Error::InvalidFamilyOperation(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.InvalidFamilyOperationException",
+                false,
+            ),
+            Error::NoSuchNamespace(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.NamespaceNotFoundException",
+                false,
+            ),
+            Error::NamespaceExists(_) => (Kind::Io, "org.apache.hadoop.hbase.NamespaceExistException", false),
+            Error::Constraint(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.constraint.ConstraintException",
+                false,
+            ),
+            Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
+            Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
+            Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),
+            Error::RowTooBig(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.client.RowTooBigException",
+                false,
+            ),
+            Error::RegionTooBusy(_) => (Kind::Io, "org.apache.hadoop.hbase.RegionTooBusyException", true),
+            Error::Corrupt { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",
+                false,
+            ),
+            Error::ShuttingDown => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
+                true,
+            ),
+            _ => (Kind::Io, "java.io.IOException", true),
+        };
+        Self {
+            kind,
+            class,
+            message: error.to_string(),
+            can_retry,
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Unknown => Self {
+                kind: Kind::InvalidScanner,
+                class: "org.apache.hadoop.hbase.UnknownScannerException",
+                message: String::new(),
+                can_retry: false,
+            },
+            SessionError::Busy => Self {
+                kind: Kind::Io,
+                class: "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException",
+                message: "another fetch of this scanner is running".into(),
+                can_retry: true,
+            },
+            SessionError::TooMany { limit, value } => Self {
+                kind: Kind::Io,
+                class: "java.io.IOException",
+                message: format!(
+                    "too many open scanners: {limit} is {value}; close scanners or let their lease end"
+                ),
+                can_retry: true,
+            },
+        }
+    }
+}
+
+impl FromFailure for HbaseException {
+    fn from_failure(failure: &Failure, declared: impl Fn(i16) -> bool) -> Self {
+        let io = || {
+            Self::Io(thrift1::IOError {
+                message: Some(failure.with_class()),
+                can_retry: Some(failure.can_retry),
+            })
+        };
+        let illegal = |message: String| {
+            Self::IllegalArgument(thrift1::IllegalArgument {
+                message: Some(message),
+            })
+        };
+        match failure.kind {
+            Kind::IllegalArgument if declared(2) => illegal(failure.with_class()),
+            Kind::InvalidScanner => illegal("scanner ID is invalid".into()),
+            Kind::AlreadyExists if declared(3) => Self::AlreadyExists(thrift1::AlreadyExists {
+                message: Some("table name already in use".into()),
+            }),
+            _ => io(),
+        }
+    }
+}
+
+impl FromFailure for THBaseException {
+    fn from_failure(failure: &Failure, _declared: impl Fn(i16) -> bool) -> Self {
+        if failure.kind == Kind::InvalidScanner {
+            return thrift2::TIllegalArgument {
+                message: Some("Invalid scanner Id".into()),
+            }
+            .into();
+        }
+        thrift2::TIOError {
+            message: Some(failure.message.clone()),
+            can_retry: Some(failure.can_retry),
+        }
+        .into()
+    }
+}
+
+impl FromFailure for BasaltException {
+    fn from_failure(failure: &Failure, _declared: impl Fn(i16) -> bool) -> Self {
+        admin::TIOError {
+            message: Some(failure.message.clone()),
+            can_retry: Some(failure.can_retry),
+        }
+        .into()
+    }
+}

@@ -1,0 +1,264 @@
+//! Thrift 2's data calls: rows, checks, counters and scanners.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate};
+use basalt_engine::schema::TableName;
+use basalt_idl::thrift2::{self, args};
+use bytes::Bytes;
+
+use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
+
+pub(super) async fn get(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    args: args::Get,
+) -> Result<reads::Found, Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    let spec = from_thrift::get(&args.tget)?;
+    reads::get(server, caller, table, vec![(args.tget.row, spec)]).await
+}
+
+pub(super) async fn get_multiple(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: &Bytes,
+    gets: &[thrift2::TGet],
+) -> Result<reads::Found, Failure> {
+    let table = from_thrift::table(Some(table))?;
+    let gets = gets
+        .iter()
+        .map(|get| Ok((get.row.clone(), from_thrift::get(get)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    reads::get(server, caller, table, gets).await
+}
+
+/// Whether each get would find something.
+pub(super) async fn exists(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: &Bytes,
+    gets: &[thrift2::TGet],
+) -> Result<Vec<bool>, Failure> {
+    let table = from_thrift::table(Some(table))?;
+    let gets = gets
+        .iter()
+        .map(|get| Ok((get.row.clone(), for_existence(from_thrift::get(get)?))))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let found = reads::get(server, caller, table, gets).await?;
+    let there = found.rows.iter().map(Option::is_some).collect();
+    caller.put_batch(found.batch);
+    Ok(there)
+}
+
+/// One cell tells that a row is there, so a large row is no reason to fail. A filter may need to see all of them.
+fn for_existence(mut spec: ReadSpec) -> ReadSpec {
+    if spec.filter.is_none() && spec.family_limit.is_none() {
+        spec.family_limit = Some(1);
+    }
+    spec
+}
+
+pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    writes::apply(server, table, args.tput, |put| Ok(vec![from_thrift::put(put)?])).await
+}
+
+pub(super) async fn put_multiple(server: &Arc<Server>, args: args::PutMultiple) -> Result<(), Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    writes::apply(server, table, args.tputs, |puts| {
+        puts.iter().map(from_thrift::put).collect()
+    })
+    .await
+}
+
+pub(super) async fn delete(
+    server: &Arc<Server>,
+    table: Bytes,
+    deletes: Vec<thrift2::TDelete>,
+) -> Result<(), Failure> {
+    let table = from_thrift::table(Some(&table))?;
+    writes::apply(server, table, deletes, |deletes| {
+        deletes.iter().map(from_thrift::delete).collect()
+    })
+    .await
+}
+
+pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> Result<(), Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    writes::apply(server, table, args.trow_mutations, |mutations| {
+        Ok(vec![from_thrift::row_mutations(mutations)?])
+    })
+    .await
+}
+
+pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut) -> Result<bool, Failure> {
+    writes::check(server, args, |args| {
+        let check = Check {
+            family: &args.family,
+            qualifier: &args.qualifier,
+            op: CompareOp::Equal,
+            value: args.value.as_deref(),
+        };
+        Ok((&args.table, &args.row, check, from_thrift::put(&args.tput)?))
+    })
+    .await
+}
+
+pub(super) async fn check_and_delete(
+    server: &Arc<Server>,
+    args: args::CheckAndDelete,
+) -> Result<bool, Failure> {
+    writes::check(server, args, |args| {
+        let check = Check {
+            family: &args.family,
+            qualifier: &args.qualifier,
+            op: CompareOp::Equal,
+            value: args.value.as_deref(),
+        };
+        Ok((&args.table, &args.row, check, from_thrift::delete(&args.tdelete)?))
+    })
+    .await
+}
+
+pub(super) async fn check_and_mutate(
+    server: &Arc<Server>,
+    args: args::CheckAndMutate,
+) -> Result<bool, Failure> {
+    writes::check(server, args, |args| {
+        let check = Check {
+            family: &args.family,
+            qualifier: &args.qualifier,
+            op: compare_op(args.compare_operator)?,
+            value: args.value.as_deref(),
+        };
+        Ok((
+            &args.table,
+            &args.row,
+            check,
+            from_thrift::row_mutations(&args.row_mutations)?,
+        ))
+    })
+    .await
+}
+
+fn compare_op(op: thrift2::TCompareOperator) -> Result<CompareOp, Failure> {
+    Ok(match op {
+        thrift2::TCompareOperator::LESS => CompareOp::Less,
+        thrift2::TCompareOperator::LESS_OR_EQUAL => CompareOp::LessOrEqual,
+        thrift2::TCompareOperator::EQUAL => CompareOp::Equal,
+        thrift2::TCompareOperator::NOT_EQUAL => CompareOp::NotEqual,
+        thrift2::TCompareOperator::GREATER_OR_EQUAL => CompareOp::GreaterOrEqual,
+        thrift2::TCompareOperator::GREATER => CompareOp::Greater,
+        thrift2::TCompareOperator::NO_OP => CompareOp::NoOp,
+        other => {
+            return Err(Failure::illegal_argument(format!(
+                "unknown compare operator {other}"
+            )));
+        }
+    })
+}
+
+pub(super) async fn increment(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    args: args::Increment,
+) -> Result<CellBatch, Failure> {
+    let returns = args.tincrement.return_results;
+    let batch = writes::update(server, caller, args, |args| {
+        let increment = &args.tincrement;
+        let columns = increment.columns.iter().map(|column| ColumnIncrement {
+            family: &column.family,
+            qualifier: &column.qualifier,
+            amount: column.amount,
+        });
+        Ok(writes::Update {
+            table: Some(&args.table),
+            row: Some(&increment.row),
+            change: RowUpdate::Increment(columns.collect()),
+            ttl_ms: from_thrift::ttl(&increment.attributes)?,
+            durability: from_thrift::durability(increment.durability),
+        })
+    })
+    .await?;
+    Ok(wanted(batch, returns))
+}
+
+pub(super) async fn append(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    args: args::Append,
+) -> Result<CellBatch, Failure> {
+    let returns = args.tappend.return_results;
+    let batch = writes::update(server, caller, args, |args| {
+        let append = &args.tappend;
+        let columns = append.columns.iter().map(|column| ColumnAppend {
+            family: &column.family,
+            qualifier: &column.qualifier,
+            value: &column.value,
+        });
+        Ok(writes::Update {
+            table: Some(&args.table),
+            row: Some(&append.row),
+            change: RowUpdate::Append(columns.collect()),
+            ttl_ms: from_thrift::ttl(&append.attributes)?,
+            durability: from_thrift::durability(append.durability),
+        })
+    })
+    .await?;
+    Ok(wanted(batch, returns))
+}
+
+/// The new cells, unless the client does not want them: then the answer is an empty result.
+fn wanted(mut batch: CellBatch, return_results: Option<bool>) -> CellBatch {
+    if return_results == Some(false) {
+        batch.clear();
+    }
+    batch
+}
+
+/// The scan of a `TScan` on a table. Per-family time ranges without columns need the table's families; a table that is not
+/// there shows at the first fetch.
+fn scan_of(
+    server: &Server,
+    table: &TableName,
+    scan: &thrift2::TScan,
+) -> Result<basalt_engine::op::Scan, Failure> {
+    let mut engine_scan = from_thrift::scan(scan)?;
+    if scan.col_fam_time_range_map.is_some()
+        && let Ok((descriptor, _)) = server.engine().table(table)
+    {
+        let families: Vec<Vec<u8>> = descriptor
+            .families
+            .iter()
+            .map(|family| family.name.clone())
+            .collect();
+        if let Some(selected) = from_thrift::family_ranges(scan, &families)? {
+            engine_scan.spec.families = selected;
+        }
+    }
+    Ok(engine_scan)
+}
+
+pub(super) fn open_scanner(
+    server: &Server,
+    caller: &Caller,
+    args: &args::OpenScanner,
+) -> Result<i32, Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    let scan = scan_of(server, &table, &args.tscan)?;
+    let lease = Duration::from_millis(server.config().scanner.lease_ms);
+    scans::open(server, caller, table, scan, false, lease)
+}
+
+pub(super) async fn scanner_results(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    args: &args::GetScannerResults,
+) -> Result<scans::Results, Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    let scan = scan_of(server, &table, &args.tscan)?;
+    scans::fetch_once(server, caller, table, scan, args.num_rows).await
+}

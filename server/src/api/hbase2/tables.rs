@@ -1,0 +1,121 @@
+//! Thrift 2's calls about tables, namespaces and regions.
+
+use std::sync::Arc;
+
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::TableState;
+use basalt_idl::thrift2::{self, args};
+use bytes::Bytes;
+
+use crate::api::{Failure, Server, from_thrift, schema};
+
+fn location(server: &Server, region: &RegionInfo) -> thrift2::THRegionLocation {
+    thrift2::THRegionLocation {
+        server_name: thrift2::TServerName {
+            host_name: server.thrift_address.ip().to_string(),
+            port: Some(i32::from(server.thrift_address.port())),
+            start_code: Some(server.start_code()),
+        },
+        region_info: thrift2::THRegionInfo {
+            region_id: region.created_ms as i64,
+            table_name: Bytes::from(region.table.to_string()),
+            start_key: Some(Bytes::from(region.start.clone())),
+            end_key: Some(Bytes::from(region.end.clone())),
+            offline: Some(false),
+            split: Some(false),
+            replica_id: Some(0),
+        },
+    }
+}
+
+pub(super) fn region_location(
+    server: &Server,
+    args: &args::GetRegionLocation,
+) -> Result<thrift2::THRegionLocation, Failure> {
+    let table = from_thrift::table(Some(&args.table))?;
+    Ok(location(server, &server.engine().region_of(&table, &args.row)?))
+}
+
+pub(super) fn all_locations(
+    server: &Server,
+    table: &Bytes,
+) -> Result<Vec<thrift2::THRegionLocation>, Failure> {
+    let regions = server.engine().regions(&from_thrift::table(Some(table))?)?;
+    Ok(regions.iter().map(|region| location(server, region)).collect())
+}
+
+pub(super) fn descriptor(
+    server: &Server,
+    name: &thrift2::TTableName,
+) -> Result<thrift2::TTableDescriptor, Failure> {
+    let (table, _) = server.engine().table(&schema::table_name(name)?)?;
+    Ok(schema::to_table(&table))
+}
+
+/// The descriptors of those tables that are there.
+pub(super) fn descriptors(
+    server: &Server,
+    names: &[thrift2::TTableName],
+) -> Result<Vec<thrift2::TTableDescriptor>, Failure> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        match server.engine().table(&schema::table_name(name)?) {
+            Ok((table, _)) => found.push(schema::to_table(&table)),
+            Err(basalt_engine::Error::NoSuchTable(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn table_exists(server: &Server, name: Option<&thrift2::TTableName>) -> Result<bool, Failure> {
+    let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
+    let name = schema::table_name(name)?;
+    Ok(server.engine().table(&name).is_ok())
+}
+
+pub(super) fn state(server: &Server, name: &thrift2::TTableName) -> Result<TableState, Failure> {
+    Ok(server.engine().table(&schema::table_name(name)?)?.1)
+}
+
+/// Missing or disabled tables are not available; that is no error.
+pub(super) fn is_available(server: &Server, name: &thrift2::TTableName) -> Result<bool, Failure> {
+    let name = schema::table_name(name)?;
+    Ok(server
+        .engine()
+        .table(&name)
+        .is_ok_and(|(_, state)| state == TableState::Enabled))
+}
+
+pub(super) fn is_available_with(
+    server: &Server,
+    name: &thrift2::TTableName,
+    splits: &[Bytes],
+) -> Result<bool, Failure> {
+    if !is_available(server, name)? {
+        return Ok(false);
+    }
+    let regions = server.engine().regions(&schema::table_name(name)?)?;
+    let mut wanted: Vec<&[u8]> = splits.iter().map(|key| &key[..]).collect();
+    wanted.sort_unstable();
+    Ok(regions.iter().skip(1).map(|region| &region.start[..]).eq(wanted))
+}
+
+pub(super) type Tables = Vec<(Arc<basalt_engine::schema::TableDescriptor>, TableState)>;
+
+pub(super) fn of_namespace(server: &Server, namespace: &str) -> Result<Tables, Failure> {
+    self::namespace(server, namespace)?;
+    let mut tables = server.engine().tables();
+    tables.retain(|(table, _)| table.name.namespace() == namespace);
+    Ok(tables)
+}
+
+pub(super) fn namespace(server: &Server, name: &str) -> Result<thrift2::TNamespaceDescriptor, Failure> {
+    server
+        .engine()
+        .namespaces()
+        .iter()
+        .find(|namespace| namespace.name == name)
+        .map(schema::to_namespace)
+        .ok_or_else(|| basalt_engine::Error::NoSuchNamespace(name.to_owned()).into())
+}

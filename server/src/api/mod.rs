@@ -1,0 +1,284 @@
+//! Thrift calls to engine calls and back.
+//!
+//! A message comes in as bytes, its answer goes out as bytes. In between: the header, which of the three services it is for
+//! (`basalt_idl::dispatch`), the arguments as the interface's types, one handler function, the answer. Handlers are grouped
+//! in small files; `from_thrift` and `to_thrift` hold the conversions; `failure` makes exceptions.
+//!
+//! Where work runs: reads that memory can answer and plain writes run on the network thread itself. What may wait for the
+//! disk or for a row's lock (a block that is not cached, scans, read-modify-write, schema changes) goes to tokio's blocking
+//! pool; waiting for a commit is a future and takes no thread.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use basalt_engine::Engine;
+use basalt_engine::cell::CellBatch;
+use basalt_idl::dispatch::{Service, which_service};
+use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader};
+use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
+use bytes::Bytes;
+
+use crate::config::Config;
+use crate::metrics::{Api, Calls, Connections};
+use crate::sessions::{ConnectionId, Sessions};
+
+mod basalt_admin;
+mod codec;
+mod failure;
+mod from_thrift;
+mod hbase1;
+mod hbase2;
+mod reads;
+mod scans;
+mod schema;
+mod to_thrift;
+mod writes;
+
+use codec::{Binary, Codec, Compact, Reply};
+use failure::Failure;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    engine: Arc<Engine>,
+    config: Config,
+    sessions: Sessions,
+    calls: Calls,
+    connections: Connections,
+    /// What region locations name: the address clients can reach.
+    thrift_address: SocketAddr,
+    started: std::time::SystemTime,
+    started_mono: Instant,
+    ready: AtomicBool,
+}
+
+/// Who calls: what the server remembers of a connection between its calls.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    id: ConnectionId,
+    /// The service of its last call that could tell: decides what `getThriftServerType` means.
+    service: Option<Service>,
+    /// Results are collected in here, call after call.
+    batch: CellBatch,
+    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
+    gone: Arc<AtomicBool>,
+}
+
+impl Caller {
+    /// A connection that has not called yet.
+    pub(crate) fn new(id: ConnectionId) -> Self {
+        Self {
+            id,
+            service: None,
+            batch: CellBatch::new(),
+            gone: Arc::default(),
+        }
+    }
+
+    /// Whether the client has closed the connection, as the wire finds out while a call runs.
+    pub(crate) fn gone(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.gone)
+    }
+
+    /// Lends the batch out; give it back with [`Self::put_batch`].
+    fn take_batch(&mut self) -> CellBatch {
+        std::mem::take(&mut self.batch)
+    }
+
+    /// Takes a batch back for the next call, unless it has grown large.
+    fn put_batch(&mut self, mut batch: CellBatch) {
+        const KEEP_BYTES: usize = 64 << 10;
+        if batch.data_bytes() <= KEEP_BYTES {
+            batch.clear();
+            self.batch = batch;
+        }
+    }
+}
+
+impl Server {
+    /// REQUIRES: the metrics recorder is installed.
+    pub(crate) fn new(engine: Arc<Engine>, config: Config, thrift_address: SocketAddr) -> Self {
+        let methods = |api, names: &'static [&'static basalt_idl::call::MethodDescriptor]| {
+            names.iter().map(move |method| (api, method.name))
+        };
+        let calls = Calls::new(
+            methods(Api::Thrift1, thrift1::SERVICE.methods)
+                .chain(methods(Api::Thrift2, thrift2::SERVICE.methods))
+                .chain(methods(Api::Admin, admin::SERVICE.methods)),
+        );
+        Self {
+            sessions: Sessions::new(&config.scanner),
+            engine,
+            config,
+            calls,
+            connections: Connections::new(),
+            thrift_address,
+            started: std::time::SystemTime::now(),
+            started_mono: Instant::now(),
+            ready: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// Whether calls are accepted.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Release);
+    }
+
+    /// Runs `work` where it may block.
+    async fn on_pool<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let server = Arc::clone(self);
+        match tokio::task::spawn_blocking(move || work(&server)).await {
+            Ok(result) => result,
+            // The pool refuses work only when the runtime is going down. A panic in it has ended the process already in a release
+            // build, and is a bug that tests see as this error.
+            Err(_) => Err(basalt_engine::Error::ShuttingDown.into()),
+        }
+    }
+
+    /// Answers one message. What cannot be answered (a reply instead of a call) leaves `out` with a refusal.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        caller: &mut Caller,
+        protocol: Protocol,
+        message: Bytes,
+        out: &mut Vec<u8>,
+    ) {
+        if protocol == Protocol::Compact {
+            self.call_as::<Compact>(caller, message, out).await;
+        } else {
+            self.call_as::<Binary>(caller, message, out).await;
+        }
+    }
+
+    async fn call_as<P: Codec>(self: &Arc<Self>, caller: &mut Caller, message: Bytes, out: &mut Vec<u8>) {
+        let began = Instant::now();
+        let mut reader = P::reader(message);
+        let header = match reader.message_begin() {
+            Ok(header) => header,
+            Err(error) => {
+                return Reply::<P>::new(out, 0).application("", &TApplicationException::from(&error));
+            }
+        };
+        let mut reply = Reply::<P>::new(out, header.seqid);
+        if !matches!(header.kind, MessageKind::Call | MessageKind::Oneway) {
+            let text = format!("a message of kind {:?} is not a call", header.kind);
+            let exception = TApplicationException::new(TApplicationExceptionType::INVALID_MESSAGE_TYPE, text);
+            return reply.application(header.name(), &exception);
+        }
+        let service = match which_service(header.name(), &reader) {
+            Ok(Service::Either) => caller.service.unwrap_or(self.default_service()),
+            Ok(Service::Unknown) => {
+                return reply.application(
+                    header.name(),
+                    &TApplicationException::unknown_method(header.name()),
+                );
+            }
+            Ok(service) => service,
+            Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
+        };
+        let api = self.dispatch(caller, service, &header, reader, &mut reply).await;
+        if let Some(method) = api.and_then(|api| self.calls.method(api, header.name())) {
+            method.answered(began.elapsed());
+            if let Some(class) = reply.failed() {
+                method.failed(class);
+            }
+        }
+    }
+
+    async fn dispatch<P: Codec>(
+        self: &Arc<Self>,
+        caller: &mut Caller,
+        service: Service,
+        header: &MessageHeader,
+        reader: P::Reader,
+        reply: &mut Reply<'_, P>,
+    ) -> Option<Api> {
+        let name = header.name();
+        // Arguments that the interface does not allow end in a message that names the field; the connection goes on.
+        let (api, outcome) = match service {
+            Service::Thrift1 => {
+                caller.service = Some(service);
+                (
+                    Api::Thrift1,
+                    hbase1::call(self, caller, thrift1::Method::from_name(name)?, reader, reply).await,
+                )
+            }
+            Service::Thrift2 => {
+                caller.service = Some(service);
+                (
+                    Api::Thrift2,
+                    hbase2::call(self, caller, thrift2::Method::from_name(name)?, reader, reply).await,
+                )
+            }
+            _ => (
+                Api::Admin,
+                basalt_admin::call(self, admin::Method::from_name(name)?, reader, reply).await,
+            ),
+        };
+        if let Err(error) = outcome {
+            reply.application(name, &TApplicationException::from(&error));
+        }
+        Some(api)
+    }
+
+    fn default_service(&self) -> Service {
+        if self.config.thrift.default_api == 1 {
+            Service::Thrift1
+        } else {
+            Service::Thrift2
+        }
+    }
+
+    /// Answers what has arrived of a message that will not be read to its end.
+    pub(crate) fn refuse(
+        protocol: Protocol,
+        partial: Bytes,
+        reason: &TApplicationException,
+        out: &mut Vec<u8>,
+    ) {
+        fn refuse_as<P: Codec>(partial: Bytes, reason: &TApplicationException, out: &mut Vec<u8>) {
+            if let Ok(header) = P::reader(partial).message_begin() {
+                Reply::<P>::new(out, header.seqid).application(header.name(), reason);
+            }
+        }
+        if protocol == Protocol::Compact {
+            refuse_as::<Compact>(partial, reason, out);
+        } else {
+            refuse_as::<Binary>(partial, reason, out);
+        }
+    }
+}
+
+impl Server {
+    /// HBase's start code of a server: when it started, in milliseconds.
+    fn start_code(&self) -> i64 {
+        self.started
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}

@@ -1,0 +1,105 @@
+//! Gets: answered from memory on the network thread, from disk on the pool.
+
+use std::sync::Arc;
+
+use basalt_engine::Error;
+use basalt_engine::cell::CellBatch;
+use basalt_engine::op::{Get, ReadSpec, ReadTier};
+use basalt_engine::schema::TableName;
+use bytes::Bytes;
+
+use super::{Caller, Failure, Server};
+
+/// A multi-get longer than this does not hold the network thread.
+const INLINE_GETS: usize = 64;
+
+/// The rows that gets found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Their cells.
+    pub(super) batch: CellBatch,
+    /// For each get in order, its row in `batch`.
+    pub(super) rows: Vec<Option<usize>>,
+}
+
+/// Gets of one call, some of them done.
+struct Gets {
+    table: TableName,
+    wanted: Vec<(Bytes, ReadSpec)>,
+    found: Found,
+    max_bytes: usize,
+}
+
+impl Gets {
+    /// Does the gets that are left; `false` when memory does not hold the next one.
+    fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
+        while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
+            spec.tier = tier;
+            let before = self.found.batch.row_count();
+            let get = Get {
+                row,
+                spec: std::mem::take(spec),
+            };
+            let outcome = server.engine().get(&self.table, &get, &mut self.found.batch);
+            *spec = get.spec;
+            match outcome {
+                Ok(()) => {}
+                Err(Error::NotInMemory) => {
+                    self.found.batch.abandon_row();
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            let is_there = self.found.batch.row_count() > before;
+            self.found.rows.push(is_there.then_some(before));
+            if self.found.batch.data_bytes() > self.max_bytes {
+                return Err(Failure::from(Error::RowTooBig(format!(
+                    "the answer is larger than {} bytes (thrift.max_response_bytes); ask for fewer rows or columns, or scan \
+                     with a batch size",
+                    self.max_bytes
+                ))));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads these rows, in order.
+pub(super) async fn get(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: TableName,
+    wanted: Vec<(Bytes, ReadSpec)>,
+) -> Result<Found, Failure> {
+    let inline = wanted.len() <= INLINE_GETS;
+    let found = Found {
+        batch: caller.take_batch(),
+        rows: Vec::with_capacity(wanted.len()),
+    };
+    let mut gets = Gets {
+        table,
+        wanted,
+        found,
+        max_bytes: server.config().thrift.max_response_bytes,
+    };
+    if inline && gets.run(server, ReadTier::Memory)? {
+        return Ok(gets.found);
+    }
+    server
+        .on_pool(move |server| {
+            gets.run(server, ReadTier::All)?;
+            Ok(gets.found)
+        })
+        .await
+}
+
+/// Reads one row: the whole answer of a call that wants at most one.
+pub(super) async fn get_one(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: TableName,
+    row: Bytes,
+    spec: ReadSpec,
+) -> Result<CellBatch, Failure> {
+    Ok(get(server, caller, table, vec![(row, spec)]).await?.batch)
+}

@@ -1,0 +1,160 @@
+//! Writes, and waiting until they are durable. Plain ones join the log on the network thread; what reads first (a check, an
+//! increment, a delete of "the newest version") runs on the pool.
+
+use std::sync::Arc;
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::op::{Check, RowMutation, RowUpdate, Write};
+use basalt_engine::schema::{Durability, TableName};
+use basalt_engine::wal::Commit;
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use super::{Caller, Failure, Server, from_thrift};
+
+/// A row's worth of nothing yet.
+pub(super) fn mutation(row: &[u8], durability: Durability, ttl_ms: Option<i64>) -> RowMutation<'_> {
+    RowMutation {
+        row,
+        writes: SmallVec::new(),
+        ttl_ms,
+        durability,
+    }
+}
+
+/// Whether applying the mutation reads first: a delete of "the newest version" looks for it.
+fn reads(mutation: &RowMutation<'_>) -> bool {
+    mutation
+        .writes
+        .iter()
+        .any(|write| matches!(write, Write::DeleteVersion { timestamp: None, .. }))
+}
+
+/// Refuses a call with more cells than a call may have.
+pub(super) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> {
+    let limit = server.config().thrift.max_cells_per_call;
+    if cells > limit {
+        return Err(Failure::illegal_argument(format!(
+            "the call has {cells} cells; thrift.max_cells_per_call is {limit}"
+        )));
+    }
+    Ok(())
+}
+
+/// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible. `arguments` is
+/// owned because the work may move to the pool.
+pub(super) async fn apply<A, B>(
+    server: &Arc<Server>,
+    table: TableName,
+    arguments: A,
+    build: B,
+) -> Result<(), Failure>
+where
+    A: Send + Sync + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
+{
+    let commit = {
+        let mutations = build(&arguments)?;
+        check_cells(
+            server,
+            mutations.iter().map(|mutation| mutation.writes.len()).sum(),
+        )?;
+        if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
+            return Ok(());
+        }
+        if mutations.iter().any(reads) {
+            None
+        } else {
+            Some(server.engine().mutate(&table, &mutations)?)
+        }
+    };
+    let commit = match commit {
+        Some(commit) => commit,
+        None => {
+            server
+                .on_pool(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
+                .await?
+        }
+    };
+    committed(commit).await
+}
+
+/// Waits for a commit.
+pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
+    Ok(commit.await?)
+}
+
+/// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
+pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
+
+/// Runs a check and its mutation on the pool: it reads under the row's lock.
+pub(super) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
+{
+    let commit = server
+        .on_pool(move |server| {
+            let (table, row, check, mutation) = parts(&arguments)?;
+            if mutation.row != &from_thrift::row(Some(row))?[..] {
+                return Err(Failure::do_not_retry("Action's getRow must match"));
+            }
+            check_cells(server, mutation.writes.len())?;
+            let table = from_thrift::table(Some(table))?;
+            Ok(server.engine().check_and_mutate(&table, &check, &mutation)?)
+        })
+        .await?;
+    match commit {
+        None => Ok(false),
+        Some(commit) => committed(commit).await.map(|()| true),
+    }
+}
+
+/// A read-modify-write of one row, borrowed from its arguments.
+pub(super) struct Update<'a> {
+    pub(super) table: Option<&'a Bytes>,
+    pub(super) row: Option<&'a Bytes>,
+    pub(super) change: RowUpdate<'a>,
+    pub(super) ttl_ms: Option<i64>,
+    pub(super) durability: Durability,
+}
+
+/// Runs an increment or append on the pool, since it reads under the row's lock, and waits until it is durable. Returns the
+/// new cells as one row.
+pub(super) async fn update<A, B>(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    arguments: A,
+    build: B,
+) -> Result<CellBatch, Failure>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
+{
+    let mut batch = caller.take_batch();
+    let (commit, batch) = server
+        .on_pool(move |server| {
+            let update = build(&arguments)?;
+            check_cells(
+                server,
+                match &update.change {
+                    RowUpdate::Increment(columns) => columns.len(),
+                    RowUpdate::Append(columns) => columns.len(),
+                },
+            )?;
+            let table = from_thrift::table(update.table)?;
+            let row = from_thrift::row(update.row)?;
+            let commit = server.engine().update(
+                &table,
+                row,
+                &update.change,
+                update.ttl_ms,
+                update.durability,
+                &mut batch,
+            )?;
+            Ok((commit, batch))
+        })
+        .await?;
+    committed(commit).await?;
+    Ok(batch)
+}

@@ -1,0 +1,220 @@
+//! The settings, section by section, each with its default.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Declares a section: fields with documentation, type and default.
+macro_rules! section {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $type:ty = $default:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+        #[serde(default, deny_unknown_fields)]
+        pub(crate) struct $name {
+            $($(#[$doc])* pub(crate) $field: $type),+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default),+ }
+            }
+        }
+    };
+}
+
+const MIB: u64 = 1 << 20;
+
+section! {
+    /// Where the data lies.
+    Data {
+        /// The data directory. Created when missing.
+        dir: PathBuf = "basalt-data".into(),
+    }
+}
+
+/// Protocols that a connection may speak.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ThriftProtocol {
+    /// Found from the first bytes.
+    Auto,
+    /// TBinaryProtocol.
+    Binary,
+    /// TCompactProtocol.
+    Compact,
+}
+
+/// Framing that a connection may use.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ThriftFraming {
+    /// Found from the first bytes.
+    Auto,
+    /// TFramedTransport.
+    Framed,
+    /// TBufferedTransport: messages without a length.
+    Unframed,
+}
+
+section! {
+    /// The Thrift port.
+    Thrift {
+        /// Address of the Thrift port.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9090)),
+        /// Pins the protocol.
+        protocol: ThriftProtocol = ThriftProtocol::Auto,
+        /// Pins the framing.
+        framing: ThriftFraming = ThriftFraming::Auto,
+        /// What `getThriftServerType` answers on a connection that has called nothing else: 1 or 2.
+        default_api: u8 = 2,
+        /// Most connections at once; one more is closed as soon as it is accepted.
+        max_connections: usize = 10_000,
+        /// Largest message, framed or not.
+        max_message_bytes: usize = 64 << 20,
+        /// Most cells of one call.
+        max_cells_per_call: usize = 100_000,
+        /// A message that has begun must be complete after this.
+        message_timeout_ms: u64 = 30_000,
+        /// A connection without a call is closed after this; 0: never, TCP keepalive finds the dead ones.
+        idle_timeout_ms: u64 = 0,
+        /// A client that does not read its answer is disconnected after this.
+        write_timeout_ms: u64 = 30_000,
+        /// Largest answer to one get or multi-get.
+        max_response_bytes: usize = 64 << 20,
+        /// Accepts listening on other addresses than loopback although nobody is authenticated.
+        insecure_no_auth: bool = false,
+    }
+}
+
+section! {
+    /// The HTTP port: metrics, health, status pages.
+    Http {
+        /// Address of the HTTP port.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9095)),
+    }
+}
+
+section! {
+    /// Scanner sessions.
+    Scanner {
+        /// A scanner that is not fetched from for this long is closed.
+        lease_ms: u64 = 60_000,
+        /// Most open scanners.
+        max_sessions: usize = 10_000,
+        /// Most open scanners of one connection.
+        max_sessions_per_connection: usize = 1_000,
+        /// A fetch stops beginning new rows at this many bytes.
+        fetch_max_bytes: usize = 16 << 20,
+        /// A fetch returns what it has after this long.
+        fetch_max_ms: u64 = 10_000,
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WalSync {
+    /// Power loss: fdatasync before the answer.
+    Fsync,
+    /// kill -9: handed to the operating system before the answer.
+    Os,
+}
+
+section! {
+    /// Write-ahead log.
+    Wal {
+        /// When a write is acknowledged: `fsync` or `os`.
+        sync: WalSync = WalSync::Fsync,
+        /// Size of a segment.
+        segment_bytes: u64 = 64 * MIB,
+    }
+}
+
+section! {
+    /// Memstores.
+    Memstore {
+        /// A region with more in its memstores is flushed.
+        flush_bytes: u64 = 128 * MIB,
+        /// A region with this many times `flush_bytes` refuses writes.
+        block_multiplier: u64 = 4,
+        /// All memstores together; writes are refused above.
+        total_bytes: u64 = 1024 * MIB,
+    }
+}
+
+section! {
+    /// Block cache.
+    BlockCache {
+        /// Capacity.
+        bytes: u64 = 1024 * MIB,
+    }
+}
+
+section! {
+    /// Regions.
+    Region {
+        /// A region with a larger store splits.
+        max_bytes: u64 = 10 * 1024 * MIB,
+    }
+}
+
+section! {
+    /// Rows and cells.
+    Row {
+        /// Longest wait for a row's lock.
+        lock_wait_ms: u64 = 30_000,
+        /// Largest cell, key and value together; 0: no limit.
+        cell_max_bytes: usize = 10 << 20,
+        /// Largest row a read collects.
+        max_bytes: usize = 1 << 30,
+    }
+}
+
+section! {
+    /// Flushes.
+    Flush {
+        /// Threads.
+        threads: usize = 1,
+    }
+}
+
+section! {
+    /// Compactions.
+    Compaction {
+        /// Threads.
+        threads: usize = 1,
+        /// Fewest files of a minor compaction.
+        min_files: usize = 3,
+        /// Most files of one compaction.
+        max_files: usize = 10,
+        /// A file may be this many times as large as the others together.
+        ratio: f64 = 1.2,
+        /// Files that are smaller than this together are always eligible.
+        min_bytes: u64 = 128 * MIB,
+        /// From this many files in a store on, its region's flushes wait.
+        blocking_files: usize = 16,
+        /// Bytes that all compactions together write in a second; 0: no limit.
+        max_bytes_per_second: u64 = 0,
+        /// A store is compacted into one file after this; 0: never by itself.
+        major_period_seconds: u64 = 7 * 24 * 3600,
+    }
+}
+
+section! {
+    /// Metrics.
+    Metrics {
+        /// Regions with series of their own; those of further ones are added up under `table="other"`.
+        max_regions: usize = 1_000,
+    }
+}
+
+section! {
+    /// Log lines.
+    Log {
+        /// Filter, as `info` or `basalt=debug,info`.
+        filter: String = "info".into(),
+        /// One JSON object a line instead of text.
+        json: bool = false,
+    }
+}

@@ -1,0 +1,135 @@
+//! Handles of calls and connections.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+use super::names;
+
+/// Which service a call belongs to, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Api {
+    /// `Hbase`
+    Thrift1,
+    /// `THBaseService`
+    Thrift2,
+    /// `BasaltAdmin`
+    Admin,
+}
+
+impl Api {
+    /// The label's value.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Thrift1 => "thrift1",
+            Self::Thrift2 => "thrift2",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Handles of one method.
+pub(crate) struct MethodMetrics {
+    api: Api,
+    method: &'static str,
+    requests: Counter,
+    failed: Counter,
+    seconds: Histogram,
+}
+
+impl MethodMetrics {
+    fn new(api: Api, method: &'static str) -> Self {
+        Self {
+            api,
+            method,
+            requests: counter!(names::REQUESTS, "api" => api.as_str(), "method" => method),
+            failed: counter!(names::FAILED_REQUESTS, "api" => api.as_str(), "method" => method),
+            seconds: histogram!(names::REQUEST_SECONDS, "api" => api.as_str(), "method" => method),
+        }
+    }
+
+    /// One call was answered.
+    pub(crate) fn answered(&self, took: Duration) {
+        self.requests.increment(1);
+        self.seconds.record(took);
+    }
+
+    /// The answer was an exception. `class` comes from a fixed set.
+    ///
+    /// Two counters: one series for each class of each method from the start would be two thousand series of zeros, but a
+    /// series that begins with its first error hides that error from `rate()`. So there is one without the class that begins
+    /// at zero.
+    pub(crate) fn failed(&self, class: &'static str) {
+        self.failed.increment(1);
+        counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)
+            .increment(1);
+    }
+}
+
+impl std::fmt::Debug for MethodMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MethodMetrics({} {})", self.api.as_str(), self.method)
+    }
+}
+
+/// Handles of every method of every service.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    methods: [HashMap<&'static str, MethodMetrics>; 3],
+}
+
+impl Calls {
+    /// Resolves the handles of these methods. REQUIRES: the recorder is installed.
+    pub(crate) fn new(methods: impl IntoIterator<Item = (Api, &'static str)>) -> Self {
+        let mut calls = Self {
+            methods: Default::default(),
+        };
+        for (api, method) in methods {
+            calls.methods[api as usize].insert(method, MethodMetrics::new(api, method));
+        }
+        calls
+    }
+
+    /// The method's handles; `None` for a method that the service does not have.
+    pub(crate) fn method(&self, api: Api, method: &str) -> Option<&MethodMetrics> {
+        self.methods[api as usize].get(method)
+    }
+}
+
+/// Handles of connections.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    /// Open ones.
+    pub(crate) open: Gauge,
+    /// Accepted ever.
+    pub(crate) accepted: Counter,
+    /// Closed at once.
+    pub(crate) rejected: Counter,
+    /// Ended by bytes that are no message.
+    pub(crate) protocol_errors: Counter,
+    /// Read.
+    pub(crate) received_bytes: Counter,
+    /// Written.
+    pub(crate) sent_bytes: Counter,
+}
+
+impl Connections {
+    /// REQUIRES: the recorder is installed.
+    pub(crate) fn new() -> Self {
+        Self {
+            open: gauge!(names::CONNECTIONS),
+            accepted: counter!(names::CONNECTIONS_ACCEPTED),
+            rejected: counter!(names::CONNECTIONS_REJECTED),
+            protocol_errors: counter!(names::PROTOCOL_ERRORS),
+            received_bytes: counter!(names::RECEIVED_BYTES),
+            sent_bytes: counter!(names::SENT_BYTES),
+        }
+    }
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Connections")
+    }
+}

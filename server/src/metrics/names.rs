@@ -1,0 +1,155 @@
+//! Every metric of ours: name, labels, meaning. docs/metrics.md is this list in prose.
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+/// Declares names as constants and one function that describes them all.
+macro_rules! metric_names {
+    ($($kind:ident $const:ident = $name:literal, $unit:expr, $help:literal;)+) => {
+        $(#[doc = $help] pub(crate) const $const: &str = $name;)+
+
+        /// Type, name and help text of all.
+        #[cfg(test)]
+        const ALL: &[(&str, &str, &str)] = &[$((stringify!($kind), $name, $help)),+];
+
+        /// Registers help texts and units with the installed recorder.
+        pub(crate) fn describe_all() {
+            $(metric_names!(@describe $kind, $name, $unit, $help);)+
+        }
+    };
+    (@describe counter, $name:literal, $unit:expr, $help:literal) => { describe_counter!($name, $unit, $help) };
+    (@describe gauge, $name:literal, $unit:expr, $help:literal) => { describe_gauge!($name, $unit, $help) };
+    (@describe histogram, $name:literal, $unit:expr, $help:literal) => { describe_histogram!($name, $unit, $help) };
+}
+
+metric_names! {
+    gauge BUILD_INFO = "basalt_build_info", Unit::Count, "Always 1; the labels say which build runs.";
+
+    counter REQUESTS = "basalt_thrift_requests_total", Unit::Count, "Thrift calls answered, failed ones too.";
+    counter FAILED_REQUESTS = "basalt_thrift_failed_requests_total", Unit::Count,
+        "Thrift calls answered with an exception. Every method has a series from the start.";
+    counter ERRORS = "basalt_thrift_errors_total", Unit::Count,
+        "Thrift calls answered with an exception, by its class. A series begins with its first error.";
+    histogram REQUEST_SECONDS = "basalt_thrift_request_duration_seconds", Unit::Seconds,
+        "From the last byte of a call to the last byte of its answer handed to the socket.";
+    gauge CONNECTIONS = "basalt_thrift_connections", Unit::Count, "Open Thrift connections.";
+    counter CONNECTIONS_ACCEPTED = "basalt_thrift_connections_accepted_total", Unit::Count,
+        "Thrift connections accepted, also those that were closed at once.";
+    counter CONNECTIONS_REJECTED = "basalt_thrift_connections_rejected_total", Unit::Count,
+        "Thrift connections closed at once because thrift.max_connections was reached.";
+    counter PROTOCOL_ERRORS = "basalt_thrift_protocol_errors_total", Unit::Count,
+        "Connections closed because of bytes that are no acceptable Thrift message.";
+    counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes, "Bytes read from Thrift connections.";
+    counter SENT_BYTES = "basalt_thrift_sent_bytes_total", Unit::Bytes, "Bytes written to Thrift connections.";
+
+    gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
+    counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
+    counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,
+        "Scanner sessions closed because nobody fetched for scanner.lease_ms.";
+
+    counter REGION_READS = "basalt_region_reads_total", Unit::Count, "Rows read from the region by gets and scans.";
+    counter REGION_WRITES = "basalt_region_writes_total", Unit::Count, "Row mutations applied to the region.";
+    counter REGION_BLOCKED_WRITES = "basalt_region_blocked_writes_total", Unit::Count,
+        "Writes the region refused because its memstore was full.";
+    gauge REGION_MEMSTORE_BYTES = "basalt_region_memstore_bytes", Unit::Bytes, "Memory of the region's memstores.";
+    gauge REGION_STORE_FILES = "basalt_region_store_files", Unit::Count, "Store files of the region.";
+    gauge REGION_STORE_FILE_BYTES = "basalt_region_store_file_bytes", Unit::Bytes, "Size of the region's store files.";
+    gauge REGIONS = "basalt_regions", Unit::Count, "Regions of all tables.";
+    gauge TABLES = "basalt_tables", Unit::Count, "Tables.";
+
+    counter WAL_APPENDS = "basalt_wal_appends_total", Unit::Count, "Edits appended to the WAL.";
+    counter WAL_BYTES = "basalt_wal_written_bytes_total", Unit::Bytes, "Bytes written to the WAL.";
+    counter WAL_GROUPS = "basalt_wal_groups_total", Unit::Count, "Groups of edits written to the WAL.";
+    counter WAL_SYNCS = "basalt_wal_syncs_total", Unit::Count, "fdatasync calls on the WAL.";
+    histogram WAL_SYNC_SECONDS = "basalt_wal_sync_duration_seconds", Unit::Seconds, "Time of one fdatasync of the WAL.";
+    histogram WAL_GROUP_EDITS = "basalt_wal_group_edits", Unit::Count, "Edits that shared one write of the WAL.";
+
+    gauge MEMSTORE_BYTES = "basalt_memstore_bytes", Unit::Bytes, "Memory of all memstores.";
+    gauge MEMSTORE_LIMIT_BYTES = "basalt_memstore_limit_bytes", Unit::Bytes, "memstore.total_bytes.";
+    counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
+    gauge READ_POINT_LAG = "basalt_mvcc_read_point_lag", Unit::Count,
+        "Edits that have a sequence id and are not visible to readers yet.";
+
+    counter FLUSHES = "basalt_flushes_total", Unit::Count, "Flushes that wrote store files.";
+    counter FLUSH_FAILURES = "basalt_flush_failures_total", Unit::Count, "Flushes that failed and are tried again.";
+    counter FLUSH_BYTES = "basalt_flush_written_bytes_total", Unit::Bytes, "Bytes of store files written by flushes.";
+    histogram FLUSH_SECONDS = "basalt_flush_duration_seconds", Unit::Seconds, "Time of one flush of a region.";
+    counter COMPACTIONS = "basalt_compactions_total", Unit::Count, "Compactions done, by kind.";
+    counter COMPACTION_FAILURES = "basalt_compaction_failures_total", Unit::Count, "Compactions that failed and are tried again.";
+    counter COMPACTION_READ_BYTES = "basalt_compaction_read_bytes_total", Unit::Bytes, "Bytes of the input files of compactions.";
+    counter COMPACTION_WRITTEN_BYTES = "basalt_compaction_written_bytes_total", Unit::Bytes,
+        "Bytes of the output files of compactions.";
+    histogram COMPACTION_SECONDS = "basalt_compaction_duration_seconds", Unit::Seconds, "Time of one compaction of a store.";
+    gauge QUEUE = "basalt_background_queue_length", Unit::Count, "Background jobs waiting or running, by job.";
+    counter SPLITS = "basalt_region_splits_total", Unit::Count, "Regions split.";
+    counter MERGES = "basalt_region_merges_total", Unit::Count, "Merges of regions.";
+
+    counter CACHE_HITS = "basalt_block_cache_hits_total", Unit::Count, "Blocks found in the cache, by the block's priority.";
+    counter CACHE_MISSES = "basalt_block_cache_misses_total", Unit::Count, "Blocks not found in the cache.";
+    counter CACHE_EVICTIONS = "basalt_block_cache_evictions_total", Unit::Count, "Blocks pushed out of the cache, by priority.";
+    gauge CACHE_BYTES = "basalt_block_cache_bytes", Unit::Bytes, "Memory of cached blocks, by priority.";
+    gauge CACHE_BLOCKS = "basalt_block_cache_blocks", Unit::Count, "Cached blocks, by priority.";
+    gauge CACHE_CAPACITY_BYTES = "basalt_block_cache_capacity_bytes", Unit::Bytes, "block_cache.bytes.";
+    counter BLOOM_CHECKS = "basalt_bloom_checks_total", Unit::Count, "Bloom filters asked.";
+    counter BLOOM_SKIPS = "basalt_bloom_skips_total", Unit::Count, "Store files left out of a read by their bloom filter.";
+    counter BLOOM_FALSE_POSITIVES = "basalt_bloom_false_positives_total", Unit::Count,
+        "Store files read in vain although their bloom filter said yes.";
+}
+
+/// 50 us to 10 s, about three a decade step, for calls and syncs.
+const LATENCY_BUCKETS: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+    10.0,
+];
+/// 10 ms to 10 min, for flushes and compactions.
+const JOB_BUCKETS: &[f64] = &[
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+];
+/// Group sizes.
+const GROUP_BUCKETS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+
+/// The histograms and their buckets.
+pub(super) const HISTOGRAMS: &[(&str, &[f64])] = &[
+    (REQUEST_SECONDS, LATENCY_BUCKETS),
+    (WAL_SYNC_SECONDS, LATENCY_BUCKETS),
+    (WAL_GROUP_EDITS, GROUP_BUCKETS),
+    (FLUSH_SECONDS, JOB_BUCKETS),
+    (COMPACTION_SECONDS, JOB_BUCKETS),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Prometheus' conventions: counters, and only they, end in `_total`; units are base units and last; a gauge and a counter
+    /// do not share a name but for `_total`, since `OpenMetrics` takes that for one metric of two types; help is a sentence.
+    #[test]
+    fn names_follow_the_conventions() {
+        for (index, &(kind, name, help)) in ALL.iter().enumerate() {
+            assert!(name.starts_with("basalt_"), "{name}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
+            for part in name.split('_') {
+                assert!(
+                    !["ms", "us", "mb", "kb", "millis", "percent"].contains(&part),
+                    "{name}: {part} is no base unit"
+                );
+            }
+            let base = name.strip_suffix("_total").unwrap_or(name);
+            for &(_, other, _) in &ALL[index + 1..] {
+                assert_ne!(base, other.strip_suffix("_total").unwrap_or(other));
+            }
+            assert!(help.ends_with('.'), "{name}: {help}");
+        }
+    }
+
+    /// A histogram without buckets would come out as a summary, which cannot be aggregated.
+    #[test]
+    fn every_histogram_has_buckets() {
+        let with_buckets: Vec<&str> = HISTOGRAMS.iter().map(|(name, _)| *name).collect();
+        let all: Vec<&str> = ALL
+            .iter()
+            .filter(|(kind, ..)| *kind == "histogram")
+            .map(|(_, name, _)| *name)
+            .collect();
+        assert_eq!(with_buckets, all);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a scrape reads from the engine.
+
+use basalt_engine::Engine;
+use basalt_engine::engine::RegionStats;
+use metrics::{counter, gauge};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+use super::names;
+
+const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
+
+/// Everything, in Prometheus' text format.
+pub(crate) fn render(
+    handle: &PrometheusHandle,
+    engine: &Engine,
+    memstore_limit_bytes: u64,
+    max_regions: usize,
+) -> String {
+    publish_engine(engine, memstore_limit_bytes);
+    metrics_process::Collector::default().collect();
+    let mut text = handle.render();
+    text.push_str(&render_regions(&engine.region_stats(), max_regions));
+    text
+}
+
+/// Engine-wide figures, into the installed recorder.
+fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
+    let counters = engine.counters();
+    for (name, value) in [
+        (names::WAL_APPENDS, &counters.wal_appends),
+        (names::WAL_BYTES, &counters.wal_bytes),
+        (names::WAL_GROUPS, &counters.wal_groups),
+        (names::WAL_SYNCS, &counters.wal_syncs),
+        (names::BLOCKED_WRITES, &counters.blocked_writes),
+        (names::FLUSHES, &counters.flushes),
+        (names::FLUSH_FAILURES, &counters.flush_failures),
+        (names::FLUSH_BYTES, &counters.flush_bytes),
+        (names::COMPACTION_FAILURES, &counters.compaction_failures),
+        (names::COMPACTION_READ_BYTES, &counters.compaction_read_bytes),
+        (
+            names::COMPACTION_WRITTEN_BYTES,
+            &counters.compaction_written_bytes,
+        ),
+        (names::SPLITS, &counters.splits),
+        (names::MERGES, &counters.merges),
+        (names::BLOOM_CHECKS, &counters.bloom_checks),
+        (names::BLOOM_SKIPS, &counters.bloom_skips),
+        (names::BLOOM_FALSE_POSITIVES, &counters.bloom_false_positives),
+    ] {
+        counter!(name).absolute(value.get());
+    }
+    counter!(names::COMPACTIONS, "kind" => "minor").absolute(counters.minor_compactions.get());
+    counter!(names::COMPACTIONS, "kind" => "major").absolute(counters.major_compactions.get());
+
+    let queues = engine.queues();
+    for (job, length) in [
+        ("flush", queues.flushes),
+        ("compaction", queues.compactions),
+        ("split", queues.splits),
+    ] {
+        gauge!(names::QUEUE, "job" => job).set(length as f64);
+    }
+    gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
+    gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
+    let (read_point, last_assigned) = engine.read_point();
+    gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
+    gauge!(names::TABLES).set(engine.tables().len() as f64);
+
+    let cache = engine.cache_usage();
+    counter!(names::CACHE_MISSES).absolute(cache.misses);
+    gauge!(names::CACHE_CAPACITY_BYTES).set(cache.capacity_bytes as f64);
+    for (index, priority) in PRIORITIES.into_iter().enumerate() {
+        counter!(names::CACHE_HITS, "priority" => priority).absolute(cache.hits[index]);
+        counter!(names::CACHE_EVICTIONS, "priority" => priority).absolute(cache.evictions[index]);
+        gauge!(names::CACHE_BYTES, "priority" => priority).set(cache.bytes[index] as f64);
+        gauge!(names::CACHE_BLOCKS, "priority" => priority).set(cache.blocks[index] as f64);
+    }
+}
+
+/// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves no series behind.
+fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || {
+        names::describe_all();
+        gauge!(names::REGIONS).set(stats.len() as f64);
+        for region in stats.iter().take(max_regions) {
+            publish_region(
+                &region.region.table.to_string(),
+                &region.region.encoded_name,
+                std::slice::from_ref(region),
+            );
+        }
+        if let Some(others) = stats.get(max_regions..).filter(|others| !others.is_empty()) {
+            publish_region("other", "other", others);
+        }
+    });
+    recorder.handle().render()
+}
+
+/// The sums over `regions`, under one pair of labels.
+fn publish_region(table: &str, region: &str, regions: &[RegionStats]) {
+    let labels = [("table", table.to_owned()), ("region", region.to_owned())];
+    let sum = |figure: fn(&RegionStats) -> u64| regions.iter().map(figure).sum::<u64>();
+    counter!(names::REGION_READS, &labels).absolute(sum(|region| region.reads));
+    counter!(names::REGION_WRITES, &labels).absolute(sum(|region| region.writes));
+    counter!(names::REGION_BLOCKED_WRITES, &labels).absolute(sum(|region| region.blocked_writes));
+    gauge!(names::REGION_MEMSTORE_BYTES, &labels).set(sum(|region| region.memstore_bytes) as f64);
+    gauge!(names::REGION_STORE_FILES, &labels).set(sum(|region| region.store_files) as f64);
+    gauge!(names::REGION_STORE_FILE_BYTES, &labels).set(sum(|region| region.store_file_bytes) as f64);
+}

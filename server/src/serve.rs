@@ -1,0 +1,154 @@
+//! `basalt serve`: puts the parts together, and takes them apart in order.
+//!
+//! Start: open the engine (recovery), bind both ports, print one line, accept. Stop, on SIGTERM or Ctrl-C:
+//! 1. stop accepting;
+//! 2. tell the connections: none begins to read a further message;
+//! 3. let each answer the call in hand, for at most [`DRAIN`];
+//! 4. close the engine: flush, seal the WAL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_engine::Engine;
+use basalt_engine::clock::SystemClock;
+use basalt_engine::fs::RealFs;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api::Server;
+use crate::config::Config;
+use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
+
+/// Longest wait for calls in hand when the server stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Threads for calls that block: scans, reads from disk, whatever waits for a row's lock. A call waits in line when all are
+/// taken. They mostly wait, so they are many more than there are cores; and they are few enough that their stacks (2 MiB
+/// each at most, 512 MiB in all) and their number do not depend on how many connections there are.
+const BLOCKING_THREADS: usize = 256;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Serves until told to stop.
+pub(crate) fn run(config: Config) -> Result<(), Failure> {
+    let recorder = crate::metrics::install()?;
+    let engine = Engine::open(
+        &config.data.dir,
+        config.engine_options(),
+        Arc::new(RealFs),
+        Arc::new(SystemClock::new()),
+        Arc::new(EngineEvents::new()),
+    )?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("basalt-net")
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()?;
+    let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder));
+    // Blocking work that outlived the drain is abandoned; the engine refuses it from here on.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    engine.close()?;
+    tracing::info!("stopped");
+    outcome
+}
+
+async fn serve(
+    config: Config,
+    engine: Arc<Engine>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+) -> Result<(), Failure> {
+    let bind = |what: &'static str, address| async move {
+        TcpListener::bind(address)
+            .await
+            .map_err(|error| format!("{what} {address}: {error}"))
+    };
+    let thrift_listener = bind("thrift.listen", config.thrift.listen).await?;
+    let http_listener = bind("http.listen", config.http.listen).await?;
+    let (thrift_address, http_address) = (thrift_listener.local_addr()?, http_listener.local_addr()?);
+
+    let server = Arc::new(Server::new(engine, config, thrift_address));
+    let stop = CancellationToken::new();
+    let tasks = TaskTracker::new();
+
+    tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
+    let http = crate::http::router(Arc::clone(&server), recorder);
+    let http_stop = stop.clone();
+    tasks.spawn(async move {
+        let served = axum::serve(http_listener, http)
+            .with_graceful_shutdown(http_stop.cancelled_owned())
+            .await;
+        if let Err(error) = served {
+            tracing::error!(%error, "the HTTP port failed");
+        }
+    });
+    let accepting = tokio::spawn(crate::wire::accept(
+        thrift_listener,
+        Arc::clone(&server),
+        tasks.clone(),
+        stop.clone(),
+    ));
+
+    let mut signals = Signals::catch()?;
+    server.set_ready(true);
+    // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
+    println!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/");
+
+    signals.stop().await;
+    tracing::info!("stopping: no new connections, calls in hand are finished");
+    server.set_ready(false);
+    stop.cancel();
+    accepting.await?;
+    tasks.close();
+    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+        tracing::warn!(
+            tasks = tasks.len(),
+            "calls still running after {DRAIN:?} are abandoned"
+        );
+    }
+    server.sessions().close_all();
+    Ok(())
+}
+
+/// Housekeeping once a second: histograms' sample buffers, expired scanners.
+async fn upkeep(
+    server: Arc<Server>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+    stop: CancellationToken,
+) {
+    let mut ticks = tokio::time::interval(UPKEEP_PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {
+                recorder.run_upkeep();
+                server.sessions().expire();
+            }
+        }
+    }
+}
+
+/// The signals that mean a clean stop. Before they are caught, they end the process as they end any.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns when one of them has come.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
