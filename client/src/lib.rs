@@ -1,1 +1,68 @@
-//! Basalt client.
+//! Async client for Basalt, and for any HBase Thrift 2 server.
+//!
+//! ```no_run
+//! # async fn example() -> basalt_client::Result<()> {
+//! use basalt_client::{Client, FamilySchema, Get, Put, Scan, TableSchema};
+//!
+//! let client = Client::connect("127.0.0.1:9090").await?;
+//! client.create_table(TableSchema::new("people")?.family(FamilySchema::new("f").versions(3))).await?;
+//!
+//! let people = client.table("people")?;
+//! people.put(Put::new("ada").cell("f", "born", "1815")).await?;
+//! let ada = people.get(Get::new("ada").column("f", "born")).await?.expect("just written");
+//! assert_eq!(ada.value("f", "born").expect("just written"), "1815");
+//!
+//! let mut rows = people.scan(Scan::new().prefix("a"))?;
+//! while let Some(row) = rows.next().await? {
+//!     println!("{:?} has {} cells", row.key, row.cells.len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module or type | what it is |
+//! | --- | --- |
+//! | [`Client`], [`Table`] | calls about tables, calls about rows; both share a [`Pool`] of [`Connection`]s |
+//! | [`Get`], [`Put`], [`Scan`], ... | what is asked for; checked before it is sent |
+//! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
+//! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
+//! | [`admin`] | calls that only Basalt has |
+//! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
+//! | `shell` | the parts of `basalt-shell` |
+//!
+//! Only calls of HBase's `THBaseService` are made, [`admin`] apart. Calls that only read are tried a second
+//! time if their connection is lost, all others never: [`client`] has the rule.
+//!
+//! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
+
+pub mod admin;
+pub mod client;
+mod connection;
+mod error;
+pub mod keys;
+mod name;
+mod pool;
+mod request;
+mod row;
+mod scan;
+mod schema;
+#[cfg(feature = "shell")]
+pub mod shell;
+mod table;
+mod tables;
+
+pub use basalt_idl as idl;
+pub use client::Client;
+pub use connection::{Codec, Connection, ConnectionOptions};
+pub use error::{Error, ErrorKind, Result, Thrown};
+pub use name::{DEFAULT_NAMESPACE, TableName};
+pub use pool::{Pool, PoolOptions, Pooled};
+pub use request::{
+    Append, Check, CompareOperator, Delete, Durability, Get, Increment, IntoBytes, Put, ROW_BYTES_MAX,
+    RowMutations, Scan, after_prefix,
+};
+pub use row::{Cell, Row, counter_from_value};
+pub use scan::RowStream;
+pub use schema::{FamilySchema, TableSchema};
+pub use table::{RegionLocation, Table};
+pub use tables::Namespace;

@@ -1,0 +1,98 @@
+//! Calls that only Basalt has: what HBase's Thrift services leave to its Java client.
+//!
+//! HBase answers every one with an [`Error`](crate::Error) for which
+//! [`is_unknown_method`](crate::Error::is_unknown_method) holds.
+
+use basalt_idl::admin::args;
+use bytes::Bytes;
+
+pub use basalt_idl::admin::{TCacheState, TMemstoreState, TRegionMemstore, TRegionMetrics, TServerStatus};
+
+use crate::client::Client;
+use crate::error::Result;
+use crate::name::TableName;
+use crate::request::IntoBytes;
+
+/// Basalt's own calls. Cheap to make and to clone.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    client: Client,
+}
+
+/// What to compact and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// Only this family.
+    pub family: Option<Bytes>,
+    /// Merge all files and drop what is deleted.
+    pub major: bool,
+    /// Return when done, not when queued.
+    pub wait: bool,
+}
+
+impl Admin {
+    /// Basalt's own calls through this client.
+    pub fn new(client: &Client) -> Admin {
+        let client = client.clone();
+        Admin { client }
+    }
+
+    /// Writes the memstores of a table to store files. Returns when they are durable.
+    pub async fn flush(&self, table: &str) -> Result<()> {
+        let table = full_name(table)?;
+        self.client.call(&args::BasaltFlush { table }).await
+    }
+
+    /// Compacts a table.
+    pub async fn compact(&self, table: &str, compaction: Compaction) -> Result<()> {
+        let call = args::BasaltCompact {
+            table: full_name(table)?,
+            family: compaction.family,
+            major: compaction.major,
+            wait: compaction.wait,
+        };
+        self.client.call(&call).await
+    }
+
+    /// Splits a region, or every region of a table, at the key or in the middle. A region is named as in
+    /// [`TRegionMetrics::region_name`].
+    pub async fn split(&self, table_or_region: impl IntoBytes, split_key: Option<Bytes>) -> Result<()> {
+        let table_or_region = table_or_region.into_bytes();
+        self.client
+            .call(&args::BasaltSplit {
+                table_or_region,
+                split_key,
+            })
+            .await
+    }
+
+    /// Merges adjacent regions of one table and returns the name of the new one.
+    pub async fn merge(&self, region_names: Vec<Bytes>) -> Result<Bytes> {
+        self.client.call(&args::BasaltMerge { region_names }).await
+    }
+
+    /// The regions of a table, or of all tables, in key order.
+    pub async fn regions(&self, table: Option<&str>) -> Result<Vec<TRegionMetrics>> {
+        let table = table.map(full_name).transpose()?;
+        self.client.call(&args::BasaltRegionMetrics { table }).await
+    }
+
+    /// The state of the memstores.
+    pub async fn memstores(&self) -> Result<TMemstoreState> {
+        self.client.call(&args::BasaltMemstoreState {}).await
+    }
+
+    /// The state of the block cache.
+    pub async fn block_cache(&self) -> Result<TCacheState> {
+        self.client.call(&args::BasaltCacheState {}).await
+    }
+
+    /// The state of the server.
+    pub async fn status(&self) -> Result<TServerStatus> {
+        self.client.call(&args::BasaltServerStatus {}).await
+    }
+}
+
+fn full_name(table: &str) -> Result<Bytes> {
+    Ok(table.parse::<TableName>()?.to_bytes())
+}

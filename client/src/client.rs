@@ -1,0 +1,152 @@
+//! The client: calls through the pool, and the rule for second tries.
+//!
+//! A call that fails because its connection was lost is tried once more, on a new connection, if doing it
+//! twice is the same as doing it once. That is every call that only reads. Not among them: writes and changes
+//! of schema, which the server may have carried out before the connection broke; opening a scanner, which
+//! would leave one behind; fetching from a scanner, which moves it. A timeout is never followed by a second
+//! try, because a server that is slow does not get faster by being asked twice.
+
+use basalt_idl::call::Call;
+
+use crate::error::{Result, Thrown};
+use crate::name::TableName;
+use crate::pool::{Pool, PoolOptions};
+use crate::table::Table;
+
+/// A client of one server. Clones share its connections; use one for a whole program.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pool: Pool,
+}
+
+impl Client {
+    /// Connects to `target`, a `host:port`, with default options. Fails if nobody listens there.
+    pub async fn connect(target: &str) -> Result<Client> {
+        let client = Client::new(target, PoolOptions::default())?;
+        drop(client.pool.acquire().await?);
+        Ok(client)
+    }
+
+    /// A client that connects when first used.
+    pub fn new(target: impl Into<String>, options: PoolOptions) -> Result<Client> {
+        Ok(Client {
+            pool: Pool::new(target, options)?,
+        })
+    }
+
+    /// The pool behind this client.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of the server: a missing
+    /// table shows at the first call, as in HBase.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Ok(Table::new(self.clone(), name.parse::<TableName>()?))
+    }
+
+    /// Makes any call of the interface. The handles use it; it is public for calls that they do not have.
+    pub async fn call<C>(&self, args: &C) -> Result<C::Success>
+    where
+        C: Call,
+        C::Exception: Thrown,
+    {
+        let mut connection = self.pool.acquire().await?;
+        match connection.call(args).await {
+            Err(lost) if lost.is_connection_lost() && only_reads(C::METHOD.name) => {
+                drop(connection);
+                self.pool.acquire_new().await?.call(args).await
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// Whether calling the method twice is the same as calling it once, see the module comment.
+fn only_reads(method: &str) -> bool {
+    matches!(
+        method,
+        "exists"
+            | "existsAll"
+            | "get"
+            | "getMultiple"
+            | "getScannerResults"
+            | "getRegionLocation"
+            | "getAllRegionLocations"
+            | "getTableDescriptor"
+            | "getTableDescriptors"
+            | "getTableDescriptorsByPattern"
+            | "getTableDescriptorsByNamespace"
+            | "getTableNamesByPattern"
+            | "getTableNamesByNamespace"
+            | "tableExists"
+            | "isTableEnabled"
+            | "isTableDisabled"
+            | "isTableAvailable"
+            | "getNamespaceDescriptor"
+            | "listNamespaceDescriptors"
+            | "listNamespaces"
+            | "getThriftServerType"
+            | "getClusterId"
+            | "getSlowLogResponses"
+            | "basaltRegionMetrics"
+            | "basaltMemstoreState"
+            | "basaltCacheState"
+            | "basaltServerStatus"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_reads;
+    use basalt_idl::{admin, thrift2};
+
+    /// Every method of both services is either listed as reading or known to change something, so a new
+    /// method of the interface fails here until somebody decides.
+    #[test]
+    fn every_method_is_decided() {
+        let changes = [
+            "put",
+            "checkAndPut",
+            "putMultiple",
+            "deleteSingle",
+            "deleteMultiple",
+            "checkAndDelete",
+            "increment",
+            "append",
+            "openScanner",
+            "getScannerRows",
+            "closeScanner",
+            "mutateRow",
+            "checkAndMutate",
+            "createTable",
+            "deleteTable",
+            "truncateTable",
+            "enableTable",
+            "disableTable",
+            "addColumnFamily",
+            "deleteColumnFamily",
+            "modifyColumnFamily",
+            "modifyTable",
+            "createNamespace",
+            "modifyNamespace",
+            "deleteNamespace",
+            "clearSlowLogResponses",
+            "grant",
+            "revoke",
+            "isTableAvailableWithSplit",
+            "basaltFlush",
+            "basaltCompact",
+            "basaltSplit",
+            "basaltMerge",
+        ];
+        for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
+            assert_ne!(
+                only_reads(method.name),
+                changes.contains(&method.name),
+                "{}",
+                method.name
+            );
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Why a call had no result.
+//!
+//! The variants are what a caller does differently; the text is for the person who reads the log and names
+//! the target, the method and the limit. [`Error::kind`] folds them into four pieces of advice.
+
+use std::io;
+use std::time::Duration;
+
+use basalt_idl::call::{CallError, ServiceException, TApplicationException, TApplicationExceptionType};
+use basalt_idl::wire::WireError;
+use basalt_idl::{admin, thrift2};
+
+/// The result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call had no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection came about. Nothing was sent.
+    #[error("cannot connect to {target}: {source}")]
+    Connect {
+        /// The address as given.
+        target: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The connection broke while a call was under way. The server may or may not have carried it out.
+    #[error("connection to {target} broke during {method}: {source}")]
+    Io {
+        /// The address as given.
+        target: String,
+        /// The method that was under way.
+        method: &'static str,
+        /// What the system said. A close by the server is `UnexpectedEof`.
+        source: io::Error,
+    },
+    /// A limit on time was reached. The server may or may not have carried the call out, and the connection
+    /// is given up, since the reply may still come.
+    #[error("{what} {target} took longer than the limit of {limit:?}")]
+    Timeout {
+        /// What took so long, for example `connecting to`.
+        what: &'static str,
+        /// The address as given.
+        target: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The reply is not Thrift as the interface describes it, or longer than
+    /// [`ConnectionOptions::reply_bytes_max`](crate::ConnectionOptions::reply_bytes_max). The usual reason is
+    /// another protocol or framing than the server's.
+    #[error("reply to {method} cannot be read: {source}")]
+    Protocol {
+        /// The method.
+        method: &'static str,
+        /// What is wrong with the bytes.
+        source: WireError,
+    },
+    /// The server refused or failed: HBase's `TIOError`.
+    #[error("{message}")]
+    Server {
+        /// The method.
+        method: &'static str,
+        /// The server's words.
+        message: String,
+        /// False if the same call will fail again. Absent on the wire counts as false.
+        can_retry: bool,
+    },
+    /// The scanner is not known to the server: it sat idle longer than its lease, or the server restarted.
+    #[error("scanner is gone: {message}")]
+    ScannerGone {
+        /// The server's words.
+        message: String,
+    },
+    /// A failure that the interface does not declare: HBase answers most bad arguments like this, and
+    /// `UNKNOWN_METHOD` says that the server does not have the call.
+    #[error("{method} failed: {message} ({kind})")]
+    Application {
+        /// The method.
+        method: &'static str,
+        /// The kind of failure.
+        kind: TApplicationExceptionType,
+        /// The server's words.
+        message: String,
+    },
+    /// All connections of the pool were busy for too long. Nothing was sent.
+    #[error("all {connections} connections to {target} were busy for {waited:?}")]
+    PoolBusy {
+        /// The address as given.
+        target: String,
+        /// How many connections the pool may have.
+        connections: usize,
+        /// How long the call waited.
+        waited: Duration,
+    },
+    /// The request cannot be right, so it was not sent.
+    #[error("{0}")]
+    InvalidRequest(String),
+}
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Change the request. The same one fails again.
+    Request,
+    /// Try again later. The request was not carried out; a batch of several rows may have been in part.
+    Retry,
+    /// Find out before trying again: the request may have been carried out.
+    Unknown,
+    /// Look at addresses, protocol settings and versions.
+    Setup,
+}
+
+impl Error {
+    /// What the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Server { can_retry: true, .. } | Error::PoolBusy { .. } | Error::Connect { .. } => {
+                ErrorKind::Retry
+            }
+            Error::Timeout { what, .. } if *what == CONNECTING => ErrorKind::Retry,
+            Error::Timeout { .. } | Error::Io { .. } => ErrorKind::Unknown,
+            Error::Protocol { .. } => ErrorKind::Setup,
+            Error::Application { .. } if self.is_unknown_method() => ErrorKind::Setup,
+            Error::InvalidRequest(_)
+            | Error::ScannerGone { .. }
+            | Error::Server { .. }
+            | Error::Application { .. } => ErrorKind::Request,
+        }
+    }
+
+    /// Whether the server does not have the method at all, as HBase does not have Basalt's own calls.
+    pub fn is_unknown_method(&self) -> bool {
+        matches!(self, Error::Application { kind, .. } if *kind == TApplicationExceptionType::UNKNOWN_METHOD)
+    }
+
+    /// Whether the connection was lost under the call: the one failure that [`Client`](crate::Client) answers
+    /// with a second try, for calls that change nothing.
+    pub(crate) fn is_connection_lost(&self) -> bool {
+        matches!(self, Error::Io { .. })
+    }
+}
+
+/// The text of [`Error::Timeout`] for connecting, during which nothing was sent.
+pub(crate) const CONNECTING: &str = "connecting to";
+
+/// The exceptions of a service as [`Error`].
+pub trait Thrown: ServiceException {
+    /// Converts an exception that `method` declares.
+    fn into_error(self, method: &'static str) -> Error;
+}
+
+impl Thrown for thrift2::THBaseException {
+    fn into_error(self, method: &'static str) -> Error {
+        match self {
+            thrift2::THBaseException::Io(thrown) => server(method, thrown.message, thrown.can_retry),
+            thrift2::THBaseException::IllegalArgument(thrown) => Error::ScannerGone {
+                message: text(thrown.message, method),
+            },
+        }
+    }
+}
+
+impl Thrown for admin::BasaltException {
+    fn into_error(self, method: &'static str) -> Error {
+        let admin::BasaltException::Io(thrown) = self;
+        server(method, thrown.message, thrown.can_retry)
+    }
+}
+
+fn server(method: &'static str, message: Option<String>, can_retry: Option<bool>) -> Error {
+    Error::Server {
+        method,
+        message: text(message, method),
+        can_retry: can_retry.unwrap_or(false),
+    }
+}
+
+/// HBase leaves the message out when its own exception had none.
+fn text(message: Option<String>, method: &str) -> String {
+    message
+        .filter(|message| !message.is_empty())
+        .unwrap_or_else(|| format!("{method} failed and the server gave no reason"))
+}
+
+/// A failed call as [`Error`].
+pub(crate) fn from_call<E: Thrown>(error: CallError<E>, method: &'static str) -> Error {
+    match error {
+        CallError::Declared(thrown) => thrown.into_error(method),
+        CallError::Application(TApplicationException { message, kind }) => Error::Application {
+            method,
+            kind: kind.unwrap_or(TApplicationExceptionType::UNKNOWN),
+            message: text(message, method),
+        },
+    }
+}

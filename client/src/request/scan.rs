@@ -1,0 +1,217 @@
+//! What a scanner reads.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use basalt_idl::thrift2::TScan;
+use bytes::Bytes;
+
+use super::{IntoBytes, check_time_range, check_versions, column, family, time_range};
+use crate::error::{Error, Result};
+
+/// Rows fetched in one call unless the scan says otherwise.
+const ROWS_PER_FETCH: i32 = 100;
+
+/// What a scanner reads: by default the newest version of every column of every row, in key order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    inner: TScan,
+    /// Rows must start with it.
+    prefix: Option<Bytes>,
+    rows_per_fetch: i32,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Scan::new()
+    }
+}
+
+impl Scan {
+    /// A scan of the whole table.
+    pub fn new() -> Scan {
+        Scan {
+            inner: TScan::default(),
+            prefix: None,
+            rows_per_fetch: ROWS_PER_FETCH,
+        }
+    }
+
+    /// Begins with this row, or the next one in scan order if it is absent.
+    #[must_use]
+    pub fn start_row(mut self, row: impl IntoBytes) -> Scan {
+        self.inner.start_row = Some(row.into_bytes());
+        self
+    }
+
+    /// Ends before this row.
+    #[must_use]
+    pub fn stop_row(mut self, row: impl IntoBytes) -> Scan {
+        self.inner.stop_row = Some(row.into_bytes());
+        self
+    }
+
+    /// Only rows that start with these bytes. Replaces start and stop row.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl IntoBytes) -> Scan {
+        self.prefix = Some(prefix.into_bytes());
+        self
+    }
+
+    /// For ranges that come from somewhere else.
+    pub(crate) fn without_prefix(mut self) -> Scan {
+        self.prefix = None;
+        self
+    }
+
+    /// From high keys to low ones: the start row is then the high end.
+    #[must_use]
+    pub fn reversed(mut self, reversed: bool) -> Scan {
+        self.inner.reversed = Some(reversed);
+        self
+    }
+
+    /// Ends after this many rows.
+    #[must_use]
+    pub fn limit(mut self, rows: i32) -> Scan {
+        self.inner.limit = Some(rows);
+        self
+    }
+
+    /// Also this family.
+    #[must_use]
+    pub fn family(mut self, name: impl IntoBytes) -> Scan {
+        self.inner.columns.get_or_insert_default().push(family(name));
+        self
+    }
+
+    /// Also this column.
+    #[must_use]
+    pub fn column(mut self, family: impl IntoBytes, qualifier: impl IntoBytes) -> Scan {
+        let asked = column(family, qualifier);
+        self.inner.columns.get_or_insert_default().push(asked);
+        self
+    }
+
+    /// Up to this many versions of each column.
+    #[must_use]
+    pub fn versions(mut self, versions: i32) -> Scan {
+        self.inner.max_versions = versions;
+        self
+    }
+
+    /// Only these timestamps.
+    #[must_use]
+    pub fn time_range(mut self, range_ms: Range<i64>) -> Scan {
+        self.inner.time_range = Some(time_range(&range_ms));
+        self
+    }
+
+    /// Only these timestamps in one family, instead of those of [`Scan::time_range`].
+    #[must_use]
+    pub fn family_time_range(mut self, family: impl IntoBytes, range_ms: Range<i64>) -> Scan {
+        let ranges: &mut BTreeMap<_, _> = self.inner.col_fam_time_range_map.get_or_insert_default();
+        ranges.insert(family.into_bytes(), time_range(&range_ms));
+        self
+    }
+
+    /// A filter in HBase's filter language, for example `PrefixFilter('x') AND KeyOnlyFilter()`.
+    #[must_use]
+    pub fn filter(mut self, filter: impl IntoBytes) -> Scan {
+        self.inner.filter_string = Some(filter.into_bytes());
+        self
+    }
+
+    /// Cuts rows into pieces of at most this many cells. Each piece comes as a [`Row`](crate::Row).
+    #[must_use]
+    pub fn cells_per_piece(mut self, cells: i32) -> Scan {
+        self.inner.batch_size = Some(cells);
+        self
+    }
+
+    /// Whether blocks that are read may enter the block cache: a hint. False suits scans of whole tables.
+    #[must_use]
+    pub fn cache_blocks(mut self, cache: bool) -> Scan {
+        self.inner.cache_blocks = Some(cache);
+        self
+    }
+
+    /// Rows fetched in one call. Default 100. One fetch more is kept ready while rows are consumed.
+    #[must_use]
+    pub fn rows_per_fetch(mut self, rows: i32) -> Scan {
+        self.rows_per_fetch = rows;
+        self
+    }
+
+    /// The scan as the server gets it, and what is left to do here.
+    pub(crate) fn into_plan(self) -> Result<ScanPlan> {
+        let mut scan = self.inner;
+        check_versions(Some(scan.max_versions))?;
+        check_time_range(scan.time_range.as_ref())?;
+        for range in scan.col_fam_time_range_map.iter().flat_map(BTreeMap::values) {
+            check_time_range(Some(range))?;
+        }
+        if self.rows_per_fetch <= 0 {
+            let text = format!(
+                "{} rows per fetch were asked for, at least one is needed",
+                self.rows_per_fetch
+            );
+            return Err(Error::InvalidRequest(text));
+        }
+        let reversed = scan.reversed == Some(true);
+        let mut keep = None;
+        if let Some(prefix) = self.prefix.filter(|prefix| !prefix.is_empty()) {
+            let end = Bytes::from(after_prefix(&prefix));
+            if reversed {
+                // The high end is inclusive and the low end exclusive, the wrong way round for a prefix. So the
+                // row just behind the prefix is dropped here, and the scan ends here at the first row below it.
+                scan.start_row = (!end.is_empty()).then_some(end);
+                scan.stop_row = None;
+                scan.limit = scan
+                    .limit
+                    .filter(|limit| *limit > 0)
+                    .map(|limit| limit.saturating_add(1));
+                keep = Some(prefix);
+            } else {
+                scan.start_row = Some(prefix);
+                scan.stop_row = (!end.is_empty()).then_some(end);
+            }
+        }
+        let rows_left = match scan.limit {
+            Some(limit) if keep.is_some() && limit > 0 => Some(limit.saturating_sub(1)),
+            _ => None,
+        };
+        Ok(ScanPlan {
+            scan,
+            keep,
+            rows_left,
+            rows_per_fetch: self.rows_per_fetch,
+        })
+    }
+}
+
+/// A scan ready to run.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanPlan {
+    /// For the server.
+    pub(crate) scan: TScan,
+    /// Of a reversed scan: rows must start with it; those above are dropped, the first below ends the scan.
+    pub(crate) keep: Option<Bytes>,
+    /// With `keep`: rows still wanted.
+    pub(crate) rows_left: Option<i32>,
+    /// For each fetch.
+    pub(crate) rows_per_fetch: i32,
+}
+
+/// The first row key behind all that start with `prefix`; empty, which is the end of the table, if there is
+/// none.
+pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
+}

@@ -1,0 +1,290 @@
+//! What commands there are and how they are written.
+
+use super::{ShellError, ShellResult};
+
+struct Entry {
+    name: &'static str,
+    /// Forms of the command, one a line.
+    usage: &'static str,
+    what: &'static str,
+}
+
+const fn entry(name: &'static str, usage: &'static str, what: &'static str) -> Entry {
+    Entry { name, usage, what }
+}
+
+const GROUPS: &[(&str, &[Entry])] = &[
+    (
+        "general",
+        &[
+            entry("status", "status", "The server at a glance."),
+            entry("version", "version", "The versions of shell and server."),
+            entry("help", "help\nhelp 'put'", "All commands, or one."),
+            entry("exit", "exit", "Leaves. So does Ctrl-D."),
+        ],
+    ),
+    (
+        "ddl",
+        &[
+            entry(
+                "create",
+                "create 't', 'f1', 'f2'\ncreate 't', {NAME => 'f', VERSIONS => 3, TTL => 86400, COMPRESSION => 'ZSTD'}\n\
+             create 't', 'f', SPLITS => ['10', '20']\ncreate 't', 'f', SPLITS_FILE => 'splits.txt'\n\
+             create 't', 'f', {NUMREGIONS => 4, SPLITALGO => 'HexStringSplit'}\n\
+             create 't', 'f', MAX_FILESIZE => 1073741824, DURABILITY => 'SYNC_WAL'",
+                "Creates a table.",
+            ),
+            entry(
+                "alter",
+                "alter 't', NAME => 'f', VERSIONS => 5\nalter 't', {NAME => 'f1'}, {NAME => 'f2', IN_MEMORY => true}\n\
+             alter 't', 'delete' => 'f'\nalter 't', NAME => 'f', METHOD => 'delete'\nalter 't', MAX_FILESIZE => 1073741824\n\
+             alter 't', METHOD => 'table_att_unset', NAME => 'MAX_FILESIZE'",
+                "Adds, changes and deletes families, and changes settings of the table.",
+            ),
+            entry("describe", "describe 't'", "The schema of a table."),
+            entry(
+                "list",
+                "list\nlist 'abc.*'",
+                "Tables, all or those that a regular expression matches whole.",
+            ),
+            entry("exists", "exists 't'", "Whether a table exists."),
+            entry("enable", "enable 't'", "Brings a disabled table back."),
+            entry("disable", "disable 't'", "Takes a table out of service."),
+            entry("is_enabled", "is_enabled 't'", "Whether a table serves."),
+            entry(
+                "is_disabled",
+                "is_disabled 't'",
+                "Whether a table is out of service.",
+            ),
+            entry("drop", "drop 't'", "Deletes a disabled table."),
+            entry(
+                "list_regions",
+                "list_regions 't'",
+                "The regions of a table with their load.",
+            ),
+            entry(
+                "locate_region",
+                "locate_region 't', 'row'",
+                "The region that holds a row.",
+            ),
+        ],
+    ),
+    (
+        "dml",
+        &[
+            entry(
+                "put",
+                "put 't', 'row', 'f:q', 'value'\nput 't', 'row', 'f:q', 'value', timestamp\n\
+             put 't', 'row', 'f:q', 'value', {TTL => milliseconds}",
+                "Writes a cell.",
+            ),
+            entry(
+                "get",
+                "get 't', 'row'\nget 't', 'row', 'f:q', 'g'\nget 't', 'row', {COLUMN => ['f:q', 'g'], VERSIONS => 3}\n\
+             get 't', 'row', {TIMESTAMP => ts}\nget 't', 'row', {TIMERANGE => [from, to]}\n\
+             get 't', 'row', {FILTER => \"ValueFilter(=, 'binary:x')\"}",
+                "Reads a row.",
+            ),
+            entry(
+                "scan",
+                "scan 't'\nscan 't', {STARTROW => 'a', STOPROW => 'b', LIMIT => 10, COLUMNS => ['f:q', 'g']}\n\
+             scan 't', {ROWPREFIXFILTER => 'a', REVERSED => true}\n\
+             scan 't', {VERSIONS => 3, TIMERANGE => [from, to], FILTER => \"PrefixFilter('x')\"}\n\
+             further options: TIMESTAMP, BATCH, CACHE, CACHE_BLOCKS",
+                "Reads rows.",
+            ),
+            entry(
+                "count",
+                "count 't'\ncount 't', INTERVAL => 100000, CACHE => 1000\ncount 't', {STARTROW => 'a', FILTER => \"...\"}",
+                "Counts rows by reading them.",
+            ),
+            entry(
+                "delete",
+                "delete 't', 'row', 'f:q'\ndelete 't', 'row', 'f:q', timestamp",
+                "Deletes one version of a column: the newest, or that of a timestamp.",
+            ),
+            entry(
+                "deleteall",
+                "deleteall 't', 'row'\ndeleteall 't', 'row', 'f:q'\ndeleteall 't', 'row', 'f:q', timestamp\n\
+             deleteall 't', {ROWPREFIXFILTER => 'a'}",
+                "Deletes a row, a family or a column with all versions, or rows that start alike.",
+            ),
+            entry(
+                "incr",
+                "incr 't', 'row', 'f:q'\nincr 't', 'row', 'f:q', 10",
+                "Adds to a counter.",
+            ),
+            entry("get_counter", "get_counter 't', 'row', 'f:q'", "Reads a counter."),
+            entry(
+                "append",
+                "append 't', 'row', 'f:q', 'value'",
+                "Appends to a value.",
+            ),
+            entry(
+                "get_splits",
+                "get_splits 't'",
+                "The keys at which a table is split.",
+            ),
+            entry(
+                "truncate",
+                "truncate 't'",
+                "Empties a table; it has one region afterwards.",
+            ),
+            entry(
+                "truncate_preserve",
+                "truncate_preserve 't'",
+                "Empties a table and keeps its regions.",
+            ),
+        ],
+    ),
+    (
+        "namespace",
+        &[
+            entry(
+                "create_namespace",
+                "create_namespace 'ns'\ncreate_namespace 'ns', {'name' => 'value'}",
+                "Creates a namespace.",
+            ),
+            entry(
+                "drop_namespace",
+                "drop_namespace 'ns'",
+                "Deletes an empty namespace.",
+            ),
+            entry(
+                "describe_namespace",
+                "describe_namespace 'ns'",
+                "A namespace and its settings.",
+            ),
+            entry(
+                "list_namespace",
+                "list_namespace\nlist_namespace 'ab.*'",
+                "Namespaces. The pattern knows `.*` only.",
+            ),
+            entry(
+                "list_namespace_tables",
+                "list_namespace_tables 'ns'",
+                "The tables of a namespace.",
+            ),
+        ],
+    ),
+    (
+        "tools, on Basalt only",
+        &[
+            entry("flush", "flush 't'", "Writes memstores to store files."),
+            entry(
+                "compact",
+                "compact 't'\ncompact 't', 'f'",
+                "Asks for a compaction.",
+            ),
+            entry(
+                "major_compact",
+                "major_compact 't'\nmajor_compact 't', 'f'",
+                "Asks for a compaction of all files.",
+            ),
+            entry(
+                "split",
+                "split 't'\nsplit 'region'\nsplit 't', 'key'",
+                "Splits regions. A region is named in full or by its 32 hex digits.",
+            ),
+            entry(
+                "merge_region",
+                "merge_region 'region', 'region'",
+                "Merges neighbours. Regions are named in full or by their 32 hex digits.",
+            ),
+        ],
+    ),
+];
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    GROUPS.iter().flat_map(|(_, entries)| *entries)
+}
+
+/// The name of a command that has several.
+pub(super) fn canonical(name: &str) -> &str {
+    match name {
+        "desc" => "describe",
+        "quit" => "exit",
+        "merge" => "merge_region",
+        other => other,
+    }
+}
+
+/// The names of all commands, for completion.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    entries().map(|entry| entry.name)
+}
+
+/// What is said about a name that is no command.
+pub(super) fn unknown_command(name: &str) -> String {
+    let near = names().map(|known| (distance(name, known), known)).min();
+    match near {
+        Some((distance, known)) if distance <= 2 => {
+            format!("unknown command '{name}'; did you mean {known}?")
+        }
+        _ => format!("unknown command '{name}'; help lists all"),
+    }
+}
+
+/// Help for a command, or the list of all.
+pub(super) fn text(command: Option<&str>) -> ShellResult<String> {
+    let Some(command) = command else {
+        let mut text = String::from("Commands, by group. help 'command' shows how one is written.\n");
+        for (group, entries) in GROUPS {
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+            text.extend(["\n  ", group, ": ", &names.join(", "), "\n"]);
+        }
+        text.push_str(
+            "\nNames and values are strings: 'text' as it is, \"text\" with \\x00, \\n and so on.\n\
+             Options are pairs: {VERSIONS => 3}. Several commands in a line are separated by ';'.",
+        );
+        return Ok(text);
+    };
+    let name = canonical(command);
+    match entries().find(|entry| entry.name == name) {
+        Some(entry) => Ok(format!(
+            "{}\n\n  {}",
+            entry.what,
+            entry.usage.replace('\n', "\n  ")
+        )),
+        None => Err(ShellError::Arguments(unknown_command(command))),
+    }
+}
+
+/// How many letters differ between two words: Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (index, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (at, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[at + 1];
+            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_suggested() {
+        assert!(unknown_command("scna").ends_with("did you mean scan?"));
+        assert!(unknown_command("balancer").ends_with("help lists all"));
+    }
+
+    /// Every form that help shows can be read.
+    #[test]
+    fn usage_is_valid() {
+        for entry in entries() {
+            for form in entry.usage.lines().filter(|line| !line.starts_with("further")) {
+                let form = form.replace("timestamp", "1").replace("milliseconds", "1");
+                let form = form.replace("[from, to]", "[1, 2]").replace("=> ts", "=> 1");
+                let commands = super::super::parse(&form).unwrap_or_else(|error| panic!("{form}: {error}"));
+                assert_eq!(commands[0].name, entry.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The parts of `basalt-shell`, which reads what HBase's shell reads and prints what it prints.
+//!
+//! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
+//! 2. [`arguments`] takes a command's values apart and says what is wrong with them.
+//! 3. [`session`] runs commands through the client, one small file for each group of commands.
+//! 4. [`output`] prints rows, names and values as HBase does.
+//!
+//! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.
+
+pub mod arguments;
+mod data;
+mod escape;
+mod help;
+mod namespaces;
+pub mod output;
+mod schema_text;
+pub mod session;
+pub mod syntax;
+mod tables;
+mod tools;
+
+pub use session::Session;
+pub use syntax::parse;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// The text is no command.
+    #[error(transparent)]
+    Syntax(#[from] syntax::SyntaxError),
+    /// The command is known and its arguments are wrong.
+    #[error("{0}")]
+    Arguments(String),
+    /// The server said no, in fewer words than these.
+    #[error("{0}")]
+    Refused(String),
+    /// The server or the way to it.
+    #[error(transparent)]
+    Client(#[from] crate::Error),
+    /// A key design or split that is impossible.
+    #[error(transparent)]
+    Key(#[from] crate::keys::KeyError),
+    /// Output or a file.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was done.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// The result of everything in the shell that can fail.
+pub type ShellResult<T> = Result<T, ShellError>;
+
+impl From<std::io::Error> for ShellError {
+    fn from(source: std::io::Error) -> Self {
+        let what = "cannot write output".to_owned();
+        ShellError::Io { what, source }
+    }
+}

@@ -1,0 +1,440 @@
+//! Schemas as text and back: `{NAME => 'f', VERSIONS => '3'}`.
+
+use basalt_idl::thrift2::{
+    TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm, TDataBlockEncoding, TDurability,
+    TKeepDeletedCells,
+};
+use bytes::Bytes;
+
+use super::arguments::{Options, bytes, text};
+use super::escape::printable;
+use super::syntax::Value;
+use super::{ShellError, ShellResult};
+use crate::schema::{FamilySchema, TableSchema};
+
+/// Time to live that means forever, in seconds.
+const FOREVER: i32 = i32::MAX;
+
+/// Family settings without a field of their own in the interface, which travel as attributes.
+const FAMILY_ATTRIBUTES: [&str; 11] = [
+    "INDEX_BLOCK_ENCODING",
+    "COMPRESSION_COMPACT",
+    "COMPRESSION_COMPACT_MAJOR",
+    "COMPRESSION_COMPACT_MINOR",
+    "ENCRYPTION",
+    "IS_MOB",
+    "MOB_THRESHOLD",
+    "NEW_VERSION_BEHAVIOR",
+    "IN_MEMORY_COMPACTION",
+    "STORAGE_POLICY",
+    "PREFETCH_BLOCKS_ON_OPEN",
+];
+
+/// Table settings, which all travel as attributes.
+const TABLE_ATTRIBUTES: [&str; 16] = [
+    "MAX_FILESIZE",
+    "READONLY",
+    "MEMSTORE_FLUSHSIZE",
+    "REGION_REPLICATION",
+    "PRIORITY",
+    "SPLIT_POLICY",
+    "FLUSH_POLICY",
+    "COMPACTION_ENABLED",
+    "SPLIT_ENABLED",
+    "MERGE_ENABLED",
+    "NORMALIZATION_ENABLED",
+    "NORMALIZER_TARGET_REGION_COUNT",
+    "NORMALIZER_TARGET_REGION_SIZE_MB",
+    "REGION_MEMSTORE_REPLICATION",
+    "OWNER",
+    "ERASURE_CODING_POLICY",
+];
+
+/// The names of everything a family can be given.
+const FAMILY_NAMES: [&str; 22] = [
+    "NAME",
+    "VERSIONS",
+    "MIN_VERSIONS",
+    "TTL",
+    "BLOOMFILTER",
+    "COMPRESSION",
+    "DATA_BLOCK_ENCODING",
+    "KEEP_DELETED_CELLS",
+    "BLOCKSIZE",
+    "BLOCKCACHE",
+    "IN_MEMORY",
+    "REPLICATION_SCOPE",
+    "DFS_REPLICATION",
+    "COMPRESS_TAGS",
+    "CACHE_DATA_ON_WRITE",
+    "CACHE_INDEX_ON_WRITE",
+    "CACHE_BLOOMS_ON_WRITE",
+    "EVICT_BLOCKS_ON_CLOSE",
+    "CONFIGURATION",
+    "METADATA",
+    "INDEX_BLOCK_ENCODING",
+    "NEW_VERSION_BEHAVIOR",
+];
+
+fn named<T>(
+    options: &mut Options,
+    key: &str,
+    from_name: fn(&str) -> Option<T>,
+    known: &[(&str, i32)],
+) -> ShellResult<Option<T>> {
+    let Some(name) = options.text(key)? else {
+        return Ok(None);
+    };
+    if let Some(value) = from_name(&name.to_ascii_uppercase()) {
+        return Ok(Some(value));
+    }
+    let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let known = known.join(", ");
+    Err(ShellError::Arguments(format!(
+        "{key} is '{name}', which is none of {known}"
+    )))
+}
+
+/// Seconds, or FOREVER.
+fn time_to_live(options: &mut Options) -> ShellResult<Option<i32>> {
+    match options.take("TTL") {
+        None => Ok(None),
+        Some(Value::Constant(name)) if name == "FOREVER" => Ok(Some(FOREVER)),
+        Some(Value::Bytes(name)) if name.eq_ignore_ascii_case(b"FOREVER") => Ok(Some(FOREVER)),
+        Some(other) => {
+            let seconds = super::arguments::integer(&other, "TTL")?;
+            let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+            seconds.map(Some).ok_or_else(|| {
+                ShellError::Arguments(format!("TTL is seconds from 1 to {}, or FOREVER", i32::MAX))
+            })
+        }
+    }
+}
+
+/// Sets what the options say on a family. `NAME` has been taken.
+pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> ShellResult<()> {
+    let set = &mut family.descriptor;
+    macro_rules! assign {
+        ($field:ident, $value:expr) => {
+            if let Some(value) = $value? {
+                set.$field = Some(value);
+            }
+        };
+    }
+    assign!(max_versions, options.integer32("VERSIONS"));
+    assign!(min_versions, options.integer32("MIN_VERSIONS"));
+    assign!(time_to_live, time_to_live(&mut options));
+    assign!(block_size, options.integer32("BLOCKSIZE"));
+    assign!(scope, options.integer32("REPLICATION_SCOPE"));
+    assign!(block_cache_enabled, options.boolean("BLOCKCACHE"));
+    assign!(in_memory, options.boolean("IN_MEMORY"));
+    assign!(compress_tags, options.boolean("COMPRESS_TAGS"));
+    assign!(cache_data_on_write, options.boolean("CACHE_DATA_ON_WRITE"));
+    assign!(cache_indexes_on_write, options.boolean("CACHE_INDEX_ON_WRITE"));
+    assign!(cache_blooms_on_write, options.boolean("CACHE_BLOOMS_ON_WRITE"));
+    assign!(evict_blocks_on_close, options.boolean("EVICT_BLOCKS_ON_CLOSE"));
+    assign!(
+        bloomn_filter_type,
+        named(
+            &mut options,
+            "BLOOMFILTER",
+            TBloomFilterType::from_name,
+            TBloomFilterType::DESCRIPTOR.values
+        )
+    );
+    assign!(
+        compression_type,
+        named(
+            &mut options,
+            "COMPRESSION",
+            TCompressionAlgorithm::from_name,
+            TCompressionAlgorithm::DESCRIPTOR.values
+        )
+    );
+    assign!(
+        data_block_encoding,
+        named(
+            &mut options,
+            "DATA_BLOCK_ENCODING",
+            TDataBlockEncoding::from_name,
+            TDataBlockEncoding::DESCRIPTOR.values
+        )
+    );
+    assign!(
+        keep_deleted_cells,
+        named(
+            &mut options,
+            "KEEP_DELETED_CELLS",
+            TKeepDeletedCells::from_name,
+            TKeepDeletedCells::DESCRIPTOR.values
+        )
+    );
+    if let Some(replicas) = options.integer32("DFS_REPLICATION")? {
+        let replicas = i16::try_from(replicas).map_err(|_| {
+            ShellError::Arguments(format!("DFS_REPLICATION is {replicas}, above {}", i16::MAX))
+        })?;
+        set.dfs_replication = Some(replicas);
+    }
+    for (key, value) in options.texts_by_name("CONFIGURATION")? {
+        set.configuration.get_or_insert_default().insert(key, value);
+    }
+    let mut attributes = options.texts_by_name("METADATA")?;
+    for key in FAMILY_ATTRIBUTES {
+        attributes.extend(options.text(key)?.map(|value| (key.to_owned(), value)));
+    }
+    for (key, value) in attributes {
+        set.attributes
+            .get_or_insert_default()
+            .insert(Bytes::from(key), Bytes::from(value));
+    }
+    options.end(&FAMILY_NAMES)
+}
+
+/// Sets what the options say on a table.
+pub(super) fn set_table(table: &mut TableSchema, mut options: Options) -> ShellResult<()> {
+    let durability = named(
+        &mut options,
+        "DURABILITY",
+        TDurability::from_name,
+        TDurability::DESCRIPTOR.values,
+    )?;
+    if let Some(durability) = durability {
+        table.descriptor.durability = Some(durability);
+        // A table that is altered comes with the raw value, which would stand beside the typed one.
+        if let Some(attributes) = &mut table.descriptor.attributes {
+            attributes.remove(&b"DURABILITY"[..]);
+        }
+    }
+    let mut attributes = options.texts_by_name("CONFIGURATION")?;
+    attributes.extend(options.texts_by_name("METADATA")?);
+    for key in TABLE_ATTRIBUTES {
+        attributes.extend(options.text(key)?.map(|value| (key.to_owned(), value)));
+    }
+    for (key, value) in attributes {
+        let all = table.descriptor.attributes.get_or_insert_default();
+        all.insert(Bytes::from(key), Bytes::from(value));
+    }
+    let mut known = TABLE_ATTRIBUTES.to_vec();
+    known.extend(["DURABILITY", "CONFIGURATION", "METADATA", "NAME"]);
+    options.end(&known)
+}
+
+/// A family from the value of an argument: its name, or a hash with `NAME`.
+pub(super) fn family_name(options: &mut Options) -> ShellResult<Option<Vec<u8>>> {
+    let Some(name) = options.take("NAME") else {
+        return Ok(None);
+    };
+    let name = bytes(name, "NAME")?;
+    // `f:` was the way to write a family in old versions and still works in HBase.
+    Ok(Some(name.strip_suffix(b":").map(<[u8]>::to_vec).unwrap_or(name)))
+}
+
+/// A family in the form and order of `describe` in HBase 2.6.
+pub(super) fn describe_family(family: &TColumnFamilyDescriptor) -> String {
+    let attribute = |name: &[u8]| {
+        family
+            .attributes
+            .as_ref()
+            .and_then(|all| all.get(name))
+            .map(|value| printable(value))
+    };
+    let or = |value: Option<String>, default: &str| value.unwrap_or_else(|| default.to_owned());
+    let block_bytes = family.block_size.unwrap_or(65_536);
+    let fields = [
+        ("NAME", printable(&family.name)),
+        (
+            "INDEX_BLOCK_ENCODING",
+            or(attribute(b"INDEX_BLOCK_ENCODING"), "NONE"),
+        ),
+        ("VERSIONS", family.max_versions.unwrap_or(1).to_string()),
+        (
+            "KEEP_DELETED_CELLS",
+            family
+                .keep_deleted_cells
+                .unwrap_or(TKeepDeletedCells::FALSE)
+                .to_string(),
+        ),
+        (
+            "DATA_BLOCK_ENCODING",
+            family
+                .data_block_encoding
+                .unwrap_or(TDataBlockEncoding::NONE)
+                .to_string(),
+        ),
+        ("TTL", seconds(family.time_to_live.unwrap_or(FOREVER))),
+        ("MIN_VERSIONS", family.min_versions.unwrap_or(0).to_string()),
+        ("REPLICATION_SCOPE", family.scope.unwrap_or(0).to_string()),
+        (
+            "BLOOMFILTER",
+            family
+                .bloomn_filter_type
+                .unwrap_or(TBloomFilterType::ROW)
+                .to_string(),
+        ),
+        ("IN_MEMORY", family.in_memory.unwrap_or(false).to_string()),
+        (
+            "COMPRESSION",
+            family
+                .compression_type
+                .unwrap_or(TCompressionAlgorithm::NONE)
+                .to_string(),
+        ),
+        (
+            "BLOCKCACHE",
+            family.block_cache_enabled.unwrap_or(true).to_string(),
+        ),
+        (
+            "BLOCKSIZE",
+            format!("{block_bytes} B{}", binary_units(block_bytes)),
+        ),
+    ];
+    let mut parts: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| format!("{name} => '{value}'"))
+        .collect();
+    // Settings without a place in HBase's fixed order are shown when somebody chose them.
+    for name in FAMILY_ATTRIBUTES
+        .iter()
+        .filter(|name| **name != "INDEX_BLOCK_ENCODING")
+    {
+        parts.extend(attribute(name.as_bytes()).map(|value| format!("{name} => '{value}'")));
+    }
+    if let Some(settings) = family
+        .configuration
+        .as_ref()
+        .filter(|settings| !settings.is_empty())
+    {
+        let settings: Vec<String> = settings
+            .iter()
+            .map(|(key, value)| format!("'{key}' => '{value}'"))
+            .collect();
+        parts.push(format!("CONFIGURATION => {{{}}}", settings.join(", ")));
+    }
+    format!("{{{}}}", parts.join(", "))
+}
+
+/// The settings of a table, as the part of `describe` in front of the families.
+pub(super) fn describe_table(schema: &TableSchema) -> String {
+    let mut parts = Vec::new();
+    if let Some(durability) = schema
+        .descriptor
+        .durability
+        .filter(|set| *set != TDurability::USE_DEFAULT)
+    {
+        parts.push(format!("DURABILITY => '{durability}'"));
+    }
+    let mut others = Vec::new();
+    for (key, value) in schema.descriptor.attributes.iter().flatten() {
+        let (key, value) = (printable(key), printable(value));
+        // HBase does not show what every table has.
+        if (key == "IS_META" && value == "false") || key == "DURABILITY" {
+            continue;
+        }
+        if TABLE_ATTRIBUTES.contains(&key.as_str()) {
+            parts.push(format!("{key} => '{value}'"));
+        } else {
+            others.push(format!("'{key}' => '{value}'"));
+        }
+    }
+    if !others.is_empty() {
+        parts.push(format!("METADATA => {{{}}}", others.join(", ")));
+    }
+    let name = schema.name();
+    if parts.is_empty() {
+        return name.to_string();
+    }
+    format!("{name}, {{TABLE_ATTRIBUTES => {{{}}}}}", parts.join(", "))
+}
+
+/// A time to live as HBase prints it.
+fn seconds(ttl: i32) -> String {
+    if ttl == FOREVER {
+        return "FOREVER".to_owned();
+    }
+    let units = [("DAY", 86_400), ("HOUR", 3_600), ("MINUTE", 60), ("SECOND", 1)];
+    let mut left = ttl;
+    let mut parts = Vec::new();
+    for (name, size) in units {
+        let count = left / size;
+        left %= size;
+        if count > 0 {
+            parts.push(format!("{count} {name}{}", if count == 1 { "" } else { "S" }));
+        }
+    }
+    format!("{ttl} SECONDS ({})", parts.join(" "))
+}
+
+/// A size in the largest unit that it is a multiple of, in parentheses.
+fn binary_units(size: i32) -> String {
+    match size {
+        size if size > 0 && size % (1 << 20) == 0 => format!(" ({}MB)", size >> 20),
+        size if size > 0 && size % (1 << 10) == 0 => format!(" ({}KB)", size >> 10),
+        _ => String::new(),
+    }
+}
+
+/// Text for an attribute that is unset.
+pub(super) fn attribute_names(value: Value) -> ShellResult<Vec<String>> {
+    let names = super::arguments::list(value, "NAME")?;
+    names.into_iter().map(|name| text(name, "NAME")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(source: &str) -> Options {
+        let mut commands = super::super::parse(&format!("x {source}")).unwrap();
+        match commands[0].arguments.remove(0) {
+            Value::Hash(pairs) => Options::new(pairs).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_family_is_printed_as_hbase_does() {
+        let mut family = FamilySchema::new("f");
+        assert_eq!(
+            describe_family(&family.descriptor),
+            "{NAME => 'f', INDEX_BLOCK_ENCODING => 'NONE', VERSIONS => '1', KEEP_DELETED_CELLS => 'FALSE', \
+             DATA_BLOCK_ENCODING => 'NONE', TTL => 'FOREVER', MIN_VERSIONS => '0', REPLICATION_SCOPE => '0', \
+             BLOOMFILTER => 'ROW', IN_MEMORY => 'false', COMPRESSION => 'NONE', BLOCKCACHE => 'true', \
+             BLOCKSIZE => '65536 B (64KB)'}"
+        );
+        let source = "VERSIONS => '3', TTL => 90000, COMPRESSION => 'zstd', BLOOMFILTER => ROWCOL, \
+                      IN_MEMORY => 'TRUE', CONFIGURATION => {'a' => 'b'}, IS_MOB => true";
+        set_family(&mut family, options(source)).unwrap();
+        let text = describe_family(&family.descriptor);
+        for part in [
+            "VERSIONS => '3'",
+            "TTL => '90000 SECONDS (1 DAY 1 HOUR)'",
+            "COMPRESSION => 'ZSTD'",
+            "BLOOMFILTER => 'ROWCOL'",
+            "IN_MEMORY => 'true'",
+            "IS_MOB => 'true', CONFIGURATION => {'a' => 'b'}}",
+        ] {
+            assert!(text.contains(part), "{text} lacks {part}");
+        }
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        for (source, part) in [
+            (
+                "COMPRESSION => 'RAR'",
+                "COMPRESSION is 'RAR', which is none of LZO, GZ, NONE",
+            ),
+            ("VERSION => 3", "unknown option VERSION; known are NAME, VERSIONS"),
+            ("'versions' => 3", "did you mean VERSIONS?"),
+            ("TTL => 0", "TTL is seconds from 1 to 2147483647, or FOREVER"),
+            (
+                "VERSIONS => 'many'",
+                "VERSIONS is a string instead of a whole number",
+            ),
+            ("BLOCKSIZE => 5000000000", "outside of 32 bits"),
+        ] {
+            let error = set_family(&mut FamilySchema::new("f"), options(source)).unwrap_err();
+            assert!(error.to_string().contains(part), "{error} lacks {part}");
+        }
+    }
+}

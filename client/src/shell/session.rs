@@ -1,0 +1,172 @@
+//! Runs commands: finds the function for a name, prints what HBase's shell prints around its output.
+
+use std::time::Instant;
+
+use super::arguments::Arguments;
+use super::output::Output;
+use super::syntax::{Command, Value};
+use super::{ShellError, ShellResult, help};
+use crate::admin::Admin;
+use crate::client::Client;
+use crate::error::Error;
+
+/// A client, an output, and what is remembered between commands: nothing.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) client: Client,
+    pub(super) admin: Admin,
+    /// Where output goes.
+    pub output: Output,
+    /// Whether a person is there: values of commands are printed as `=> value` then.
+    interactive: bool,
+}
+
+/// What the caller does after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Goes on.
+    Continue,
+    /// Leaves.
+    Exit,
+}
+
+/// The value of a command in Ruby's form, for commands that have one.
+pub(super) type Outcome = ShellResult<Option<String>>;
+
+impl Session {
+    /// A session.
+    pub fn new(client: Client, output: Output, interactive: bool) -> Session {
+        Session {
+            admin: Admin::new(&client),
+            client,
+            output,
+            interactive,
+        }
+    }
+
+    /// Runs one command and prints its output.
+    pub async fn run(&mut self, command: Command) -> ShellResult<Next> {
+        let name = help::canonical(&command.name);
+        if matches!(name, "exit" | "quit") {
+            return Ok(Next::Exit);
+        }
+        let began = Instant::now();
+        let subject = match command.arguments.first() {
+            Some(Value::Bytes(subject)) => String::from_utf8_lossy(subject).into_owned(),
+            _ => String::new(),
+        };
+        let arguments = Arguments::new(name, command.arguments);
+        let outcome = self.dispatch(name, arguments).await;
+        let outcome = outcome.map_err(|error| say_more(error, name, &subject));
+        if name != "help" && !matches!(outcome, Err(ShellError::Arguments(_))) {
+            let seconds = began.elapsed().as_secs_f64();
+            self.output.line(&format!("Took {seconds:.4} seconds"))?;
+        }
+        if let Some(value) = outcome?
+            && self.interactive
+        {
+            self.output.line(&format!("=> {value}"))?;
+        }
+        self.output.flush()?;
+        Ok(Next::Continue)
+    }
+
+    async fn dispatch(&mut self, name: &str, arguments: Arguments) -> Outcome {
+        match name {
+            "create" => self.create(arguments).await,
+            "alter" => self.alter(arguments).await,
+            "describe" => self.describe(arguments).await,
+            "list" => self.list(arguments).await,
+            "exists" => self.exists(arguments).await,
+            "enable" => self.enable(arguments).await,
+            "disable" => self.disable(arguments).await,
+            "is_enabled" => self.is_enabled(arguments).await,
+            "is_disabled" => self.is_disabled(arguments).await,
+            "drop" => self.drop_table(arguments).await,
+            "truncate" => self.truncate(arguments, false).await,
+            "truncate_preserve" => self.truncate(arguments, true).await,
+            "put" => self.put(arguments).await,
+            "get" => self.get(arguments).await,
+            "scan" => self.scan(arguments).await,
+            "count" => self.count(arguments).await,
+            "delete" => self.delete(arguments).await,
+            "deleteall" => self.delete_all(arguments).await,
+            "incr" => self.increment(arguments).await,
+            "get_counter" => self.get_counter(arguments).await,
+            "append" => self.append(arguments).await,
+            "list_namespace" => self.list_namespaces(arguments).await,
+            "create_namespace" => self.create_namespace(arguments).await,
+            "drop_namespace" => self.drop_namespace(arguments).await,
+            "describe_namespace" => self.describe_namespace(arguments).await,
+            "list_namespace_tables" => self.list_namespace_tables(arguments).await,
+            "list_regions" => self.list_regions(arguments).await,
+            "get_splits" => self.get_splits(arguments).await,
+            "locate_region" => self.locate_region(arguments).await,
+            "flush" => self.flush(arguments).await,
+            "compact" => self.compact(arguments, false).await,
+            "major_compact" => self.compact(arguments, true).await,
+            "split" => self.split(arguments).await,
+            "merge_region" => self.merge_regions(arguments).await,
+            "status" => self.status(arguments).await,
+            "version" => self.version(arguments).await,
+            "help" => self.help(arguments),
+            unknown => Err(ShellError::Arguments(help::unknown_command(unknown))),
+        }
+    }
+
+    fn help(&mut self, mut arguments: Arguments) -> Outcome {
+        let command = match arguments.optional_bytes("a command")? {
+            Some(name) => Some(super::arguments::text(name, "a command")?),
+            None => None,
+        };
+        arguments.end()?;
+        self.output.line(&help::text(command.as_deref())?)?;
+        Ok(None)
+    }
+
+    pub(super) fn print_count(&mut self, rows: usize) -> ShellResult<()> {
+        Ok(self.output.line(&format!("{rows} row(s)"))?)
+    }
+}
+
+/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the
+/// rest, and so does this one. `subject` is the first argument of the command.
+fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
+    let ShellError::Client(Error::Server { message, .. }) = &error else {
+        return error;
+    };
+    let plain = |name: &str| name.strip_prefix("default:").unwrap_or(name).to_owned();
+    if subject.is_empty() || plain(message) != plain(subject) {
+        return error;
+    }
+    ShellError::Refused(match command {
+        "create" => format!("Table already exists: {subject}!"),
+        "create_namespace" => format!("Namespace already exists: {subject}!"),
+        "drop_namespace" | "describe_namespace" | "list_namespace_tables" => {
+            format!("Unknown namespace {subject}!")
+        }
+        _ => format!("Unknown table {subject}!"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_becomes_a_sentence() {
+        let said = |command, subject, message: &str| {
+            let error = Error::Server {
+                method: "get",
+                message: message.to_owned(),
+                can_retry: false,
+            };
+            say_more(error.into(), command, subject).to_string()
+        };
+        assert_eq!(said("get", "t", "t"), "Unknown table t!");
+        assert_eq!(said("get", "default:t", "t"), "Unknown table default:t!");
+        assert_eq!(said("create", "t", "t"), "Table already exists: t!");
+        assert_eq!(said("drop_namespace", "n", "n"), "Unknown namespace n!");
+        assert_eq!(said("get", "t", "region of t is busy"), "region of t is busy");
+    }
+}
