@@ -1,0 +1,57 @@
+//! Why a run ended without a result. All of it goes to the person at the terminal.
+
+use std::path::PathBuf;
+
+use basalt_client::keys::KeyError;
+
+/// The result of everything here that can fail.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a run ended without a result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// What was asked for cannot be done.
+    #[error("{0}")]
+    Usage(String),
+    /// A call to the target failed.
+    #[error("{during}: {source}")]
+    Target {
+        during: String,
+        source: basalt_client::Error,
+    },
+    /// The engine failed.
+    #[error("{during}: {source}")]
+    Engine {
+        during: &'static str,
+        source: basalt_engine::Error,
+    },
+    /// A key does not fit a design.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    /// A file does not hold flights.
+    #[error("{}: {what}", path.display())]
+    Input { path: PathBuf, what: String },
+    /// The report's template or JSON failed.
+    #[error("report: {0}")]
+    Report(String),
+    /// The run is over and its result is bad: what was read is not what was written.
+    #[error("{0}")]
+    Different(String),
+}
+
+/// Names what was being done when a call failed.
+pub(crate) trait During<T> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T> During<T> for basalt_client::Result<T> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::Target {
+            during: what(),
+            source,
+        })
+    }
+}

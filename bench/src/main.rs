@@ -1,0 +1,58 @@
+//! The load generator `basalt-bench`.
+//!
+//! `hotspot` and `verify` load or read a server through its Thrift interface, which may be Basalt's or a real HBase's.
+//! `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod designs;
+mod error;
+mod flights;
+mod latency;
+mod pacing;
+mod region_load;
+mod report;
+mod rows;
+mod target;
+mod workload;
+
+use error::{Error, Result};
+
+/// Load generator for Basalt and for HBase's Thrift 2 server.
+#[derive(Debug, Parser)]
+#[command(name = "basalt-bench", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    workload: Workload,
+}
+
+#[derive(Debug, Subcommand)]
+enum Workload {
+    Hotspot(Box<workload::hotspot::Arguments>),
+    Verify(workload::verify::Arguments),
+    Engine(Box<workload::engine::Arguments>),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().workload {
+        Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
+        Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
+        Workload::Engine(arguments) => workload::engine::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("basalt-bench: {error}");
+            // 2 as clap's for what cannot be done as asked, 1 for what went wrong on the way.
+            ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Usage(format!("the runtime cannot start: {error}")))?;
+    runtime.block_on(workload)
+}

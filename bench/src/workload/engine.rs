@@ -1,0 +1,266 @@
+//! `engine`: RocksDB's `db_bench` for Basalt's storage engine, in this process and without a network.
+//!
+//! A key of db_bench is a row of 16 bytes with one cell, family `f` and empty qualifier. Benchmarks and options have
+//! db_bench's names (with `-` or `_`), meanings and defaults, so that the two can be run side by side; a fill begins
+//! with an empty database, and every thread does `--num` operations.
+//!
+//! | benchmark | what it does |
+//! | --- | --- |
+//! | `fillseq`, `fillrandom` | write into an empty database, in key order or not; WAL without sync |
+//! | `fillsync` | `fillrandom` with a sync for each write, over a thousandth of the keys |
+//! | `overwrite` | random writes into what is there |
+//! | `readrandom`, `readmissing` | get a random key; one that is not there |
+//! | `seekrandom` | open a scan at a random key and read `--seek-nexts` rows behind the first |
+//! | `readseq` | one scan of `--reads` rows |
+//! | `readwhilewriting` | `readrandom`, while one more thread writes; only reads are counted |
+//! | `compact` | write memstores to disk and merge all files into one |
+//!
+//! Where db_bench lets a writer wait until memory is free, the engine refuses the write; it is tried again after a
+//! moment, as a client does, and the line of the benchmark says how often.
+
+mod database;
+mod keys;
+mod outcome;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, ValueEnum};
+
+use crate::error::{Error, Result};
+use crate::report;
+use database::Database;
+use outcome::EngineReport;
+
+/// Run db_bench's benchmarks on the storage engine.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Benchmarks, in this order.
+    #[arg(value_name = "BENCHMARKS", value_delimiter = ',')]
+    pub(crate) names: Vec<Benchmark>,
+    /// The same, as db_bench takes them.
+    #[arg(long, value_name = "BENCHMARKS", value_delimiter = ',')]
+    pub(crate) benchmarks: Vec<Benchmark>,
+    /// Directory of the database. Fills empty it first, so it must be new, empty, or made by this tool.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Keys in the database.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) num: u64,
+    /// Bytes of a value.
+    #[arg(long, alias = "value_size", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    pub(crate) value_size: u32,
+    /// Threads; each does all the operations.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: u32,
+    /// Bytes of the block cache.
+    #[arg(long, alias = "cache_size", default_value_t = 8 << 20, value_name = "BYTES")]
+    pub(crate) cache_size: u64,
+    /// Keep what is in the database; fills are left out then.
+    #[arg(long, alias = "use_existing_db", num_args = 0..=1, default_value = "false", default_missing_value = "true",
+        action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pub(crate) use_existing_db: bool,
+    /// Compression of blocks.
+    #[arg(long, alias = "compression_type", default_value = "none")]
+    pub(crate) compression: Compression,
+    /// How far values can be compressed: a share of their size.
+    #[arg(long, alias = "compression_ratio", default_value_t = 0.5, value_parser = ratio)]
+    pub(crate) compression_ratio: f64,
+    /// Sync the WAL after each write.
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", action = ArgAction::Set,
+        value_parser = BoolishValueParser::new())]
+    pub(crate) sync: bool,
+    /// Reads of each thread. Default: --num.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) reads: Option<u64>,
+    /// Writes of each thread. Default: --num.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) writes: Option<u64>,
+    /// Seconds that each benchmark runs instead of a number of operations; for benchmarks in random order.
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    pub(crate) duration: u64,
+    /// Seed of keys and values.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// 0: no bloom filter. 10: one for rows, whose error rate of 1 % is that of 10 bits a key. -1: the default, 10.
+    #[arg(long, alias = "bloom_bits", default_value_t = -1, allow_negative_numbers = true, value_parser = bloom_bits)]
+    pub(crate) bloom_bits: i32,
+    /// Bytes of a block before compression. 0: the engine's default of 64 KiB.
+    #[arg(long, alias = "block_size", default_value_t = 0)]
+    pub(crate) block_size: u32,
+    /// Bytes of a memstore that are flushed together.
+    #[arg(long, alias = "write_buffer_size", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(1 << 16..))]
+    pub(crate) write_buffer_size: u64,
+    /// Rows that seekrandom reads behind the first.
+    #[arg(long, alias = "seek_nexts", default_value_t = 0)]
+    pub(crate) seek_nexts: u32,
+    /// Bytes that the writer of readwhilewriting writes in a second. 0: as fast as it can.
+    #[arg(long, alias = "benchmark_write_rate_limit", default_value_t = 0)]
+    pub(crate) benchmark_write_rate_limit: u64,
+    /// Measure every operation and print percentiles.
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", action = ArgAction::Set,
+        value_parser = BoolishValueParser::new())]
+    pub(crate) histogram: bool,
+    /// Where engine.json goes, if it is wanted.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The benchmarks, by db_bench's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum Benchmark {
+    FillSeq,
+    FillRandom,
+    FillSync,
+    Overwrite,
+    ReadRandom,
+    ReadMissing,
+    SeekRandom,
+    ReadSeq,
+    ReadWhileWriting,
+    Compact,
+}
+
+impl Benchmark {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Benchmark::FillSeq => "fillseq",
+            Benchmark::FillRandom => "fillrandom",
+            Benchmark::FillSync => "fillsync",
+            Benchmark::Overwrite => "overwrite",
+            Benchmark::ReadRandom => "readrandom",
+            Benchmark::ReadMissing => "readmissing",
+            Benchmark::SeekRandom => "seekrandom",
+            Benchmark::ReadSeq => "readseq",
+            Benchmark::ReadWhileWriting => "readwhilewriting",
+            Benchmark::Compact => "compact",
+        }
+    }
+
+    /// Whether it begins with an empty database.
+    fn is_fill(self) -> bool {
+        matches!(
+            self,
+            Benchmark::FillSeq | Benchmark::FillRandom | Benchmark::FillSync
+        )
+    }
+}
+
+/// Compression of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compression {
+    /// Blocks as they are.
+    None,
+    /// Snappy.
+    Snappy,
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Compression {
+    /// HBase's name.
+    fn as_attribute(self) -> &'static str {
+        match self {
+            Compression::None => "NONE",
+            Compression::Snappy => "SNAPPY",
+            Compression::Lz4 => "LZ4",
+            Compression::Zstd => "ZSTD",
+        }
+    }
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if ratio > 0.0 && ratio <= 1.0 => Ok(ratio),
+        _ => Err("must be above 0 and at most 1".to_owned()),
+    }
+}
+
+fn bloom_bits(text: &str) -> Result<i32, String> {
+    match text.parse() {
+        Ok(bits @ (-1 | 0 | 10)) => Ok(bits),
+        _ => Err("must be 0, 10 or -1: the error rate of HBase's filters is fixed".to_owned()),
+    }
+}
+
+/// Runs the benchmarks and prints a line for each.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let benchmarks: Vec<Benchmark> = arguments
+        .names
+        .iter()
+        .chain(&arguments.benchmarks)
+        .copied()
+        .collect();
+    if benchmarks.is_empty() {
+        return Err(Error::Usage("no benchmark was named; see --help".to_owned()));
+    }
+    if let Some(out) = &arguments.out {
+        report::create_dir(out)?;
+    }
+    print_header(arguments);
+    let mut database = None;
+    let mut outcomes = Vec::new();
+    let mut threads_before = 0;
+    for benchmark in benchmarks {
+        if benchmark.is_fill() && arguments.use_existing_db {
+            println!("{:<12} : skipped (--use-existing-db is true)", benchmark.name());
+            continue;
+        }
+        let mut open = match database.take() {
+            Some(open) => open,
+            None => Database::open(arguments)?,
+        };
+        if benchmark.is_fill() {
+            open = open.emptied(arguments)?;
+        }
+        let outcome = run::run(benchmark, arguments, &open, threads_before)?;
+        // One more for the writer that some benchmarks have.
+        threads_before += u64::from(arguments.threads) + 1;
+        println!("{}", outcome.line());
+        if arguments.histogram {
+            println!("{}", outcome.histogram_text());
+        }
+        outcomes.push(outcome.report());
+        database = Some(open);
+    }
+    if let Some(database) = database {
+        database.close()?;
+    }
+    if let Some(out) = &arguments.out {
+        let report = EngineReport {
+            format: report::REPORT_FORMAT,
+            workload: "engine",
+            tool: concat!("basalt-bench ", env!("CARGO_PKG_VERSION")),
+            num: arguments.num,
+            value_bytes: arguments.value_size,
+            threads: arguments.threads,
+            cache_bytes: arguments.cache_size,
+            compression: arguments.compression.as_attribute(),
+            benchmarks: outcomes,
+        };
+        println!(
+            "{}",
+            report::write_json(&out.join("engine.json"), &report)?.display()
+        );
+    }
+    Ok(())
+}
+
+fn print_header(arguments: &Arguments) {
+    let pair = f64::from(arguments.value_size) + keys::KEY_BYTES as f64;
+    println!("Basalt:     version {}", env!("CARGO_PKG_VERSION"));
+    println!("Keys:       {} bytes each", keys::KEY_BYTES);
+    println!("Values:     {} bytes each", arguments.value_size);
+    println!("Entries:    {}", arguments.num);
+    println!(
+        "RawSize:    {:.1} MB (estimated)",
+        pair * arguments.num as f64 / f64::from(1 << 20)
+    );
+    println!("Compression: {}", arguments.compression.as_attribute());
+    println!("DB path:    [{}]", arguments.db.display());
+    println!("------------------------------------------------");
+}

@@ -1,0 +1,112 @@
+//! Every benchmark on a small database: what it says it did is what is in the database.
+
+use clap::{Parser, ValueEnum};
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn arguments(dir: &std::path::Path, more: &[&str]) -> Arguments {
+    let db = dir.to_str().unwrap();
+    let words = ["engine", "--db", db, "--num", "2000", "--value-size", "30"];
+    CommandLine::parse_from(words.iter().chain(more)).arguments
+}
+
+fn check(benchmark: Benchmark, arguments: &Arguments, database: &Database) -> Tally {
+    run(benchmark, arguments, database, 0).unwrap().tally
+}
+
+#[test]
+fn benchmarks_do_what_they_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("db");
+    let arguments = arguments(&dir, &["--threads", "2", "--seek-nexts", "9", "--histogram"]);
+    let database = Database::open(&arguments).unwrap();
+    let filled = check(Benchmark::FillSeq, &arguments, &database);
+    assert_eq!(
+        (filled.operations, filled.bytes, filled.found),
+        (4_000, 4_000 * 46, None)
+    );
+    assert_eq!(filled.latencies.unwrap().report().count, 4_000);
+    for settle in [false, true] {
+        if settle {
+            assert_eq!(check(Benchmark::Compact, &arguments, &database).operations, 1);
+        }
+        let read = check(Benchmark::ReadRandom, &arguments, &database);
+        assert_eq!(
+            (read.operations, read.found, read.bytes),
+            (4_000, Some(4_000), 4_000 * 46)
+        );
+        let missing = check(Benchmark::ReadMissing, &arguments, &database);
+        assert_eq!(
+            (missing.operations, missing.found, missing.bytes),
+            (4_000, Some(0), 0)
+        );
+        let in_order = check(Benchmark::ReadSeq, &arguments, &database);
+        assert_eq!((in_order.operations, in_order.bytes), (4_000, 4_000 * 46));
+        let seeks = check(Benchmark::SeekRandom, &arguments, &database);
+        assert_eq!((seeks.operations, seeks.found), (4_000, Some(4_000)));
+        // Ten rows a seek, but at the end of the table.
+        assert!(
+            (39_000 * 46..=40_000 * 46).contains(&seeks.bytes),
+            "{}",
+            seeks.bytes
+        );
+        let reads = check(Benchmark::ReadWhileWriting, &arguments, &database);
+        assert_eq!((reads.operations, reads.found), (4_000, Some(4_000)));
+    }
+    database.close().unwrap();
+}
+
+#[test]
+fn a_fill_begins_with_an_empty_database_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("db");
+    let arguments = arguments(&dir, &["--sync"]);
+    let database = Database::open(&arguments).unwrap();
+    check(Benchmark::FillSeq, &arguments, &database);
+    let database = database.emptied(&arguments).unwrap();
+    let synced = check(Benchmark::FillSync, &arguments, &database);
+    assert_eq!(synced.operations, 2_000);
+    let in_order = check(Benchmark::ReadSeq, &arguments, &database);
+    assert_eq!(
+        in_order.operations, 2,
+        "keys of fillsync come from a thousandth of the numbers"
+    );
+    database.close().unwrap();
+
+    // Without the tool's mark a directory is somebody's data.
+    std::fs::remove_file(dir.join("BASALT-BENCH")).unwrap();
+    assert!(matches!(Database::open(&arguments), Err(Error::Usage(_))));
+    assert!(dir.join("data").exists());
+}
+
+#[test]
+fn options_are_spelled_as_in_db_bench_too() {
+    let dir = std::path::Path::new("db");
+    let more = [
+        "--benchmarks=fillseq,readrandom",
+        "--use_existing_db=1",
+        "--cache_size=1000",
+        "--bloom_bits=10",
+    ];
+    let arguments = arguments(dir, &more);
+    assert_eq!(arguments.benchmarks, [Benchmark::FillSeq, Benchmark::ReadRandom]);
+    assert!(arguments.use_existing_db);
+    assert_eq!(arguments.cache_size, 1_000);
+    let words = ["engine", "fillseq", "compact", "--db=x", "--use-existing-db"];
+    let arguments = CommandLine::parse_from(words).arguments;
+    assert_eq!(arguments.names, [Benchmark::FillSeq, Benchmark::Compact]);
+    assert!(arguments.use_existing_db);
+    assert!(CommandLine::try_parse_from(["engine", "fillseq", "--db=x", "--bloom-bits=7"]).is_err());
+    for benchmark in Benchmark::value_variants() {
+        assert_eq!(
+            benchmark.to_possible_value().unwrap().get_name(),
+            benchmark.name()
+        );
+    }
+}

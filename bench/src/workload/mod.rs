@@ -1,0 +1,8 @@
+//! What the load generator can do, one file for each.
+//!
+//! A workload is a struct of arguments, which clap fills in and which becomes part of the report, and a function `run`
+//! over it. Those that load a server share [`crate::pacing`], [`crate::latency`] and [`crate::report`].
+
+pub(crate) mod engine;
+pub(crate) mod hotspot;
+pub(crate) mod verify;
