@@ -1,1 +1,181 @@
-//! Basalt tests.
+//! What the black-box tests share: a running server, and tools of other languages.
+//!
+//! The tests start the real binary in an empty directory, on ports the system chooses, and speak to it as anybody would.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+mod python;
+
+pub use python::{Python, happybase};
+
+/// The folder of the workspace.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests' folder lies in the workspace")
+}
+
+/// The binary of that name, built if need be, in the profile of the running test.
+pub fn binary(package: &str, name: &str) -> PathBuf {
+    static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
+    let profile_dir = std::env::current_exe()
+        .expect("a test knows its own path")
+        .parent()
+        .and_then(Path::parent)
+        .expect("tests run from target/<profile>/deps")
+        .to_path_buf();
+    let mut built = BUILT
+        .get_or_init(Default::default)
+        .lock()
+        .expect("no test panics while it builds");
+    if built.insert(name.to_owned()) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .current_dir(workspace())
+            .args(["build", "--quiet", "--package", package, "--bin", name]);
+        if profile_dir.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let status = cargo.status().expect("cargo runs: it started this test");
+        assert!(status.success(), "building {name} failed");
+    }
+    profile_dir.join(name)
+}
+
+/// A running `basalt serve`. Killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// Address of the Thrift port.
+    pub thrift: SocketAddr,
+    /// Address of the HTTP port.
+    pub http: SocketAddr,
+}
+
+impl Server {
+    /// Starts on `data_dir` with default settings and these `--set` arguments; returns when it accepts calls.
+    pub fn start(data_dir: &Path, settings: &[&str]) -> Self {
+        Self::try_start(data_dir, settings).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// The same; what it printed to standard error when it ended instead.
+    pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
+        let mut command = Command::new(binary("basalt", "basalt"));
+        command.args([
+            "serve",
+            "--thrift-listen",
+            "127.0.0.1:0",
+            "--http-listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ]);
+        command.arg(data_dir);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut stderr = child.stderr.take().expect("standard error is piped");
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            // What cannot be read any more was written by a process that is gone.
+            let _ = std::io::Read::read_to_string(&mut stderr, &mut text);
+            text
+        });
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("standard output is piped"))
+            .read_line(&mut line)
+            .expect("the server prints text");
+        if let Some((thrift, http)) = addresses(&line) {
+            return Ok(Self { child, thrift, http });
+        }
+        let status = child.wait().expect("the process was started here");
+        let log = log.join().expect("reading does not panic");
+        Err(format!("{status}\n{log}"))
+    }
+
+    /// kill -9.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the process is ours");
+        self.child.wait().expect("the process was started here");
+    }
+
+    /// SIGTERM, and waits for the end; panics when it does not come within a minute or is not clean.
+    pub fn stop(mut self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill is everywhere");
+        assert!(sent.success(), "no process {pid}");
+        let deadline = Instant::now() + Duration::from_mins(1);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the process was started here") {
+                assert!(status.success(), "a clean stop ended with {status}");
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the server did not stop within a minute"
+            );
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the server runs");
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .expect("Linux states it");
+        let kib: u64 = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|text| text.parse().ok())
+            .expect("a number of kB");
+        kib * 1024
+    }
+
+    /// The body of a page of the HTTP port.
+    pub fn http_get(&self, path: &str) -> String {
+        use std::io::{Read, Write};
+        let mut socket = std::net::TcpStream::connect(self.http).expect("the HTTP port is open");
+        write!(socket, "GET {path} HTTP/1.0\r\nHost: basalt\r\n\r\n").expect("the server reads");
+        let mut answer = String::new();
+        socket
+            .read_to_string(&mut answer)
+            .expect("the server answers with text");
+        answer
+            .split_once("\r\n\r\n")
+            .map(|(_, body)| body.to_owned())
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Already gone after `kill` and `stop`.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The two addresses in the line the server prints when it accepts calls.
+fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let (thrift, http) = line
+        .trim()
+        .strip_prefix("basalt serves Thrift on ")?
+        .split_once(" and HTTP on http://")?;
+    Some((thrift.parse().ok()?, http.trim_end_matches('/').parse().ok()?))
+}

@@ -1,0 +1,71 @@
+//! Python with packages from PyPI, in an environment of the tests' own.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::workspace;
+
+/// A Python that has the packages asked for.
+#[derive(Clone, Debug)]
+pub struct Python {
+    interpreter: PathBuf,
+}
+
+/// Python with HappyBase, the client most people use, unmodified from PyPI. `None`, with one line that says why, on a machine
+/// without Python or without its packages: the test is then not run.
+pub fn happybase() -> Option<Python> {
+    static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+    PYTHON
+        .get_or_init(|| match environment() {
+            Ok(python) => Some(python),
+            Err(why) => {
+                println!("not run: HappyBase is not to be had here: {why}");
+                None
+            }
+        })
+        .clone()
+}
+
+/// Makes the environment once and keeps it in the target folder. A lock file keeps test processes from making it together.
+fn environment() -> Result<Python, String> {
+    let dir = workspace().join("target/python");
+    std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
+    let lock = std::fs::File::create(dir.join("lock")).map_err(|error| error.to_string())?;
+    lock.lock().map_err(|error| error.to_string())?;
+    let interpreter = dir.join("bin/python");
+    let python = Python { interpreter };
+    if python.run("import happybase", &[]).is_ok() {
+        return Ok(python);
+    }
+    let run = |command: &mut Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .last()
+            .unwrap_or("failed")
+            .to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    run(Command::new("python3").args(["-m", "venv"]).arg(&dir))?;
+    run(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", "happybase==1.3.0"]))?;
+    Ok(python)
+}
+
+impl Python {
+    /// Runs a program with these arguments; its standard output, or what it printed when it failed.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new(&self.interpreter)
+            .arg("-c")
+            .arg(program)
+            .args(arguments)
+            .output()
+            .map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(format!("{}\n{}", text(&output.stdout), text(&output.stderr)))
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Scans through both services: ranges, scanners, pages, failures, clients that leave.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use basalt_idl::thrift1::{self, args as one};
+use basalt_idl::thrift2::{self, args as two};
+
+use crate::client::{Wire, bytes, key, put, shown, some, start, text};
+
+#[test]
+fn scans_over_regions() {
+    let mut wire = Wire::connect();
+    wire.create("s", &["c", "e"]);
+    for row in ["a", "b", "c", "d", "e", "f"] {
+        wire.put("s", row, "f:q", row, Some(5));
+        wire.put("s", row, "g:q", row, Some(7));
+    }
+    let scan = |start: &str, stop: &str, reversed| thrift2::TScan {
+        start_row: some(start),
+        stop_row: some(stop),
+        reversed: Some(reversed),
+        // Java's client sends these for "not set".
+        batch_size: Some(-1),
+        limit: Some(-1),
+        target_replica_id: Some(-1),
+        ..Default::default()
+    };
+    for (tscan, rows) in [
+        (scan("", "", false), "abcdef"),
+        (scan("", "", true), "fedcba"),
+        (scan("b", "e", false), "bcd"),
+        (scan("e", "b", true), "edc"),
+        (scan("dd", "", true), "dcba"),
+        (scan("c", "c", false), "c"),
+        (scan("x", "y", false), ""),
+        (
+            thrift2::TScan {
+                limit: Some(4),
+                ..scan("b", "", false)
+            },
+            "bcde",
+        ),
+        (
+            thrift2::TScan {
+                filter_string: some("PrefixFilter('d')"),
+                ..scan("", "", false)
+            },
+            "d",
+        ),
+    ] {
+        assert_eq!(wire.scan("s", tscan.clone()).concat(), rows, "{tscan:?}");
+    }
+    let range = |min_stamp, max_stamp| thrift2::TTimeRange { min_stamp, max_stamp };
+    let own = thrift2::TScan {
+        col_fam_time_range_map: Some([(bytes("f"), range(0, 5)), (bytes("g"), range(7, 8))].into()),
+        ..scan("a", "b", false)
+    };
+    let found = wire.ok(&two::GetScannerResults {
+        table: bytes("s"),
+        tscan: own,
+        num_rows: 9,
+    });
+    assert_eq!(
+        shown(&found[0]),
+        ["g:q@7=a"],
+        "ranges are half open, each family has its own"
+    );
+
+    // Thrift 1: start equal to stop is nothing; rows come with sorted columns where asked.
+    let open = |scan| one::ScannerOpenWithScan {
+        table_name: some("s"),
+        scan: Some(scan),
+        ..Default::default()
+    };
+    let row = thrift1::TScan {
+        start_row: some("c"),
+        stop_row: some("c"),
+        ..Default::default()
+    };
+    let id = Some(wire.ok(&open(row)));
+    assert!(wire.ok(&one::ScannerGetList { id, nb_rows: Some(9) }).is_empty());
+    let sorted = thrift1::TScan {
+        sort_columns: Some(true),
+        timestamp: Some(7),
+        ..Default::default()
+    };
+    let id = Some(wire.ok(&open(sorted)));
+    let rows = wire.ok(&one::ScannerGet { id });
+    let columns = rows[0].sorted_columns.as_ref().expect("a list");
+    assert!(
+        rows[0].columns.is_none() && columns.len() == 1,
+        "only what is older than 7"
+    );
+    assert!(
+        wire.ok(&one::ScannerGetList { id, nb_rows: Some(0) }).is_empty(),
+        "none were asked for"
+    );
+    assert_eq!(
+        wire.ok(&one::ScannerGetList { id, nb_rows: Some(9) }).len(),
+        5,
+        "and that was not the end"
+    );
+    wire.refused(
+        &one::ScannerGetList {
+            id,
+            nb_rows: Some(-1),
+        },
+        &["IllegalArgument(", "-1"],
+    );
+    wire.ok(&one::ScannerClose { id });
+    wire.refused(
+        &one::ScannerGet { id },
+        &["IllegalArgument(", "scanner ID is invalid"],
+    );
+    let locations = wire.ok(&two::GetAllRegionLocations { table: bytes("s") });
+    let starts: Vec<_> = locations
+        .iter()
+        .map(|at| text(at.region_info.start_key.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(starts, ["", "c", "e"]);
+    let info = wire.ok(&one::GetRegionInfo {
+        row: some("s,d,99999999999999"),
+    });
+    assert_eq!(info.start_key, some("c"));
+}
+
+/// Where scanners fail, and that a failure is not taken for the end.
+#[test]
+fn scanners_that_fail() {
+    let mut wire = Wire::connect();
+    let open = |table: &str, tscan| two::OpenScanner {
+        table: bytes(table),
+        tscan,
+    };
+    let scanner_id = wire.ok(&open("later", thrift2::TScan::default()));
+    let fetch = two::GetScannerRows {
+        scanner_id,
+        num_rows: 9,
+    };
+    wire.refused(&fetch, &["Io(", "later", "can_retry: Some(false)"]);
+    wire.refused(&fetch, &["Io(", "later"]);
+    wire.create("later", &[]);
+    assert!(wire.ok(&fetch).is_empty(), "the id remained valid");
+    wire.ok(&two::CloseScanner { scanner_id });
+    wire.ok(&two::CloseScanner { scanner_id });
+    wire.refused(&fetch, &["IllegalArgument(", "Invalid scanner Id"]);
+
+    let batched = |filter: &str| thrift2::TScan {
+        batch_size: Some(2),
+        filter_string: some(filter),
+        ..Default::default()
+    };
+    wire.refused(
+        &open("later", batched("SingleColumnValueFilter('f','q',=,'binary:x')")),
+        &["Cannot set batch"],
+    );
+    wire.refused(&open("later", batched("Nonsense(")), &["Io("]);
+    let scan = thrift1::TScan {
+        batch_size: Some(2),
+        filter_string: some("SingleColumnValueFilter('f','q',=,'binary:x')"),
+        ..Default::default()
+    };
+    wire.refused(
+        &one::ScannerOpenWithScan {
+            table_name: some("later"),
+            scan: Some(scan),
+            ..Default::default()
+        },
+        &["filter.IncompatibleFilterException"],
+    );
+
+    for qualifier in 0..5 {
+        wire.put("later", "r", &format!("f:{qualifier}"), "v", None);
+    }
+    let pieces = thrift2::TScan {
+        batch_size: Some(2),
+        ..Default::default()
+    };
+    let found = wire.ok(&two::GetScannerResults {
+        table: bytes("later"),
+        tscan: pieces,
+        num_rows: 9,
+    });
+    let pieces: Vec<_> = found
+        .iter()
+        .map(|piece| (key(piece), piece.column_values.len(), piece.partial))
+        .collect();
+    assert_eq!(
+        pieces,
+        [
+            ("r".into(), 2, true),
+            ("r".into(), 2, true),
+            ("r".into(), 1, false)
+        ]
+    );
+}
+
+/// Java's client pages through a reversed scan: it asks for the last row again, and takes a page without anything else for the
+/// end. Rows are larger than the server's bound on bytes here.
+#[test]
+fn a_page_has_two_rows_however_large_they_are() {
+    let mut wire = Wire::connect();
+    wire.create("large", &[]);
+    for row in ["a", "b", "c"] {
+        wire.put("large", row, "f:q", &"v".repeat(10_000), None);
+    }
+    let (mut seen, mut start) = (vec![], String::new());
+    loop {
+        let tscan = thrift2::TScan {
+            start_row: some(&start),
+            reversed: Some(true),
+            ..Default::default()
+        };
+        let page = wire.ok(&two::GetScannerResults {
+            table: bytes("large"),
+            tscan,
+            num_rows: 50,
+        });
+        let rows: Vec<String> = page.iter().map(key).filter(|row| *row != start).collect();
+        let Some(last) = rows.last() else { break };
+        start.clone_from(last);
+        seen.extend(rows);
+    }
+    assert_eq!(seen, ["c", "b", "a"]);
+}
+
+/// A connection that is closed while its scans run: they stop, and what it had asked for besides is not begun.
+#[test]
+fn scans_end_with_their_client() {
+    const ROWS: usize = 50_000;
+    const SCANS: usize = 50;
+    // A server of its own, so that nobody else's connections are counted.
+    let mut wire = Wire::to(start(&[]));
+    wire.create("gone", &[]);
+    for from in (0..ROWS).step_by(5_000) {
+        let tputs = (from..from + 5_000)
+            .map(|row| put(&format!("{row:06}"), "f:q", "v", None))
+            .collect();
+        wire.ok(&two::PutMultiple {
+            table: bytes("gone"),
+            tputs,
+        });
+    }
+    let read = |wire: &Wire| metric(wire, "basalt_region_reads_total{table=\"gone\"");
+    let open = |wire: &Wire| metric(wire, "basalt_thrift_connections ");
+    let mut client = Wire::to(Arc::clone(&wire.shared));
+    let nothing = thrift2::TScan {
+        filter_string: some("ValueFilter(=,'binary:none')"),
+        ..Default::default()
+    };
+    let scan = two::GetScannerResults {
+        table: bytes("gone"),
+        tscan: nothing,
+        num_rows: 1,
+    };
+    assert!(client.ok(&scan).is_empty());
+    let one_scan = read(&wire);
+    assert!(one_scan >= ROWS as f64, "{one_scan} rows were read");
+    for _ in 0..SCANS {
+        client.send(&scan);
+    }
+    drop(client);
+    let calls = |wire: &Wire| {
+        metric(
+            wire,
+            "basalt_thrift_requests_total{api=\"thrift2\",method=\"getScannerResults\"}",
+        )
+    };
+    let began = Instant::now();
+    while open(&wire) > 1.0 {
+        assert!(
+            began.elapsed() < Duration::from_mins(1),
+            "{} calls were answered",
+            calls(&wire)
+        );
+    }
+    let after = read(&wire) - one_scan;
+    assert!(
+        after < (SCANS * ROWS / 2) as f64,
+        "{after} rows were read for nobody"
+    );
+}
+
+/// The sum of the metric's lines that begin like this.
+fn metric(wire: &Wire, start: &str) -> f64 {
+    let page = wire.shared.server.http_get("/metrics");
+    let values = page
+        .lines()
+        .filter(|line| line.starts_with(start))
+        .filter_map(|line| line.rsplit(' ').next());
+    values.map(|value| value.parse::<f64>().expect("a number")).sum()
+}

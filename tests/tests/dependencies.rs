@@ -1,0 +1,252 @@
+//! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from `Cargo.lock` and what
+//! cargo has already fetched.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Licences compatible with Apache-2.0.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "MIT",
+    "MIT-0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "0BSD",
+    "CDLA-Permissive-2.0",
+];
+
+/// Crates with known faults, by the first version without: RustSec and OSV entries that touch what we use.
+const AT_LEAST: &[(&str, (u64, u64, u64), &str)] = &[
+    ("bytes", (1, 11, 1), "RUSTSEC-2026-0007"),
+    ("crossbeam-epoch", (0, 9, 20), "RUSTSEC-2026-0204"),
+    ("lz4_flex", (0, 13, 0), "RUSTSEC-2026-0041"),
+    ("thrift", (0, 24, 0), "CVE-2026-43868"),
+];
+
+/// Crates that must not end up in a binary: unmaintained, or doing what another chosen crate does.
+const BANNED: &[&str] = &[
+    "bincode",
+    "openssl",
+    "openssl-sys",
+    "native-tls",
+    "rustls-pemfile",
+    "lazy_static_include",
+];
+
+/// The platform of this machine: crates of other platforms were not fetched, and are not built.
+fn host() -> String {
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .arg("-vV")
+        .output()
+        .expect("rustc is beside cargo");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("rustc -vV names the host").to_owned()
+}
+
+fn metadata() -> Value {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(basalt_tests::workspace())
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--offline",
+            "--filter-platform",
+        ])
+        .arg(host())
+        .output()
+        .expect("cargo runs: it started this test");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+/// Which edges of the graph count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edges {
+    /// Those of tests and build scripts too.
+    All,
+    /// Only what ends up in a binary.
+    Shipped,
+}
+
+/// The ids of all packages that the members of the workspace depend on, directly or not.
+fn reachable<'a>(
+    nodes: &'a [Value],
+    members: impl Iterator<Item = &'a str>,
+    edges: Edges,
+) -> BTreeSet<&'a str> {
+    let id = |value: &'a Value| value.as_str().expect("an id is text");
+    let by_id: std::collections::BTreeMap<&str, &Value> =
+        nodes.iter().map(|node| (id(&node["id"]), node)).collect();
+    let counts = |dependency: &Value| {
+        let kinds = dependency["dep_kinds"]
+            .as_array()
+            .expect("a dependency has kinds");
+        edges == Edges::All || kinds.iter().any(|kind| kind["kind"].is_null())
+    };
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&str> = members.collect();
+    while let Some(package) = open.pop() {
+        if found.insert(package) {
+            let dependencies = by_id[package]["deps"]
+                .as_array()
+                .expect("a node has dependencies");
+            open.extend(
+                dependencies
+                    .iter()
+                    .filter(|dependency| counts(dependency))
+                    .map(|edge| id(&edge["pkg"])),
+            );
+        }
+    }
+    found
+}
+
+/// Whether a licence expression of SPDX allows us to use the crate.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ");
+    let any = |sides: Vec<&str>| sides.into_iter().any(is_allowed);
+    let all = |sides: Vec<&str>| sides.into_iter().all(is_allowed);
+    let trimmed = expression.trim();
+    match (split_outside(trimmed, " OR "), split_outside(trimmed, " AND ")) {
+        (sides, _) if sides.len() > 1 => any(sides),
+        (_, sides) if sides.len() > 1 => all(sides),
+        _ => match trimmed
+            .strip_prefix('(')
+            .and_then(|inner| inner.strip_suffix(')'))
+        {
+            Some(inner) => is_allowed(inner),
+            None => LICENCES.contains(&trimmed),
+        },
+    }
+}
+
+/// Splits at a word that stands outside parentheses.
+fn split_outside<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let mut depth = 0_i32;
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if depth == 0 && at >= start && text[at..].starts_with(word) => {
+                parts.push(&text[start..at]);
+                start = at + word.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn version(text: &str) -> (u64, u64, u64) {
+    let core = text.split(['-', '+']).next().unwrap_or_default();
+    let mut parts = core.split('.').map(|part| part.parse().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0);
+    (next(), next(), next())
+}
+
+#[test]
+fn every_dependency_is_licensed_sourced_and_sound() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    // Cargo lists crates behind features that are off; only those in the resolved graph are ever built.
+    let nodes = metadata["resolve"]["nodes"].as_array().expect("a resolved graph");
+    let members = || {
+        let members = metadata["workspace_members"]
+            .as_array()
+            .expect("a list of members");
+        members
+            .iter()
+            .map(|member| member.as_str().expect("an id is text"))
+    };
+    let built = reachable(nodes, members(), Edges::All);
+    let shipped = reachable(
+        nodes,
+        members().filter(|member| !member.contains("basalt-tests")),
+        Edges::Shipped,
+    );
+    let mut findings = BTreeSet::new();
+    let mut checked = 0;
+    for package in packages {
+        let name = package["name"].as_str().expect("a package has a name");
+        let package_id = package["id"].as_str().expect("a package has an id");
+        if !built.contains(package_id) {
+            continue;
+        }
+        let id = format!("{name} {}", package["version"].as_str().unwrap_or_default());
+        let Some(source) = package["source"].as_str() else {
+            continue;
+        };
+        checked += 1;
+        if source != "registry+https://github.com/rust-lang/crates.io-index" {
+            findings.insert(format!(
+                "{id} does not come from the crate registry but from {source}"
+            ));
+        }
+        match package["license"].as_str() {
+            Some(licence) if is_allowed(licence) => {}
+            licence => {
+                findings.insert(format!(
+                    "{id} has the licence {licence:?}, which is not on the list"
+                ));
+            }
+        }
+        if shipped.contains(package_id) && BANNED.contains(&name) {
+            findings.insert(format!("{id} is banned"));
+        }
+        let found = version(package["version"].as_str().unwrap_or_default());
+        for (_, least, why) in AT_LEAST.iter().filter(|(crate_name, ..)| *crate_name == name) {
+            if found < *least {
+                findings.insert(format!("{id} is older than {least:?}: {why}"));
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} dependencies were seen");
+    assert!(
+        shipped.len() > 50 && shipped.len() < built.len(),
+        "{} shipped, {} built",
+        shipped.len(),
+        built.len()
+    );
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+#[test]
+fn licence_expressions_are_understood() {
+    for allowed in [
+        "MIT",
+        "MIT OR Apache-2.0",
+        "MIT/Apache-2.0",
+        "(MIT OR GPL-3.0) AND ISC",
+        "GPL-2.0 OR BSD-3-Clause",
+    ] {
+        assert!(is_allowed(allowed), "{allowed}");
+    }
+    for refused in [
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "(MIT OR ISC) AND GPL-3.0",
+        "AGPL-3.0-only",
+        "",
+    ] {
+        assert!(!is_allowed(refused), "{refused}");
+    }
+}
