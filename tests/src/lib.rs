@@ -21,7 +21,7 @@ pub fn workspace() -> &'static Path {
 }
 
 /// The binary of that name, built if need be, in the profile of the running test.
-pub fn binary(package: &str, name: &str) -> PathBuf {
+pub fn binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
     let profile_dir = std::env::current_exe()
         .expect("a test knows its own path")
@@ -35,9 +35,17 @@ pub fn binary(package: &str, name: &str) -> PathBuf {
         .expect("no test panics while it builds");
     if built.insert(name.to_owned()) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo
-            .current_dir(workspace())
-            .args(["build", "--quiet", "--package", package, "--bin", name]);
+        // The whole workspace and a test are named so that dependencies get the features that `cargo test --workspace` gave them:
+        // with others they would all be built once more.
+        cargo.current_dir(workspace()).args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "dependencies",
+            "--bin",
+            name,
+        ]);
         if profile_dir.ends_with("release") {
             cargo.arg("--release");
         }
@@ -65,7 +73,7 @@ impl Server {
 
     /// The same; what it printed to standard error when it ended instead.
     pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
-        let mut command = Command::new(binary("basalt", "basalt"));
+        let mut command = Command::new(binary("basalt"));
         command.args([
             "serve",
             "--thrift-listen",

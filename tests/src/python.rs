@@ -1,6 +1,6 @@
 //! Python with packages from PyPI, in an environment of the tests' own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -10,6 +10,7 @@ use crate::workspace;
 #[derive(Clone, Debug)]
 pub struct Python {
     interpreter: PathBuf,
+    home: Option<PathBuf>,
 }
 
 /// Python with HappyBase, the client most people use, unmodified from PyPI. `None`, with one line that says why, on a machine
@@ -34,7 +35,10 @@ fn environment() -> Result<Python, String> {
     let lock = std::fs::File::create(dir.join("lock")).map_err(|error| error.to_string())?;
     lock.lock().map_err(|error| error.to_string())?;
     let interpreter = dir.join("bin/python");
-    let python = Python { interpreter };
+    let python = Python {
+        interpreter,
+        home: None,
+    };
     if python.run("import happybase", &[]).is_ok() {
         return Ok(python);
     }
@@ -53,14 +57,23 @@ fn environment() -> Result<Python, String> {
 }
 
 impl Python {
+    /// The same Python for programs that keep files in their home folder.
+    #[must_use]
+    pub fn with_home(self, home: &Path) -> Self {
+        Python {
+            home: Some(home.to_owned()),
+            ..self
+        }
+    }
+
     /// Runs a program with these arguments; its standard output, or what it printed when it failed.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
-        let output = Command::new(&self.interpreter)
-            .arg("-c")
-            .arg(program)
-            .args(arguments)
-            .output()
-            .map_err(|error| error.to_string())?;
+        let mut command = Command::new(&self.interpreter);
+        command.arg("-c").arg(program).args(arguments);
+        if let Some(home) = &self.home {
+            command.env("HOME", home);
+        }
+        let output = command.output().map_err(|error| error.to_string())?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() {
             Ok(text(&output.stdout))

@@ -38,7 +38,7 @@ fn database(dir: &Path) -> PathBuf {
 }
 
 fn basalt(arguments: &[&str], path: &Path) -> Output {
-    Command::new(binary("basalt", "basalt"))
+    Command::new(binary("basalt"))
         .args(arguments)
         .arg(path)
         .output()

@@ -322,7 +322,7 @@ fn bad_settings_are_refused_by_name() {
         let output = Server::try_start(&dir.path().join("data"), &[setting]).expect_err("a bad setting");
         assert!(output.contains(word), "{setting}: {output}");
     }
-    let output = std::process::Command::new(basalt_tests::binary("basalt", "basalt"))
+    let output = std::process::Command::new(basalt_tests::binary("basalt"))
         .args(["--thrift-listen", "0.0.0.0:0", "--data-dir"])
         .arg(dir.path().join("data"))
         .output()

@@ -33,7 +33,7 @@ fn documented() -> BTreeMap<String, String> {
 fn printed() -> BTreeMap<String, String> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(dir.path().join("basalt-data"), b"no directory").expect("the folder is ours");
-    let output = Command::new(binary("basalt", "basalt"))
+    let output = Command::new(binary("basalt"))
         .current_dir(dir.path())
         .output()
         .expect("the binary was built");

@@ -108,3 +108,63 @@ fn publish_region(table: &str, region: &str, regions: &[RegionStats]) {
     gauge!(names::REGION_STORE_FILES, &labels).set(sum(|region| region.store_files) as f64);
     gauge!(names::REGION_STORE_FILE_BYTES, &labels).set(sum(|region| region.store_file_bytes) as f64);
 }
+
+#[cfg(test)]
+mod tests {
+    use basalt_engine::engine::RegionInfo;
+    use basalt_engine::id::RegionId;
+    use basalt_engine::schema::TableName;
+
+    use super::*;
+
+    fn stats(id: u64) -> RegionStats {
+        RegionStats {
+            region: RegionInfo {
+                id: RegionId(id),
+                table: TableName::parse(b"t").unwrap(),
+                start: Vec::new(),
+                end: Vec::new(),
+                created_ms: 1,
+                encoded_name: format!("region-{id}"),
+            },
+            reads: 0,
+            writes: id,
+            blocked_writes: 0,
+            memstore_bytes: 0,
+            store_files: 0,
+            store_file_bytes: 0,
+            flushes: 0,
+            compactions: 0,
+        }
+    }
+
+    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand regions does not drown
+    /// Prometheus, and no write goes uncounted.
+    #[test]
+    fn regions_beyond_the_cap_are_one_series() {
+        let regions: Vec<_> = (1..=5).map(stats).collect();
+        let writes = |max_regions| {
+            let text = render_regions(&regions, max_regions);
+            let mut samples: Vec<_> = text
+                .lines()
+                .filter_map(|line| line.strip_prefix(names::REGION_WRITES))
+                .filter(|line| line.starts_with('{'))
+                .map(str::to_owned)
+                .collect();
+            samples.sort();
+            samples
+        };
+        assert_eq!(
+            writes(2),
+            [
+                r#"{table="other",region="other"} 12"#,
+                r#"{table="t",region="region-1"} 1"#,
+                r#"{table="t",region="region-2"} 2"#,
+            ]
+        );
+        assert_eq!(writes(0), [r#"{table="other",region="other"} 15"#]);
+        assert_eq!(writes(5).len(), 5);
+        assert!(!writes(5).concat().contains("other"));
+        assert!(render_regions(&regions, 2).contains(&format!("{} 5", names::REGIONS)));
+    }
+}
