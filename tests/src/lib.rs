@@ -9,8 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+pub mod differ;
+pub mod dynamic;
 mod java;
-mod oracle;
+pub mod oracle;
 mod python;
 
 pub use oracle::Oracle;
@@ -26,12 +28,12 @@ pub fn workspace() -> &'static Path {
 /// The binary of that name, built if need be, in the profile of the running test.
 pub fn binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
-    let profile_dir = std::env::current_exe()
-        .expect("a test knows its own path")
-        .parent()
-        .and_then(Path::parent)
-        .expect("tests run from target/<profile>/deps")
-        .to_path_buf();
+    // A test runs from target/<profile>/deps, a program of this crate from target/<profile>.
+    let mut profile_dir = std::env::current_exe().expect("a program knows its own path");
+    profile_dir.pop();
+    if profile_dir.ends_with("deps") {
+        profile_dir.pop();
+    }
     let mut built = BUILT
         .get_or_init(Default::default)
         .lock()

@@ -1,0 +1,101 @@
+//! Are two answers the same?
+//!
+//! Results are compared byte for byte and exceptions by type and `canRetry`, after [`normal`] has taken out what two servers
+//! cannot have in common:
+//!
+//! - timestamps from a server's clock are [`Value::Now`];
+//! - ids, names and addresses of regions and servers, which hold times and ports;
+//! - the wording of exceptions;
+//! - in lists of all tables and namespaces, those that the script did not make.
+
+use basalt_idl::call::MethodDescriptor;
+
+use crate::dynamic::{Answer, Value};
+
+/// Fields whose values belong to one server.
+const OWN: [&str; 10] = [
+    "id",
+    "name",
+    "serverName",
+    "port",
+    "regionId",
+    "hostName",
+    "startCode",
+    "version",
+    "message",
+    "tags",
+];
+
+/// Milliseconds since 1970 that a clock may show: after 2001 and before 5138.
+const CLOCK_MS: std::ops::Range<i64> = 1_000_000_000_000..100_000_000_000_000;
+
+/// The answer without what two servers cannot have in common.
+pub fn normal(method: &'static MethodDescriptor, answer: &Answer) -> Answer {
+    match answer {
+        Answer::Success(value) => {
+            let mut value = value.clone();
+            if LISTS.contains(&method.name) {
+                keep_own_names(&mut value);
+            }
+            value.for_each_mut(&mut normalize);
+            Answer::Success(value)
+        }
+        Answer::Thrown(name, value) => {
+            let mut value = value.clone();
+            if let Value::Struct(fields) = &mut value {
+                fields.retain(|(field, _)| *field != "message");
+            }
+            Answer::Thrown(name, value)
+        }
+        Answer::Application(exception) => Answer::Application(basalt_idl::TApplicationException {
+            message: None,
+            ..exception.clone()
+        }),
+    }
+}
+
+fn normalize(value: &mut Value) {
+    let Value::Struct(fields) = value else { return };
+    let region = fields
+        .iter()
+        .any(|(name, _)| matches!(*name, "startKey" | "hostName" | "regionInfo"));
+    if region {
+        fields.retain(|(name, _)| !OWN.contains(name));
+    }
+    for (name, value) in fields {
+        if *name == "timestamp"
+            && let Value::Int(ms) = value
+            && CLOCK_MS.contains(ms)
+        {
+            *value = Value::Now;
+        }
+    }
+}
+
+/// Methods that list everything on the server.
+const LISTS: [&str; 4] = [
+    "getTableNames",
+    "getTableNamesWithIsTableEnabled",
+    "listNamespaces",
+    "listNamespaceDescriptors",
+];
+
+fn keep_own_names(value: &mut Value) {
+    let own = |value: &Value| {
+        let text = value.to_string();
+        text.contains("tbl") || text.contains("nsp")
+    };
+    match value {
+        Value::List(values) => {
+            values.retain(own);
+            values.sort();
+        }
+        Value::Map(pairs) => pairs.retain(|(key, _)| own(key)),
+        _ => {}
+    }
+}
+
+/// Whether the answers are the same.
+pub fn same(method: &'static MethodDescriptor, one: &Answer, other: &Answer) -> bool {
+    normal(method, one) == normal(method, other)
+}

@@ -1,0 +1,146 @@
+//! Scripts from seeds.
+//!
+//! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that calls meet each
+//! other's data. [`tables`] makes the tables, [`writes`] and [`reads`] the calls, [`filters`] filter strings.
+//!
+//! The same seed and length give the same script, and a longer script begins with the shorter one.
+
+mod filters;
+mod reads;
+mod tables;
+mod universe;
+mod writes;
+
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::dynamic::{Api, Value};
+
+use super::script::{Call, Line, Script, Step};
+
+/// A struct without the fields that are `None`.
+fn record(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Value {
+    let fields = fields.into_iter();
+    Value::Struct(fields.filter_map(|(name, value)| Some((name, value?))).collect())
+}
+
+/// A script of this many steps, tables included.
+pub fn script(seed: u64, steps: usize) -> Script {
+    let mut generator = Generator {
+        random: SmallRng::seed_from_u64(seed),
+        lines: Vec::new(),
+        scanners: Vec::new(),
+        opened: 0,
+    };
+    generator.create_tables();
+    while generator.lines.len() < steps {
+        generator.step();
+    }
+    generator.lines.truncate(steps);
+    Script {
+        comment: format!("Seed {seed}."),
+        lines: generator.lines,
+    }
+}
+
+/// Makes one script.
+struct Generator {
+    random: SmallRng,
+    lines: Vec<Line>,
+    /// Open scanners and the services they are of.
+    scanners: Vec<(u32, Api)>,
+    opened: u32,
+}
+
+impl Generator {
+    /// True with this probability.
+    fn chance(&mut self, probability: f64) -> bool {
+        self.random.random_bool(probability)
+    }
+
+    /// A value with this probability.
+    fn maybe<T>(&mut self, probability: f64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.chance(probability) {
+            Some(make(self))
+        } else {
+            None
+        }
+    }
+
+    /// One of these.
+    fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices
+            .choose(&mut self.random)
+            .expect("there is something to choose from")
+            .clone()
+    }
+
+    /// An integer of this range.
+    fn int(&mut self, range: std::ops::RangeInclusive<i64>) -> i64 {
+        self.random.random_range(range)
+    }
+
+    /// Several values.
+    fn list<T>(
+        &mut self,
+        len: std::ops::RangeInclusive<i64>,
+        mut make: impl FnMut(&mut Self) -> T,
+    ) -> Vec<T> {
+        (0..self.int(len)).map(|_| make(self)).collect()
+    }
+
+    /// Adds a call.
+    fn call(&mut self, api: Api, method: &str, args: impl IntoIterator<Item = (&'static str, Value)>) {
+        self.push(api, method, args, None);
+    }
+
+    /// Adds a call that opens a scanner.
+    fn open(&mut self, api: Api, method: &str, args: impl IntoIterator<Item = (&'static str, Value)>) {
+        self.opened += 1;
+        self.scanners.push((self.opened, api));
+        self.push(api, method, args, Some(self.opened));
+    }
+
+    fn push(
+        &mut self,
+        api: Api,
+        method: &str,
+        args: impl IntoIterator<Item = (&'static str, Value)>,
+        opens: Option<u32>,
+    ) {
+        let method = api
+            .method(method)
+            .expect("the generator names methods of the interface");
+        let args = args.into_iter().collect();
+        let call = Call {
+            api,
+            method,
+            args,
+            opens,
+        };
+        self.lines.push(Step::Call(call).into());
+    }
+
+    /// Adds one step, or a few that belong together.
+    fn step(&mut self) {
+        match self.int(0..=99) {
+            0..=39 => self.write(),
+            40..=89 => self.read(),
+            90..=93 => {
+                let table = universe::TABLES[0].to_owned();
+                self.lines.push(Step::Flush(table).into());
+            }
+            94..=95 => {
+                let table = self.one_of(&universe::TABLES).to_owned();
+                let step = if self.chance(0.5) {
+                    Step::Compact(table)
+                } else {
+                    Step::MajorCompact(table)
+                };
+                self.lines.push(step.into());
+            }
+            _ => self.admin(),
+        }
+    }
+}

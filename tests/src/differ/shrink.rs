@@ -1,0 +1,125 @@
+//! Makes a script that shows a difference as short as it gets.
+//!
+//! 1. Everything behind the difference goes.
+//! 2. Steps go, in ever smaller pieces, while the difference at the last step stays (delta debugging: Zeller and Hildebrandt, 2002).
+//! 3. Inside the calls that are left, fields that need not be there and elements of lists go in the same way.
+//!
+//! The difference may change its face on the way; it is always one at the last step.
+
+use basalt_idl::schema::{Requiredness, StructDescriptor, StructKind, TypeDescriptor};
+
+use crate::dynamic::Value;
+
+use super::script::{Line, Script, Step};
+
+/// Makes `script`, whose last step differs, shorter. `differs` says whether a script's last step still does.
+pub fn shrink(mut script: Script, mut differs: impl FnMut(&Script) -> bool) -> Script {
+    drop_steps(&mut script, &mut differs);
+    let mut index = 0;
+    while index < script.lines.len() {
+        simplify(&mut script, index, &mut differs);
+        index += 1;
+    }
+    drop_steps(&mut script, &mut differs);
+    script
+}
+
+fn drop_steps(script: &mut Script, differs: &mut impl FnMut(&Script) -> bool) {
+    let mut piece = (script.lines.len() / 2).max(1);
+    loop {
+        let mut end = script.lines.len().saturating_sub(1);
+        while end > 0 {
+            let start = end.saturating_sub(piece);
+            let mut shorter = script.clone();
+            shorter.lines.drain(start..end);
+            if differs(&shorter) {
+                *script = shorter;
+            }
+            end = start;
+        }
+        if piece == 1 {
+            return;
+        }
+        piece /= 2;
+    }
+}
+
+fn simplify(script: &mut Script, index: usize, differs: &mut impl FnMut(&Script) -> bool) {
+    let mut tried = 0;
+    loop {
+        let Step::Call(call) = &script.lines[index].step else {
+            return;
+        };
+        let Some(args) = simpler_struct(call.method.args, &call.args, &mut { tried }) else {
+            return;
+        };
+        let mut simpler = script.clone();
+        if let Step::Call(call) = &mut simpler.lines[index].step {
+            call.args = args;
+        }
+        if differs(&simpler) {
+            *script = simpler;
+        } else {
+            tried += 1;
+        }
+    }
+}
+
+type Fields = Vec<(&'static str, Value)>;
+
+/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when there are not so many.
+fn simpler_struct(of: &StructDescriptor, fields: &Fields, skip: &mut usize) -> Option<Fields> {
+    for (index, (name, value)) in fields.iter().enumerate() {
+        let field = of.fields.iter().find(|field| field.name == *name)?;
+        if field.requiredness != Requiredness::Required && of.kind != StructKind::Union {
+            if *skip == 0 {
+                let mut fewer = fields.clone();
+                fewer.remove(index);
+                return Some(fewer);
+            }
+            *skip -= 1;
+        }
+        if let Some(simpler) = simpler_value(&field.ty, value, skip) {
+            let mut changed = fields.clone();
+            changed[index].1 = simpler;
+            return Some(changed);
+        }
+    }
+    None
+}
+
+fn simpler_value(ty: &TypeDescriptor, value: &Value, skip: &mut usize) -> Option<Value> {
+    match (ty, value) {
+        (TypeDescriptor::Struct(of), Value::Struct(fields)) => {
+            simpler_struct(of, fields, skip).map(Value::Struct)
+        }
+        (TypeDescriptor::List(element), Value::List(values)) => {
+            for (index, value) in values.iter().enumerate() {
+                if values.len() > 1 {
+                    if *skip == 0 {
+                        let mut fewer = values.clone();
+                        fewer.remove(index);
+                        return Some(Value::List(fewer));
+                    }
+                    *skip -= 1;
+                }
+                if let Some(simpler) = simpler_value(element, value, skip) {
+                    let mut changed = values.clone();
+                    changed[index] = simpler;
+                    return Some(Value::List(changed));
+                }
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// The script up to and with this step.
+pub fn prefix(script: &Script, last: usize) -> Script {
+    let lines: Vec<Line> = script.lines[..=last].to_vec();
+    Script {
+        comment: script.comment.clone(),
+        lines,
+    }
+}
