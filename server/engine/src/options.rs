@@ -39,6 +39,8 @@ pub struct Options {
     pub block_cache_bytes: u64,
     /// A store with a file set larger than this makes its region split (HBase: `hbase.hregion.max.filesize`).
     pub region_max_bytes: u64,
+    /// Whether stores are compacted without being asked to (HBase: `hbase.regionserver.compaction.enabled`).
+    pub compaction_enabled: bool,
     /// Fewest files of a minor compaction.
     pub compaction_min_files: usize,
     /// Most files of one compaction.
@@ -79,6 +81,7 @@ impl Default for Options {
             memstore_total_bytes: 1024 * MIB,
             block_cache_bytes: 1024 * MIB,
             region_max_bytes: 10 * 1024 * MIB,
+            compaction_enabled: true,
             compaction_min_files: 3,
             compaction_max_files: 10,
             compaction_ratio: 1.2,

@@ -211,6 +211,7 @@ pub(super) fn scan(scan: &thrift2::TScan) -> Result<basalt_engine::op::Scan, Fai
             .limit
             .and_then(|limit| u64::try_from(limit).ok())
             .filter(|limit| *limit > 0),
+        caching: caching(scan.caching),
         spec: ReadSpec {
             families,
             time_range: match &scan.time_range {
@@ -224,6 +225,12 @@ pub(super) fn scan(scan: &thrift2::TScan) -> Result<basalt_engine::op::Scan, Fai
             ..ReadSpec::default()
         },
     })
+}
+
+/// Rows of one request of HBase's client; nothing set, or nonsense, means no bound.
+pub(super) fn caching(rows: Option<i32>) -> Option<usize> {
+    rows.and_then(|rows| usize::try_from(rows).ok())
+        .filter(|rows| *rows > 0)
 }
 
 /// Families with time ranges of their own when a scan selects no columns: every family is read then, these with their range.

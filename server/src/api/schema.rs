@@ -146,25 +146,24 @@ const FAMILY_DEFAULTS: &[(&str, &str)] = &[
     ("BLOCKCACHE", "true"),
     ("KEEP_DELETED_CELLS", "FALSE"),
     ("DATA_BLOCK_ENCODING", "NONE"),
+    ("INDEX_BLOCK_ENCODING", "NONE"),
 ];
+
+/// The raw values that are set, and the defaults of those that are not.
+fn with_defaults(
+    defaults: &[(&'static str, &'static str)],
+    set: &BTreeMap<Vec<u8>, Vec<u8>>,
+) -> BTreeMap<Bytes, Bytes> {
+    let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
+    let defaults = defaults.iter().map(|(name, value)| (bytes(name), bytes(value)));
+    let set = set
+        .iter()
+        .map(|(name, value)| (name.clone().into(), value.clone().into()));
+    defaults.chain(set).collect()
+}
 
 /// A family for Thrift 2: every typed field set, all raw values, the configuration only if there is any.
 pub(super) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDescriptor {
-    let mut attributes: BTreeMap<Bytes, Bytes> = FAMILY_DEFAULTS
-        .iter()
-        .map(|(name, value)| {
-            (
-                Bytes::from_static(name.as_bytes()),
-                Bytes::from_static(value.as_bytes()),
-            )
-        })
-        .collect();
-    attributes.extend(
-        family
-            .attributes
-            .iter()
-            .map(|(key, value)| (key.clone().into(), value.clone().into())),
-    );
     let text = |name: &str| {
         family
             .attributes
@@ -186,7 +185,7 @@ pub(super) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDesc
         .collect();
     thrift2::TColumnFamilyDescriptor {
         name: family.name.clone().into(),
-        attributes: Some(attributes),
+        attributes: Some(with_defaults(FAMILY_DEFAULTS, &family.attributes)),
         configuration: (!configuration.is_empty()).then_some(configuration),
         block_size: Some(family.block_bytes),
         bloomn_filter_type: Some(match family.bloom {
@@ -236,18 +235,25 @@ pub(super) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDesc
     }
 }
 
+/// HBase's raw values of a table that set nothing, which its gateway gives back with every descriptor.
+const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
+
+/// The table with what HBase's master writes into a descriptor when it creates a table.
+pub(super) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
+    let tracker = b"hbase.store.file-tracker.impl".to_vec();
+    table
+        .attributes
+        .entry(tracker)
+        .or_insert_with(|| b"DEFAULT".to_vec());
+    table
+}
+
 /// A table for Thrift 2.
 pub(super) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
     thrift2::TTableDescriptor {
         table_name: to_table_name(&table.name),
         columns: Some(table.families.iter().map(to_family).collect()),
-        attributes: Some(
-            table
-                .attributes
-                .iter()
-                .map(|(key, value)| (key.clone().into(), value.clone().into()))
-                .collect(),
-        ),
+        attributes: Some(with_defaults(TABLE_DEFAULTS, &table.attributes)),
         durability: Some(match table.durability() {
             Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
             Durability::SkipWal => thrift2::TDurability::SKIP_WAL,

@@ -206,6 +206,7 @@ impl Config {
             memstore_total_bytes: self.memstore.total_bytes,
             block_cache_bytes: self.block_cache.bytes,
             region_max_bytes: self.region.max_bytes,
+            compaction_enabled: self.compaction.enabled,
             compaction_min_files: self.compaction.min_files,
             compaction_max_files: self.compaction.max_files,
             compaction_ratio: self.compaction.ratio,

@@ -184,6 +184,8 @@ section! {
     Compaction {
         /// Threads.
         threads: usize = 1,
+        /// Whether stores are compacted without being asked to.
+        enabled: bool = true,
         /// Fewest files of a minor compaction.
         min_files: usize = 3,
         /// Most files of one compaction.

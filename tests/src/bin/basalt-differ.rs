@@ -73,7 +73,10 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
     let dir = tempfile::tempdir().map_err(text)?;
     let server = match arguments.target {
         Some(_) => None,
-        None => Some(Server::start(&dir.path().join("data"), &[])),
+        None => Some(Server::start(
+            &dir.path().join("data"),
+            &["compaction.enabled=false"],
+        )),
     };
     let target = arguments.target.or(server.as_ref().map(|server| server.thrift));
     let target = target.ok_or("no server")?;

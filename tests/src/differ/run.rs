@@ -37,6 +37,20 @@ pub struct Difference {
     pub basalt: Answer,
 }
 
+impl Run {
+    /// What sort of answers differ.
+    fn kind(&self) -> Option<[&'static str; 2]> {
+        let sort = |answer: &Answer| match answer {
+            Answer::Success(_) => "success",
+            Answer::Thrown(name, _) => *name,
+            Answer::Application(_) => "application",
+        };
+        let difference = self.difference.as_ref()?;
+        let theirs = self.script.lines.get(difference.step)?.answer.as_ref()?;
+        Some([sort(theirs), sort(&difference.basalt)])
+    }
+}
+
 impl<H: Target, B: Target> Pair<H, B> {
     /// Two servers.
     pub fn new(hbase: H, basalt: B) -> Self {
@@ -96,9 +110,11 @@ impl<H: Target, B: Target> Pair<H, B> {
         Ok(run)
     }
 
-    /// The shortest script found whose last step differs as the run's did, with HBase's answers, and Basalt's to the last step.
+    /// The shortest script found whose last step differs as the run's did (result or exception here and there), with HBase's answers,
+    /// and Basalt's to the last step.
     pub fn shrunk(&mut self, run: &Run) -> Option<Run> {
         let step = run.difference.as_ref()?.step;
+        let kind = run.kind();
         let mut best = None;
         let script = shrink::prefix(&run.script, step);
         shrink::shrink(script, |candidate| {
@@ -107,7 +123,14 @@ impl<H: Target, B: Target> Pair<H, B> {
                 return false;
             };
             let last = candidate.lines.len() - 1;
-            let differs = run.difference.as_ref().is_some_and(|found| found.step == last);
+            let found = run.difference.as_ref();
+            // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by that.
+            let diverged = run
+                .script
+                .lines
+                .iter()
+                .any(|line| line.differs.as_deref() == Some("batch-errors"));
+            let differs = !diverged && found.is_some_and(|found| found.step == last) && run.kind() == kind;
             if differs {
                 best = Some(run);
             }

@@ -178,10 +178,10 @@ impl Catalog {
     /// The families of a region that should be compacted soon, with whether that means all of their files.
     pub fn wanted_compactions(&self, region: &Region) -> Vec<(Vec<u8>, bool)> {
         let version = region.version();
-        if !version.table.compaction_enabled() {
+        let options = &self.shared.options;
+        if !options.compaction_enabled || !version.table.compaction_enabled() {
             return Vec::new();
         }
-        let options = &self.shared.options;
         let now = self.shared.clock.wall_ms();
         let wanted = |store: &Arc<StoreVersion>| {
             let views = file_views(region, store);

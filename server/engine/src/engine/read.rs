@@ -36,6 +36,10 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
 /// It captures all regions that overlap its range when it is opened and reads them one after the other; later writes,
 /// flushes, compactions, splits and schema changes do not change what it sees. It holds no lock, but keeps memstores and
 /// files alive. After an error it is of no more use.
+///
+/// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
+/// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
+/// time (`RSRpcServices.scan`: no more results if the filter is done and the response is empty).
 #[derive(Debug)]
 pub struct Scanner {
     shared: Arc<Shared>,
@@ -46,6 +50,8 @@ pub struct Scanner {
     next_region: usize,
     /// The region being read.
     current: Option<RegionScanner>,
+    /// Results of the region in hand since HBase's client would have sent a request.
+    in_request: usize,
     /// Rows that may still be returned.
     rows_left: u64,
     /// The time that decides what has expired, for the whole scan.
@@ -70,6 +76,7 @@ impl Scanner {
         let shared = Arc::clone(catalog.shared());
         Ok(Self {
             rows_left: scan.limit.unwrap_or(u64::MAX),
+            in_request: 0,
             now_ms: shared.now_ms(),
             shared,
             scan,
@@ -112,18 +119,40 @@ impl Scanner {
             };
             match scanner.step(out)? {
                 Step::Row => {
+                    let filter_is_done = scanner.filter_is_done();
                     self.rows_left -= 1;
                     self.region_in_hand().reads.increment();
+                    self.count_result();
+                    if filter_is_done {
+                        self.end_region();
+                    }
                 }
-                Step::Piece => {}
+                Step::Piece => self.count_result(),
                 Step::Nothing => self.region_in_hand().reads.increment(),
-                Step::End => self.current = None,
+                Step::End => {
+                    if scanner.filter_is_done() && self.in_request == 0 {
+                        self.rows_left = 0;
+                    }
+                    self.end_region();
+                }
             }
             // After the work, so that every fetch gets somewhere however short its time is.
             if clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
                 return Ok(Fetched::More);
             }
         }
+    }
+
+    fn count_result(&mut self) {
+        self.in_request += 1;
+        if Some(self.in_request) == self.scan.caching {
+            self.in_request = 0;
+        }
+    }
+
+    fn end_region(&mut self) {
+        self.current = None;
+        self.in_request = 0;
     }
 
     /// The scanner of the region in hand; opens the next region's when there is none.

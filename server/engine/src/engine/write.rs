@@ -119,7 +119,11 @@ pub(super) fn check_and_mutate(
     let shared = catalog.shared();
     loop {
         let table = writable_table(catalog, name)?;
-        check(&table.descriptor, mutation, shared.options.cell_max_bytes)?;
+        // HBase looks for the families of the mutation when the check has passed, so a check that fails is no error.
+        let unknown_family = match check(&table.descriptor, mutation, shared.options.cell_max_bytes) {
+            Err(error @ Error::NoSuchFamily { .. }) => Some(error),
+            checked => checked.map(|_| None)?,
+        };
         let family = family_index(&table.descriptor, condition.family)?;
         let groups = group(&table, std::iter::once(mutation.row));
         let region = groups[0].region;
@@ -158,6 +162,9 @@ pub(super) fn check_and_mutate(
                 result: None,
                 flush: SmallVec::new(),
             });
+        }
+        if let Some(error) = unknown_family {
+            return Err(error);
         }
         let plan = plan_mutation(shared, &table, &version, mutation, Times { now, put_floor })?;
         let plans = [plan];

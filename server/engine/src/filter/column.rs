@@ -28,14 +28,13 @@ impl Filter for FamilyFilter {
     }
 }
 
-/// Columns whose qualifier compares. An empty qualifier always passes.
+/// Columns whose qualifier compares.
 #[derive(Debug)]
 pub(super) struct QualifierFilter(pub(super) Comparison);
 
 impl Filter for QualifierFilter {
     fn filter_cell(&mut self, cell: Cell<'_>) -> Result<ReturnCode> {
-        let qualifier = cell.key.qualifier();
-        Ok(if !qualifier.is_empty() && self.0.rejects(qualifier)? {
+        Ok(if self.0.rejects(cell.key.qualifier())? {
             ReturnCode::Skip
         } else {
             ReturnCode::Include

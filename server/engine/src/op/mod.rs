@@ -124,6 +124,9 @@ pub struct Scan {
     pub batch: Option<usize>,
     /// Most rows of the whole scan.
     pub limit: Option<u64>,
+    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It changes nothing but where a
+    /// filter ends the scan: see [`crate::engine::Scanner`].
+    pub caching: Option<usize>,
     /// What of each row.
     pub spec: ReadSpec,
 }
@@ -138,6 +141,7 @@ impl Default for Scan {
             reversed: false,
             batch: None,
             limit: None,
+            caching: None,
             spec: ReadSpec::default(),
         }
     }

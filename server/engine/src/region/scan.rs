@@ -229,12 +229,7 @@ impl RegionScanner {
 
     fn try_step(&mut self, out: &mut CellBatch) -> Result<Step> {
         if !self.in_row {
-            if self
-                .filter
-                .as_ref()
-                .is_some_and(|filter| filter.filter_all_remaining())
-                || !self.find_row()
-            {
+            if self.filter_is_done() || !self.find_row() {
                 return Ok(Step::End);
             }
             match self.range.position(&self.row) {
@@ -281,6 +276,12 @@ impl RegionScanner {
         }
         out.end_row(false);
         Ok(Step::Row)
+    }
+
+    /// Whether the filter wants no more rows of the region.
+    pub fn filter_is_done(&self) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| filter.filter_all_remaining())
     }
 
     /// Puts the next row into `self.row`; false when there is none.

@@ -51,7 +51,8 @@ impl Workers {
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();
-        let crowded = version.table.compaction_enabled()
+        let crowded = shared.options.compaction_enabled
+            && version.table.compaction_enabled()
             && version
                 .stores
                 .iter()

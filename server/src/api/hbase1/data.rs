@@ -395,6 +395,7 @@ pub(super) fn t_scan(scan: &thrift1::TScan) -> Result<(Scan, bool), Failure> {
         scan.columns.as_ref(),
         scan.timestamp,
     )?;
+    engine_scan.caching = from_thrift::caching(scan.caching);
     engine_scan.batch = scan
         .batch_size
         .and_then(|batch| usize::try_from(batch).ok())

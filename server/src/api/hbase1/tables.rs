@@ -108,10 +108,10 @@ pub(super) fn create_table(
         .iter()
         .map(schema::family1)
         .collect::<Result<Vec<_>, _>>()?;
-    match server
-        .engine()
-        .create_table(TableDescriptor::new(name, families), Vec::new())
-    {
+    match server.engine().create_table(
+        schema::for_creation(TableDescriptor::new(name, families)),
+        Vec::new(),
+    ) {
         Err(error @ basalt_engine::Error::TableExists(_)) => Err(Failure::from(error).into_already_exists()),
         other => Ok(other?),
     }

@@ -179,7 +179,9 @@ async fn call_rest<P: Codec>(
                 .iter()
                 .map(|key| key.to_vec())
                 .collect();
-            Ok(server.engine().create_table(schema::table(&args.desc)?, splits)?)
+            Ok(server
+                .engine()
+                .create_table(schema::for_creation(schema::table(&args.desc)?), splits)?)
         }),
         Method::DeleteTable => on_pool!(DeleteTable, |server, args| {
             Ok(server

@@ -40,7 +40,11 @@ pub(super) fn all_locations(
     server: &Server,
     table: &Bytes,
 ) -> Result<Vec<thrift2::THRegionLocation>, Failure> {
-    let regions = server.engine().regions(&from_thrift::table(Some(table))?)?;
+    let regions = match server.engine().regions(&from_thrift::table(Some(table))?) {
+        // HBase looks for the table's rows in hbase:meta and finds none.
+        Err(basalt_engine::Error::NoSuchTable(_)) => Vec::new(),
+        regions => regions?,
+    };
     Ok(regions.iter().map(|region| location(server, region)).collect())
 }
 

@@ -32,6 +32,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         lines: Vec::new(),
         scanners: Vec::new(),
         opened: 0,
+        only_known: false,
     };
     generator.create_tables();
     while generator.lines.len() < steps {
@@ -51,6 +52,8 @@ struct Generator {
     /// Open scanners and the services they are of.
     scanners: Vec<(u32, Api)>,
     opened: u32,
+    /// Whether only families that exist are named: several rows in one call are all written or none, in HBase some of them.
+    only_known: bool,
 }
 
 impl Generator {
@@ -88,6 +91,27 @@ impl Generator {
         mut make: impl FnMut(&mut Self) -> T,
     ) -> Vec<T> {
         (0..self.int(len)).map(|_| make(self)).collect()
+    }
+
+    /// Several values that differ in what `key` returns: of two the same the second is left out.
+    fn distinct<T, K: Ord>(
+        &mut self,
+        len: std::ops::RangeInclusive<i64>,
+        mut make: impl FnMut(&mut Self) -> T,
+        key: impl Fn(&T) -> K,
+    ) -> Vec<T> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut values = self.list(len, &mut make);
+        values.retain(|value| seen.insert(key(value)));
+        values
+    }
+
+    /// Several values that name only families that exist.
+    fn known<T>(&mut self, len: std::ops::RangeInclusive<i64>, make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        self.only_known = *len.end() > 1;
+        let values = self.list(len, make);
+        self.only_known = false;
+        values
     }
 
     /// Adds a call.

@@ -42,7 +42,6 @@ impl Generator {
             ("cacheBlocks", self.maybe(0.1, |this| this.chance(0.5).into())),
             ("storeLimit", self.maybe(0.1, |this| this.int(1..=3).into())),
             ("storeOffset", self.maybe(0.1, |this| this.int(0..=2).into())),
-            ("existence_only", self.maybe(0.03, |_| true.into())),
         ])
     }
 

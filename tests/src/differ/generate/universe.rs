@@ -42,8 +42,8 @@ impl Generator {
 
     pub(super) fn family_name(&mut self) -> &'static str {
         match self.int(0..=149) {
-            0 => "nofam",
-            1..=90 => FAMILIES[0],
+            0 if !self.only_known => "nofam",
+            0..=90 => FAMILIES[0],
             _ => FAMILIES[1],
         }
     }
