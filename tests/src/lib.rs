@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 mod python;
+pub mod toolchain;
 
 pub use python::{Python, happybase};
 
