@@ -23,6 +23,8 @@ use crate::workspace;
 pub enum Language {
     /// With the module `github.com/apache/thrift`.
     Go,
+    /// With the package `thrift` of npm.
+    Node,
 }
 
 /// A client program, ready to run.
@@ -78,6 +80,7 @@ impl Language {
     fn folder(self) -> &'static str {
         match self {
             Self::Go => "go",
+            Self::Node => "node",
         }
     }
 
@@ -85,6 +88,7 @@ impl Language {
     fn generator(self) -> &'static str {
         match self {
             Self::Go => "go:skip_remote",
+            Self::Node => "js:node,es6",
         }
     }
 
@@ -92,6 +96,7 @@ impl Language {
     fn tools(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Go => &[&["go", "version"]],
+            Self::Node => &[&["node", "--version"], &["npm", "--version"]],
         }
     }
 
@@ -137,7 +142,10 @@ impl Language {
             let service = interface.parent().and_then(Path::file_name).expect("a folder");
             let into = dir.join("gen").join(service);
             fs::create_dir_all(&into).expect("target can be written");
-            let interface = without_aliases(&interface, &into);
+            let interface = match self {
+                Self::Go => without_aliases(&interface, &into),
+                Self::Node => interface,
+            };
             let mut thrift = Command::new("thrift");
             thrift.args(["-nowarn", "--gen", self.generator(), "-out"]);
             build(thrift.arg(&into).arg(&interface));
@@ -148,6 +156,11 @@ impl Language {
     fn fetch_library(self, dir: &Path) -> Result<(), String> {
         match self {
             Self::Go => fetch(Command::new("go").args(["mod", "download"]).current_dir(dir)),
+            Self::Node => {
+                let mut npm = Command::new("npm");
+                npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+                fetch(npm.current_dir(dir))
+            }
         }
     }
 
@@ -159,6 +172,7 @@ impl Language {
                 go.args(["build", "-buildvcs=false", "-o", "tour", "."]);
                 build(go.current_dir(dir));
             }
+            Self::Node => {}
         }
     }
 
@@ -166,6 +180,7 @@ impl Language {
     fn client(self, dir: &Path) -> Client {
         let (program, arguments) = match self {
             Self::Go => (dir.join("tour"), vec![]),
+            Self::Node => ("node".into(), vec![dir.join("tour.js")]),
         };
         Client { program, arguments }
     }

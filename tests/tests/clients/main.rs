@@ -43,3 +43,9 @@ const PROTOCOLS: &[&str] = &["binary", "old-binary", "compact"];
 fn go() {
     tours(Language::Go, SOCKETS, PROTOCOLS);
 }
+
+#[test]
+fn node() {
+    // Its library buffers always.
+    tours(Language::Node, &["buffered", "framed"], PROTOCOLS);
+}
