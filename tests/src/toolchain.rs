@@ -25,6 +25,8 @@ pub enum Language {
     Go,
     /// With the package `thrift` of npm.
     Node,
+    /// With the package `thrift` of PyPI.
+    Python,
 }
 
 /// A client program, ready to run.
@@ -81,6 +83,7 @@ impl Language {
         match self {
             Self::Go => "go",
             Self::Node => "node",
+            Self::Python => "python",
         }
     }
 
@@ -89,6 +92,7 @@ impl Language {
         match self {
             Self::Go => "go:skip_remote",
             Self::Node => "js:node,es6",
+            Self::Python => "py",
         }
     }
 
@@ -97,6 +101,7 @@ impl Language {
         match self {
             Self::Go => &[&["go", "version"]],
             Self::Node => &[&["node", "--version"], &["npm", "--version"]],
+            Self::Python => &[&["python3", "--version"]],
         }
     }
 
@@ -144,7 +149,7 @@ impl Language {
             fs::create_dir_all(&into).expect("target can be written");
             let interface = match self {
                 Self::Go => without_aliases(&interface, &into),
-                Self::Node => interface,
+                _ => interface,
             };
             let mut thrift = Command::new("thrift");
             thrift.args(["-nowarn", "--gen", self.generator(), "-out"]);
@@ -161,6 +166,12 @@ impl Language {
                 npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
                 fetch(npm.current_dir(dir))
             }
+            Self::Python => {
+                fetch(Command::new("python3").args(["-m", "venv"]).arg(dir.join("venv")))?;
+                let mut pip = Command::new(dir.join("venv/bin/python"));
+                pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+                fetch(pip.arg(dir.join("requirements.txt")))
+            }
         }
     }
 
@@ -172,7 +183,7 @@ impl Language {
                 go.args(["build", "-buildvcs=false", "-o", "tour", "."]);
                 build(go.current_dir(dir));
             }
-            Self::Node => {}
+            Self::Node | Self::Python => {}
         }
     }
 
@@ -181,6 +192,7 @@ impl Language {
         let (program, arguments) = match self {
             Self::Go => (dir.join("tour"), vec![]),
             Self::Node => ("node".into(), vec![dir.join("tour.js")]),
+            Self::Python => (dir.join("venv/bin/python"), vec![dir.join("tour.py")]),
         };
         Client { program, arguments }
     }

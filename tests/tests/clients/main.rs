@@ -49,3 +49,9 @@ fn node() {
     // Its library buffers always.
     tours(Language::Node, &["buffered", "framed"], PROTOCOLS);
 }
+
+#[test]
+fn python() {
+    let accelerated: &[&str] = &["accelerated-binary", "accelerated-compact"];
+    tours(Language::Python, SOCKETS, &[PROTOCOLS, accelerated].concat());
+}
