@@ -14,13 +14,15 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::workspace;
 
 /// A language with a runtime library of Apache Thrift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// With the library of the operating system's package `libthrift-dev`.
+    Cpp,
     /// With the module `github.com/apache/thrift`.
     Go,
     /// With the package `thrift` of npm.
@@ -81,6 +83,7 @@ impl Language {
     /// The name of its folder.
     fn folder(self) -> &'static str {
         match self {
+            Self::Cpp => "cpp",
             Self::Go => "go",
             Self::Node => "node",
             Self::Python => "python",
@@ -90,6 +93,7 @@ impl Language {
     /// The Thrift compiler's generator and its options.
     fn generator(self) -> &'static str {
         match self {
+            Self::Cpp => "cpp:no_skeleton",
             Self::Go => "go:skip_remote",
             Self::Node => "js:node,es6",
             Self::Python => "py",
@@ -99,6 +103,7 @@ impl Language {
     /// Commands that print the versions of the tools it needs beside the Thrift compiler.
     fn tools(self) -> &'static [&'static [&'static str]] {
         match self {
+            Self::Cpp => &[&["g++", "--version"]],
             Self::Go => &[&["go", "version"]],
             Self::Node => &[&["node", "--version"], &["npm", "--version"]],
             Self::Python => &[&["python3", "--version"]],
@@ -160,6 +165,13 @@ impl Language {
     /// Fetches the runtime library, or says why it is not to be had.
     fn fetch_library(self, dir: &Path) -> Result<(), String> {
         match self {
+            Self::Cpp => {
+                let mut compiler = Command::new("g++");
+                compiler.args(["-fsyntax-only", "-x", "c++", "-"]);
+                compiler.args(["-include", "thrift/protocol/TProtocol.h"]);
+                let found = fetch(compiler.stdin(Stdio::null()));
+                found.map_err(|_| "libthrift-dev or libboost-dev is not installed".to_owned())
+            }
             Self::Go => fetch(Command::new("go").args(["mod", "download"]).current_dir(dir)),
             Self::Node => {
                 let mut npm = Command::new("npm");
@@ -178,6 +190,14 @@ impl Language {
     /// Compiles the program.
     fn compile(self, dir: &Path) {
         match self {
+            Self::Cpp => {
+                let generated = ["thrift1", "thrift2"].map(|service| files(&dir.join("gen").join(service)));
+                let sources = generated.into_iter().flatten().chain(files(dir));
+                let mut compiler = Command::new("g++");
+                compiler.args(["-std=c++17", "-O0", "-o"]).arg(dir.join("tour"));
+                compiler.args(sources.filter(|file| file.extension().is_some_and(|name| name == "cpp")));
+                build(compiler.arg("-lthrift"));
+            }
             Self::Go => {
                 let mut go = Command::new("go");
                 go.args(["build", "-buildvcs=false", "-o", "tour", "."]);
@@ -190,7 +210,7 @@ impl Language {
     /// The client that has been made in the folder.
     fn client(self, dir: &Path) -> Client {
         let (program, arguments) = match self {
-            Self::Go => (dir.join("tour"), vec![]),
+            Self::Cpp | Self::Go => (dir.join("tour"), vec![]),
             Self::Node => ("node".into(), vec![dir.join("tour.js")]),
             Self::Python => (dir.join("venv/bin/python"), vec![dir.join("tour.py")]),
         };

@@ -40,6 +40,11 @@ const SOCKETS: &[&str] = &["unbuffered", "buffered", "framed"];
 const PROTOCOLS: &[&str] = &["binary", "old-binary", "compact"];
 
 #[test]
+fn cpp() {
+    tours(Language::Cpp, SOCKETS, PROTOCOLS);
+}
+
+#[test]
 fn go() {
     tours(Language::Go, SOCKETS, PROTOCOLS);
 }
