@@ -14,6 +14,7 @@ pub mod dynamic;
 mod java;
 pub mod oracle;
 mod python;
+pub mod toolchain;
 
 pub use oracle::Oracle;
 pub use python::{Python, happybase};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::toolchain::{fetch, lock};
 use crate::workspace;
 
 /// A Python that has the packages asked for.
@@ -32,8 +33,7 @@ pub fn happybase() -> Option<Python> {
 fn environment() -> Result<Python, String> {
     let dir = workspace().join("target/python");
     std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
-    let lock = std::fs::File::create(dir.join("lock")).map_err(|error| error.to_string())?;
-    lock.lock().map_err(|error| error.to_string())?;
+    let _lock = lock(&dir)?;
     let interpreter = dir.join("bin/python");
     let python = Python {
         interpreter,
@@ -42,17 +42,8 @@ fn environment() -> Result<Python, String> {
     if python.run("import happybase", &[]).is_ok() {
         return Ok(python);
     }
-    let run = |command: &mut Command| match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr)
-            .lines()
-            .last()
-            .unwrap_or("failed")
-            .to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(&dir))?;
-    run(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", "happybase==1.3.0"]))?;
+    fetch(Command::new("python3").args(["-m", "venv"]).arg(&dir))?;
+    fetch(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", "happybase==1.3.0"]))?;
     Ok(python)
 }
 

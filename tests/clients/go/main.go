@@ -1,0 +1,105 @@
+// A tour of one service with Apache Thrift's Go: `tour host port service transport protocol`.
+//
+// The service is thrift1 or thrift2; with the transport `http` the port is that of HTTP. Prints `tour done`. The Thrift
+// compiler has put its code into gen/thrift1 and gen/thrift2.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+)
+
+func main() {
+	if len(os.Args) != 6 {
+		panic("arguments: host port service transport protocol")
+	}
+	host, port, service, transport, protocol := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
+	conf := &thrift.TConfiguration{
+		ConnectTimeout:     time.Minute,
+		SocketTimeout:      time.Minute,
+		TBinaryStrictWrite: thrift.BoolPtr(protocol != "old-binary"),
+	}
+	connection := connect(net.JoinHostPort(host, port), service, transport, conf)
+	check(connection.Open())
+	var factory thrift.TProtocolFactory
+	switch protocol {
+	case "binary", "old-binary":
+		factory = thrift.NewTBinaryProtocolFactoryConf(conf)
+	case "compact":
+		factory = thrift.NewTCompactProtocolFactoryConf(conf)
+	default:
+		panic("no protocol " + protocol)
+	}
+	client := thrift.NewTStandardClient(factory.GetProtocol(connection), factory.GetProtocol(connection))
+	table := []byte(fmt.Sprintf("go_%s_%s_%s", service, transport, protocol))
+	switch service {
+	case "thrift1":
+		tour1(client, table)
+	case "thrift2":
+		tour2(client, table)
+	default:
+		panic("no service " + service)
+	}
+	check(connection.Close())
+	fmt.Println("tour done")
+}
+
+func connect(address, service, transport string, conf *thrift.TConfiguration) thrift.TTransport {
+	socket := thrift.NewTSocketConf(address, conf)
+	switch transport {
+	case "unbuffered":
+		return socket
+	case "buffered":
+		return thrift.NewTBufferedTransport(socket, 4096)
+	case "framed":
+		return thrift.NewTFramedTransportConf(socket, conf)
+	case "http":
+		return must(thrift.NewTHttpClient("http://" + address + "/" + service))
+	default:
+		panic("no transport " + transport)
+	}
+}
+
+// check panics with the error of a call that must succeed.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// must is the answer of a call that must succeed.
+func must[T any](answer T, err error) T {
+	check(err)
+	return answer
+}
+
+// failure is the exception of kind E with which a call must have failed.
+func failure[E error](err error) E {
+	var found E
+	if !errors.As(err, &found) {
+		panic(fmt.Sprintf("%T expected, not %v", found, err))
+	}
+	return found
+}
+
+// equal panics unless the two are deeply equal.
+func equal(found, expected any) {
+	if !reflect.DeepEqual(found, expected) {
+		panic(fmt.Sprintf("found %v, expected %v", found, expected))
+	}
+}
+
+// big is a value that is larger than any buffer on the way: a mebibyte of every byte.
+func big() string {
+	bytes := make([]byte, 1<<20)
+	for at := range bytes {
+		bytes[at] = byte(at)
+	}
+	return string(bytes)
+}
