@@ -84,7 +84,13 @@ final class Control {
 
   /** Runs a major compaction; whether each store is now what one leaves behind. */
   private static boolean majorCompact(HRegion region) throws IOException {
-    region.compact(true);
+    for (HStore store : region.getStores()) {
+      // A store without files would remember the wish, and its next minor compaction would be a major one.
+      if (store.getStorefilesCount() > 0) {
+        store.triggerMajorCompaction();
+      }
+    }
+    region.compact(false);
     for (HStore store : region.getStores()) {
       if (store.getStorefilesCount() > 1) {
         return false;
