@@ -9,8 +9,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+mod java;
+mod oracle;
 mod python;
 
+pub use oracle::Oracle;
 pub use python::{Python, happybase};
 
 /// The folder of the workspace.
@@ -133,18 +136,7 @@ impl Server {
 
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the server runs");
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .expect("Linux states it");
-        let kib: u64 = line
-            .split_whitespace()
-            .nth(1)
-            .and_then(|text| text.parse().ok())
-            .expect("a number of kB");
-        kib * 1024
+        resident_bytes(&self.child)
     }
 
     /// The body of a page of the HTTP port.
@@ -169,6 +161,21 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Resident memory of a running process in bytes.
+fn resident_bytes(process: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).expect("the process runs");
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .expect("Linux states it");
+    let kib: u64 = line
+        .split_whitespace()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .expect("a number of kB");
+    kib * 1024
 }
 
 /// The two addresses in the line the server prints when it accepts calls.

@@ -1,0 +1,102 @@
+package basalt;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.LocalHBaseCluster;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.regionserver.HRegionServer;
+import org.apache.hadoop.hbase.thrift.ThriftServer;
+import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
+
+/** The running servers. They live as long as the process; nobody stops one. */
+final class Cluster {
+  /** Somebody else may take a port between our look and the server's bind; then we look again. */
+  private static final int PORT_ATTEMPTS = 10;
+
+  private final LocalHBaseCluster hbase;
+  private final Connection connection;
+  private final int thrift1Port;
+  private final int thrift2Port;
+
+  private Cluster(LocalHBaseCluster hbase, Connection connection, int thrift1Port, int thrift2Port) {
+    this.hbase = hbase;
+    this.connection = connection;
+    this.thrift1Port = thrift1Port;
+    this.thrift2Port = thrift2Port;
+  }
+
+  /** Starts everything, in order; returns when both gateways accept connections. */
+  static Cluster start(Configuration conf, File zookeeperDirectory) throws Exception {
+    MiniZooKeeperCluster zookeeper = new MiniZooKeeperCluster(conf);
+    int port = zookeeper.startup(zookeeperDirectory);
+    conf.set("hbase.zookeeper.quorum", "127.0.0.1");
+    conf.setInt("hbase.zookeeper.property.clientPort", port);
+    LocalHBaseCluster hbase = new LocalHBaseCluster(conf, 1, 1);
+    hbase.startup();
+    Connection connection = ConnectionFactory.createConnection(conf);
+    int thrift1Port = gateway(conf, ThriftServer::new);
+    int thrift2Port = gateway(conf, org.apache.hadoop.hbase.thrift2.ThriftServer::new);
+    return new Cluster(hbase, connection, thrift1Port, thrift2Port);
+  }
+
+  /** Starts a Thrift server on a free port. */
+  private static int gateway(Configuration conf, Function<Configuration, ThriftServer> constructor)
+      throws Exception {
+    for (int attempt = 1; ; attempt++) {
+      int port = freePort();
+      ThriftServer server = constructor.apply(new Configuration(conf));
+      AtomicReference<Throwable> failure = new AtomicReference<>();
+      String[] arguments = {"--port", String.valueOf(port), "--infoport", "-1", "-threadpool", "start"};
+      Thread thread =
+          new Thread(
+              () -> {
+                try {
+                  server.run(arguments);
+                } catch (Throwable error) {
+                  failure.set(error);
+                }
+              },
+              "gateway-" + port);
+      thread.setDaemon(true);
+      thread.start();
+      // The server object appears when its socket is bound.
+      while (server.getTserver() == null && thread.isAlive()) {
+        Thread.sleep(2);
+      }
+      if (server.getTserver() != null) {
+        return port;
+      }
+      if (attempt == PORT_ATTEMPTS) {
+        throw new IOException("a Thrift server did not start", failure.get());
+      }
+    }
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+      return socket.getLocalPort();
+    }
+  }
+
+  int thrift1Port() {
+    return thrift1Port;
+  }
+
+  int thrift2Port() {
+    return thrift2Port;
+  }
+
+  HRegionServer regionServer() {
+    return hbase.getRegionServer(0);
+  }
+
+  Connection connection() {
+    return connection;
+  }
+}

@@ -1,0 +1,145 @@
+//! Java programs of the tests, built by Maven with what they need from Maven Central.
+//!
+//! 1. A program is built when its pom or sources are not the ones of the last build: Maven fetches the jars (minutes on a
+//!    machine that has none), compiles, and writes the class path down.
+//! 2. From then on only `java` is called, never Maven.
+//!
+//! Everything built lies in `target/<name>`, where the pom puts it. A lock file keeps test processes from building together.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::workspace;
+
+/// The oldest Java that runs the programs.
+const JAVA_MAJOR_MIN: u32 = 17;
+
+/// What HBase's own start script gives to a Java of today: it reaches into these packages.
+const OPEN_PACKAGES: &[&str] = &[
+    "--add-modules=jdk.unsupported",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+];
+
+/// A built program: its classes and all its jars.
+#[derive(Clone, Debug)]
+pub(crate) struct JavaProgram {
+    class_path: String,
+}
+
+impl JavaProgram {
+    /// The program in the folder `tests/<project>`, whose pom builds into `target/<name>`. The error is what this machine lacks: Java, Maven or a way
+    /// to fetch the jars. Panics when the sources do not compile: that is a fault of ours and must not look like a missing tool.
+    pub(crate) fn build(project: &str, name: &str) -> Result<Self, String> {
+        check_java()?;
+        let project = workspace().join("tests").join(project);
+        let target = workspace().join("target").join(name);
+        std::fs::create_dir_all(&target).map_err(|error| error.to_string())?;
+        let lock = std::fs::File::create(target.join("lock")).map_err(|error| error.to_string())?;
+        lock.lock().map_err(|error| error.to_string())?;
+        let sources = contents(&project).map_err(|error| error.to_string())?;
+        let stamp = target.join("built-from");
+        let is_built = std::fs::read(&stamp).is_ok_and(|built_from| built_from == sources);
+        if let (true, Some(program)) = (is_built, Self::built(&target)) {
+            return Ok(program);
+        }
+        run_maven(&project, &target)?;
+        let program = Self::built(&target).ok_or("Maven succeeded and left no class path")?;
+        std::fs::write(&stamp, sources).map_err(|error| error.to_string())?;
+        Ok(program)
+    }
+
+    /// What an earlier build left, unless jars were deleted since.
+    fn built(target: &Path) -> Option<Self> {
+        let jars = std::fs::read_to_string(target.join("classpath.txt")).ok()?;
+        let jars = jars.trim();
+        jars.split(':').all(|jar| Path::new(jar).exists()).then(|| Self {
+            class_path: format!("{}:{jars}", target.join("classes").display()),
+        })
+    }
+
+    /// `java` with the class path and what HBase needs; main class and arguments are still to come.
+    pub(crate) fn java(&self) -> Command {
+        let mut java = Command::new("java");
+        java.args(OPEN_PACKAGES).args(["-cp", &self.class_path]);
+        java
+    }
+}
+
+/// Whether there is a Java that is new enough.
+fn check_java() -> Result<(), String> {
+    let output = Command::new("java")
+        .arg("--version")
+        .output()
+        .map_err(|_| "java is not installed".to_owned())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // "openjdk 17.0.15 2025-04-15"
+    let version = text.split_whitespace().nth(1).unwrap_or("of unknown version");
+    let major = version
+        .split(['.', '-', '+'])
+        .next()
+        .and_then(|digits| digits.parse().ok());
+    match major {
+        Some(JAVA_MAJOR_MIN..) => Ok(()),
+        _ => Err(format!("java is {version}; {JAVA_MAJOR_MIN} or newer is needed")),
+    }
+}
+
+/// Pom and sources with their names, in a fixed order: what the program is built from.
+fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
+    let mut files = vec![project.join("pom.xml")];
+    let mut folders = vec![project.join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() { &mut folders } else { &mut files }.push(path);
+        }
+    }
+    files.sort();
+    let mut contents = Vec::new();
+    for file in files {
+        contents.extend_from_slice(format!("{}\n", file.display()).as_bytes());
+        contents.extend(std::fs::read(file)?);
+    }
+    Ok(contents)
+}
+
+fn run_maven(project: &Path, target: &PathBuf) -> Result<(), String> {
+    eprintln!(
+        "Maven builds {}; it fetches HBase the first time, which takes minutes",
+        project.display()
+    );
+    let output = Command::new("mvn")
+        .args(["-q", "-B", "compile", "dependency:build-classpath"])
+        .arg(format!(
+            "-Dmdep.outputFile={}",
+            target.join("classpath.txt").display()
+        ))
+        .current_dir(project)
+        .output()
+        .map_err(|_| "mvn is not installed".to_owned())?;
+    check_maven(&output)
+}
+
+fn check_maven(output: &Output) -> Result<(), String> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        !log.contains("COMPILATION ERROR"),
+        "the Java program does not compile:\n{log}"
+    );
+    let first = log.lines().find(|line| line.contains("ERROR"));
+    Err(format!(
+        "HBase cannot be fetched with Maven: {}",
+        first.unwrap_or("no reason given")
+    ))
+}

@@ -1,0 +1,200 @@
+//! The oracle: a real HBase with both of its Thrift servers, to compare Basalt's answers with.
+//!
+//! `tests/oracle` is the Java program around it, [`Oracle`] the process. What HBase's Thrift services cannot do (flush,
+//! compaction, split, a clean slate) goes over the process's standard input and output, one line for a command and one for
+//! its answer.
+//!
+//! The process owns its data directory and ends when its input does, so a test that is killed leaves nothing behind.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::java::JavaProgram;
+
+/// The longest wait for a line of the process. It has shorter deadlines itself and says what was late.
+const ANSWER_MAX: Duration = Duration::from_mins(5);
+
+/// The longest wait for its end after `stop`.
+const STOP_MAX: Duration = Duration::from_secs(20);
+
+/// A running HBase. Stopped and deleted when dropped.
+#[derive(Debug)]
+pub struct Oracle {
+    /// Address of HBase's Thrift 1 server: service `Hbase`, binary protocol, no framing.
+    pub thrift1: SocketAddr,
+    /// Address of HBase's Thrift 2 server: service `THBaseService`, binary protocol, no framing.
+    pub thrift2: SocketAddr,
+    process: Process,
+}
+
+impl Oracle {
+    /// Starts HBase with default settings on empty storage; returns when both Thrift servers answer. `None`, after one line that says why, on
+    /// a machine without Java, Maven or the jars: the test is then not run. Panics when HBase is there and does not start.
+    pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same, with settings of HBase as `key=value`.
+    pub fn start_with(settings: &[&str]) -> Option<Self> {
+        let program = match JavaProgram::build("oracle", "oracle") {
+            Ok(program) => program,
+            Err(why) => {
+                println!("not run: HBase is not to be had here: {why}");
+                return None;
+            }
+        };
+        let mut process = Process::spawn(&program, settings);
+        let line = process.answer().unwrap_or_else(|error| error);
+        let Some((thrift1, thrift2)) = ports(&line) else {
+            panic!("HBase did not start: {line}\n{}", process.log());
+        };
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Some(Self {
+            thrift1: address(thrift1),
+            thrift2: address(thrift2),
+            process,
+        })
+    }
+
+    /// Flushes all regions of the table. No compaction follows by itself.
+    pub fn flush(&mut self, table: &str) -> Result<(), String> {
+        self.process.command(&format!("flush {table}")).map(drop)
+    }
+
+    /// Runs a minor compaction of all regions of the table, if HBase's policy chooses files for one.
+    pub fn compact(&mut self, table: &str) -> Result<(), String> {
+        self.process.command(&format!("compact {table}")).map(drop)
+    }
+
+    /// Runs a major compaction of all regions of the table. Without a flush before, memstores are left alone.
+    pub fn major_compact(&mut self, table: &str) -> Result<(), String> {
+        self.process.command(&format!("major_compact {table}")).map(drop)
+    }
+
+    /// Splits the region that has the row, at the row. Returns when both daughters serve and have files of their own.
+    pub fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String> {
+        self.process
+            .command(&format!("split {table} {}", escaped(row)))
+            .map(drop)
+    }
+
+    /// Deletes all tables of users and all their namespaces.
+    pub fn drop_all(&mut self) -> Result<(), String> {
+        self.process.command("drop_all").map(drop)
+    }
+
+    /// The version of HBase.
+    pub fn version(&mut self) -> Result<String, String> {
+        self.process.command("version")
+    }
+
+    /// Resident memory of the process in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        crate::resident_bytes(&self.process.child)
+    }
+}
+
+/// The Java process and its control channel.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    commands: ChildStdin,
+    /// Lines of its standard output, read by a thread so that waiting for one has a limit.
+    answers: Receiver<String>,
+    /// Its data directory, which it deletes itself when it ends; this is for when it could not.
+    dir: tempfile::TempDir,
+}
+
+impl Process {
+    fn spawn(program: &JavaProgram, settings: &[&str]) -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("hbase-oracle-")
+            .tempdir()
+            .expect("a temporary folder");
+        let errors = std::fs::File::create(dir.path().join("stderr.log")).expect("the folder is ours");
+        let mut child = program
+            .java()
+            .args(["-Xmx1g", "-XX:+UseSerialGC"])
+            .arg(format!("-Dbasalt.log={}", dir.path().join("hbase.log").display()))
+            .arg("basalt.Oracle")
+            .arg(dir.path())
+            .args(settings)
+            // A group of its own: Ctrl-C on the terminal ends us, and our end ends it in the way that deletes its data.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .expect("java was found a moment ago");
+        let commands = child.stdin.take().expect("standard input is piped");
+        let output = child.stdout.take().expect("standard output is piped");
+        let (send, answers) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            for line in lines {
+                // Nobody listens any more once the oracle is dropped.
+                let _ = send.send(line);
+            }
+        });
+        Self {
+            child,
+            commands,
+            answers,
+            dir,
+        }
+    }
+
+    /// The next line.
+    fn answer(&mut self) -> Result<String, String> {
+        let line = self.answers.recv_timeout(ANSWER_MAX);
+        line.map_err(|error| format!("the process is gone or stuck: {error}"))
+    }
+
+    /// Sends a command; the text of its answer.
+    fn command(&mut self, command: &str) -> Result<String, String> {
+        writeln!(self.commands, "{command}").map_err(|error| format!("{command}: {error}"))?;
+        let line = self.answer().map_err(|error| format!("{command}: {error}"))?;
+        match line.strip_prefix("ok") {
+            Some(text) => Ok(text.trim_start().to_owned()),
+            None => Err(format!("{command}: {line}")),
+        }
+    }
+
+    /// What it printed and logged.
+    fn log(&self) -> String {
+        ["stderr.log", "hbase.log"]
+            .iter()
+            .filter_map(|file| std::fs::read_to_string(self.dir.path().join(file)).ok())
+            .collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already; one that does not end within the time of a clean stop is killed.
+        let asked = writeln!(self.commands, "stop").is_ok();
+        if !asked || self.answers.recv_timeout(STOP_MAX) != Err(RecvTimeoutError::Disconnected) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// The two ports in the line that the process prints when it accepts calls.
+fn ports(line: &str) -> Option<(u16, u16)> {
+    let (thrift1, thrift2) = line.strip_prefix("ready ")?.split_once(' ')?;
+    Some((thrift1.parse().ok()?, thrift2.parse().ok()?))
+}
+
+/// A row in HBase's form for binary strings, without blanks.
+fn escaped(row: &[u8]) -> String {
+    row.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "\\x{byte:02X}");
+        text
+    })
+}
