@@ -6,7 +6,7 @@
 //!
 //! Everything built lies in `target/<name>`, where the pom puts it. A lock file keeps test processes from building together.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::workspace;
@@ -111,7 +111,7 @@ fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
     Ok(contents)
 }
 
-fn run_maven(project: &Path, target: &PathBuf) -> Result<(), String> {
+fn run_maven(project: &Path, target: &Path) -> Result<(), String> {
     eprintln!(
         "Maven builds {}; it fetches HBase the first time, which takes minutes",
         project.display()

@@ -119,7 +119,8 @@ impl Process {
         let errors = std::fs::File::create(dir.path().join("stderr.log")).expect("the folder is ours");
         let mut child = program
             .java()
-            .args(["-Xmx1g", "-XX:+UseSerialGC"])
+            // The optimizing compiler costs more than it gains in the minutes that a test runs.
+            .args(["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
             .arg(format!("-Dbasalt.log={}", dir.path().join("hbase.log").display()))
             .arg("basalt.Oracle")
             .arg(dir.path())
