@@ -215,7 +215,7 @@ impl StoreScanner {
         }
         loop {
             let Some(cell) = self.cursor.cell().filter(|cell| cell.key.row() == row) else {
-                return self.end_row(row);
+                return self.end_row_and_maybe_scan(row, filter.as_deref());
             };
             let decision = match self.pending.take() {
                 Some(decided) => decided,
@@ -252,7 +252,9 @@ impl StoreScanner {
                     self.matcher.next_column(cell.key, &mut self.target);
                     self.cursor.seek_forward(Key::trusted(&self.target))?;
                 }
-                Decision::IncludeAndNextRow | Decision::NextRow => return self.end_row(row),
+                Decision::IncludeAndNextRow | Decision::NextRow => {
+                    return self.end_row_and_maybe_scan(row, filter.as_deref());
+                }
                 Decision::ScanDone => {
                     self.leave_row();
                     // For good (HBase closes the store's scanner): the next row's `reset` may make the filter want more again,
@@ -263,6 +265,7 @@ impl StoreScanner {
                 Decision::Hint => {
                     let hint = filter.as_mut().and_then(|filter| filter.next_cell_hint(cell));
                     if !self.follow_hint(hint)? {
+                        self.finished |= filter.is_some_and(|filter| filter.filter_all_remaining());
                         return Ok(RowProgress::Done);
                     }
                 }
@@ -325,6 +328,18 @@ impl StoreScanner {
     fn leave_row(&mut self) {
         self.in_row = false;
         self.pending = None;
+    }
+
+    /// As [`Self::end_row`]. If the filter is done at this moment the scanner is too, for good: HBase shows the next row's first
+    /// cell to its matcher before it gives the row back, and the matcher asks the filter first (`UserScanQueryMatcher`).
+    fn end_row_and_maybe_scan(
+        &mut self,
+        row: &[u8],
+        filter: Option<&(dyn Filter + '_)>,
+    ) -> Result<RowProgress> {
+        let progress = self.end_row(row)?;
+        self.finished |= filter.is_some_and(|filter| filter.filter_all_remaining());
+        Ok(progress)
     }
 
     /// Nothing more is wanted of the row: goes to the next one.
