@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::messages::{Garbled, Messages, Speech};
 use crate::api::{Caller, Server};
-use crate::sessions::ConnectionId;
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -43,15 +42,15 @@ pub(super) enum End {
     AnswerTooLarge(usize),
 }
 
-/// Serves a connection until either side ends it.
+/// Serves the connection with this number until either side ends it.
 pub(super) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
-    id: ConnectionId,
+    number: u64,
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::new(id);
+    let mut caller = Caller::connected(number);
     let mut answers = Vec::new();
     // When the first byte of the message in hand arrived.
     let mut message_began = None;

@@ -9,7 +9,7 @@
 use basalt_idl::wire::{Detected, MessageScanner, Protocol, Scan, detect};
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::config::{Thrift, ThriftFraming, ThriftProtocol};
+use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) struct Messages {
     scanner: Option<MessageScanner>,
     max_message_bytes: usize,
     pinned_protocol: ThriftProtocol,
-    pinned_framing: ThriftFraming,
+    pinned_transport: ThriftTransport,
 }
 
 /// Room made for the next read: small, since most connections are idle most of the time.
@@ -82,7 +82,7 @@ impl Messages {
             scanner: None,
             max_message_bytes: config.max_message_bytes,
             pinned_protocol: config.protocol,
-            pinned_framing: config.framing,
+            pinned_transport: config.transport,
         }
     }
 
@@ -149,14 +149,14 @@ impl Messages {
             ThriftProtocol::Binary => !compact,
             ThriftProtocol::Compact => compact,
         };
-        let framing_allowed = match self.pinned_framing {
-            ThriftFraming::Auto => true,
-            ThriftFraming::Framed => speech.framed,
-            ThriftFraming::Unframed => !speech.framed,
+        let transport_allowed = match self.pinned_transport {
+            ThriftTransport::Auto => true,
+            ThriftTransport::Framed => speech.framed,
+            ThriftTransport::Unframed => !speech.framed,
         };
         for (allowed, setting) in [
             (protocol_allowed, "thrift.protocol"),
-            (framing_allowed, "thrift.framing"),
+            (transport_allowed, "thrift.transport"),
         ] {
             if !allowed {
                 let framing = if speech.framed { "framed" } else { "unframed" };
@@ -284,9 +284,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_framing_refuses_the_other() {
+    fn a_pinned_transport_refuses_the_other() {
         let mut messages = Messages::new(&Thrift {
-            framing: ThriftFraming::Framed,
+            transport: ThriftTransport::Framed,
             ..Thrift::default()
         });
         messages.space().extend_from_slice(&call("getTableNames"));
@@ -295,7 +295,7 @@ mod tests {
                 .next()
                 .unwrap_err()
                 .to_string()
-                .contains("thrift.framing")
+                .contains("thrift.transport")
         );
     }
 }
