@@ -10,14 +10,6 @@ mod client;
 
 use client::{Http, bytes, create, put_rows, request};
 
-/// The first number behind `name` in the metrics.
-fn metric(server: &Server, name: &str) -> f64 {
-    let page = server.http_get("/metrics");
-    let line = page.lines().find(|line| line.starts_with(name));
-    let value = line.and_then(|line| line.split(' ').nth(1)?.parse().ok());
-    value.unwrap_or_else(|| panic!("{name} is not in\n{page}"))
-}
-
 fn is_unknown_method<E: std::error::Error>(error: &CallError<E>) -> bool {
     let unknown = Some(TApplicationExceptionType::UNKNOWN_METHOD);
     matches!(error, CallError::Application(exception) if exception.kind == unknown)
@@ -87,14 +79,9 @@ fn both_protocols_are_found() {
     let answer = http.thrift("/thrift1", &old);
     let names = call::read_reply::<thrift1::args::GetTableNames, _>(&mut BinaryReader::new(answer), 7);
     assert_eq!(names.expect("well-formed").expect("served"), [bytes("t")]);
-    assert!(
-        metric(
-            &server,
-            "basalt_thrift_requests_total{api=\"thrift1\",method=\"getTableNames\"}"
-        ) == 1.0
-    );
-    assert!(metric(&server, "basalt_thrift_received_bytes_total") > 100.0);
-    assert!(metric(&server, "basalt_thrift_sent_bytes_total") > 50.0);
+    assert!(server.metric("basalt_thrift_requests_total{api=\"thrift1\",method=\"getTableNames\"}") == 1);
+    assert!(server.metric("basalt_thrift_received_bytes_total") > 100);
+    assert!(server.metric("basalt_thrift_sent_bytes_total") > 50);
     server.stop();
 }
 
@@ -135,13 +122,13 @@ fn a_scanner_outlives_the_connection_that_opened_it() {
     let second = fresh().call("/thrift2", &open).expect("a second");
     let error = fresh().call("/thrift2", &open).expect_err("a third").to_string();
     assert!(error.contains("scanner.max_http_sessions is 2"), "{error}");
-    assert_eq!(metric(&server, "basalt_scanner_sessions "), 2.0);
+    assert_eq!(server.metric("basalt_scanner_sessions "), 2);
     for scanner_id in [second, scanner_id] {
         fresh()
             .call("/thrift2", &thrift2::args::CloseScanner { scanner_id })
             .expect("closed");
     }
-    assert_eq!(metric(&server, "basalt_scanner_sessions "), 0.0);
+    assert_eq!(server.metric("basalt_scanner_sessions "), 0);
     fresh().call("/thrift2", &fetch(4)).expect_err("closed");
     server.stop();
 }
@@ -232,7 +219,7 @@ fn errors_of_http_say_what_is_wrong() {
     http.send(b"POST /thrift1 HTTP/1.1\r\nHo");
     assert!(http.answer().is_none(), "closed");
 
-    assert!(metric(&server, "basalt_thrift_protocol_errors_total") >= 10.0);
+    assert!(server.metric("basalt_thrift_protocol_errors_total") >= 10);
     server.stop();
 }
 
