@@ -417,6 +417,13 @@ CLIENTS = [
         description="A high rate of new connections means clients without a pool.",
     ),
     graph(
+        "HTTP connections", "short",
+        (summed("basalt_http_connections"), "open"),
+        (total("basalt_http_connections_accepted_total"), "accepted a second"),
+        (total("basalt_http_connections_rejected_total"), "rejected a second: too many"),
+        description="Connections of the HTTP port: Thrift calls, scrapes, status pages.",
+    ),
+    graph(
         "Traffic", "Bps",
         (total("basalt_thrift_received_bytes_total"), "received"),
         (total("basalt_thrift_sent_bytes_total"), "sent"),

@@ -13,6 +13,9 @@
 //! | getThriftServerType | | | same arguments, different reply: either, the caller has to know more |
 //!
 //! A call that leaves the deciding argument out is ambiguous and invalid in both services: either.
+//!
+//! Where the place that a call came to says which of HBase's services is meant (a path of the HTTP port), names suffice:
+//! [`service_at`].
 
 use crate::wire::{Reader, WireError, WireType};
 use crate::{admin, thrift1, thrift2};
@@ -44,6 +47,22 @@ pub fn which_service<R: Reader + Clone>(method: &str, args: &R) -> Result<Servic
         (false, false) if admin::Method::from_name(method).is_some() => Service::Admin,
         (false, false) => Service::Unknown,
     })
+}
+
+/// Tells the service of a call that came to a place where only `service` of HBase's two answers, and ours beside it.
+pub fn service_at(service: Service, method: &str) -> Service {
+    let known = match service {
+        Service::Thrift1 => thrift1::Method::from_name(method).is_some(),
+        Service::Thrift2 => thrift2::Method::from_name(method).is_some(),
+        Service::Admin | Service::Either | Service::Unknown => false,
+    };
+    if known {
+        service
+    } else if admin::Method::from_name(method).is_some() {
+        Service::Admin
+    } else {
+        Service::Unknown
+    }
 }
 
 fn shared_name<R: Reader>(method: &str, args: R) -> Result<Service, WireError> {

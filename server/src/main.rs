@@ -16,6 +16,8 @@ mod config;
 mod http;
 mod metrics;
 mod offline;
+#[cfg(test)]
+mod rig;
 mod serve;
 mod sessions;
 mod wire;

@@ -72,22 +72,40 @@ async fn serve(
     let tasks = TaskTracker::new();
 
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
-    let http = crate::http::router(Arc::clone(&server), recorder);
-    let http_stop = stop.clone();
-    tasks.spawn(async move {
-        let served = axum::serve(http_listener, http)
-            .with_graceful_shutdown(http_stop.cancelled_owned())
-            .await;
-        if let Err(error) = served {
-            tracing::error!(%error, "the HTTP port failed");
-        }
-    });
-    let accepting = tokio::spawn(crate::wire::accept(
+    let listen = |socket, max_connections, setting, port: &crate::metrics::Port| crate::wire::Listener {
+        socket,
+        max_connections,
+        setting,
+        port: port.clone(),
+    };
+    let (config, connections) = (server.config(), server.connections());
+    let http = listen(
+        http_listener,
+        config.http.max_connections,
+        "http.max_connections",
+        &connections.http,
+    );
+    let thrift = listen(
         thrift_listener,
-        Arc::clone(&server),
-        tasks.clone(),
-        stop.clone(),
-    ));
+        config.thrift.max_connections,
+        "thrift.max_connections",
+        &connections.thrift,
+    );
+    let accepting = [
+        tokio::spawn(crate::http::serve(
+            http,
+            Arc::clone(&server),
+            recorder,
+            tasks.clone(),
+            stop.clone(),
+        )),
+        tokio::spawn(crate::wire::serve(
+            thrift,
+            Arc::clone(&server),
+            tasks.clone(),
+            stop.clone(),
+        )),
+    ];
 
     let mut signals = Signals::catch()?;
     server.set_ready(true);
@@ -98,7 +116,9 @@ async fn serve(
     tracing::info!("stopping: no new connections, calls in hand are finished");
     server.set_ready(false);
     stop.cancel();
-    accepting.await?;
+    for port in accepting {
+        port.await?;
+    }
     tasks.close();
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::warn!(

@@ -1,11 +1,16 @@
 //! Scanner sessions: open scans between calls.
 //!
-//! A session has an unguessable id, an owner (the connection that opened it) and a lease that each fetch renews. It ends by
-//! its close call, with its connection, or when the lease runs out. While a fetch runs, the scanner is out of its session:
-//! a second fetch with the same id is refused, and the lease does not run.
+//! A session has an unguessable id, an owner and a lease that each fetch renews. It ends by its close call, with the connection
+//! that owns it, when the lease runs out, or when it is too old. While a fetch runs, the scan is out of its session: a second
+//! fetch with the same id is refused, and the lease does not run.
 //!
-//! Invariant: at most `scanner.max_sessions` sessions, at most `scanner.max_sessions_per_connection` of one owner, whatever
-//! path a call takes: a slot is counted by a guard that gives it back when the session is dropped.
+//! Over the Thrift port the owner is the connection. Over HTTP it cannot be: a client may use a new connection for each call. All
+//! calls over HTTP are one owner with a limit of its own, and its sessions end by close, lease or age only.
+//!
+//! Invariants:
+//! - At most `scanner.max_sessions` sessions, and of one owner at most its limit, whatever path a call takes: a slot is counted
+//!   by a guard that gives it back when the session is dropped.
+//! - A scan that is out of its session comes back, whatever happens to the fetch: it travels in a guard too ([`Fetching`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +24,14 @@ use parking_lot::Mutex;
 use crate::config;
 use crate::metrics::names;
 
-/// Which connection.
+/// Who may use a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ConnectionId(pub(crate) u64);
+pub(crate) enum Owner {
+    /// The connection of the Thrift port with this number.
+    Connection(u64),
+    /// Whoever has the id and calls over HTTP.
+    Http,
+}
 
 /// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +71,13 @@ pub(crate) struct PendingScan {
 
 #[derive(Debug)]
 struct Session {
-    owner: ConnectionId,
+    owner: Owner,
     lease: Duration,
     /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not be looked at by
     /// two; it is always reached through `&mut Session`.
     scan: Mutex<Option<OpenScan>>,
     expires: Instant,
+    opened: Instant,
     _slot: Slot,
 }
 
@@ -74,10 +85,9 @@ struct Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     by_id: DashMap<i32, Session>,
-    owners: DashMap<ConnectionId, Arc<AtomicUsize>>,
+    owners: DashMap<Owner, Arc<AtomicUsize>>,
     open: Arc<AtomicUsize>,
-    limit: usize,
-    limit_per_connection: usize,
+    limits: config::Scanner,
     opened: Counter,
     expired: Counter,
     gauge: Gauge,
@@ -104,6 +114,45 @@ impl Drop for Slot {
     }
 }
 
+/// A scan on its way through a fetch. Goes back into its session when dropped, which renews the lease: after a fetch that failed
+/// the id remains valid, as in HBase. If the session was closed meanwhile, the scan ends here.
+#[derive(Debug)]
+pub(crate) struct Fetching {
+    sessions: Arc<Sessions>,
+    id: i32,
+    /// `None` only while it is dropped.
+    scan: Option<OpenScan>,
+}
+
+impl std::ops::Deref for Fetching {
+    type Target = OpenScan;
+
+    fn deref(&self) -> &OpenScan {
+        self.scan
+            .as_ref()
+            .expect("the scan is here until the guard is dropped")
+    }
+}
+
+impl std::ops::DerefMut for Fetching {
+    fn deref_mut(&mut self) -> &mut OpenScan {
+        self.scan
+            .as_mut()
+            .expect("the scan is here until the guard is dropped")
+    }
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        if let Some(scan) = self.scan.take()
+            && let Some(mut session) = self.sessions.by_id.get_mut(&self.id)
+        {
+            *session.scan.get_mut() = Some(scan);
+            session.expires = Instant::now() + session.lease;
+        }
+    }
+}
+
 impl Sessions {
     /// No sessions yet. REQUIRES: the recorder is installed.
     pub(crate) fn new(config: &config::Scanner) -> Self {
@@ -111,8 +160,7 @@ impl Sessions {
             by_id: DashMap::new(),
             owners: DashMap::new(),
             open: Arc::default(),
-            limit: config.max_sessions,
-            limit_per_connection: config.max_sessions_per_connection,
+            limits: config.clone(),
             opened: counter!(names::SCANNERS_OPENED),
             expired: counter!(names::SCANNERS_EXPIRED),
             gauge: gauge!(names::SCANNERS),
@@ -120,18 +168,15 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id.
-    pub(crate) fn open(
-        &self,
-        owner: ConnectionId,
-        lease: Duration,
-        scan: OpenScan,
-    ) -> Result<i32, SessionError> {
+    pub(crate) fn open(&self, owner: Owner, lease: Duration, scan: OpenScan) -> Result<i32, SessionError> {
         let slot = self.take_slot(owner)?;
+        let now = Instant::now();
         let mut session = Some(Session {
             owner,
             lease,
             scan: Mutex::new(Some(scan)),
-            expires: Instant::now() + lease,
+            expires: now + lease,
+            opened: now,
             _slot: slot,
         });
         // Ids are drawn until one is free: with at most a few thousand of two thousand million taken, at once.
@@ -147,7 +192,7 @@ impl Sessions {
         }
     }
 
-    fn take_slot(&self, owner: ConnectionId) -> Result<Slot, SessionError> {
+    fn take_slot(&self, owner: Owner) -> Result<Slot, SessionError> {
         let mine = Arc::clone(&self.owners.entry(owner).or_default());
         let take = |counter: &AtomicUsize, limit: &'static str, value: usize| {
             counter
@@ -156,12 +201,16 @@ impl Sessions {
                 })
                 .map_err(|_| SessionError::TooMany { limit, value })
         };
-        take(&self.open, "scanner.max_sessions", self.limit)?;
-        if let Err(error) = take(
-            &mine,
-            "scanner.max_sessions_per_connection",
-            self.limit_per_connection,
-        ) {
+        let limits = &self.limits;
+        take(&self.open, "scanner.max_sessions", limits.max_sessions)?;
+        let (limit, value) = match owner {
+            Owner::Connection(_) => (
+                "scanner.max_sessions_per_connection",
+                limits.max_sessions_per_connection,
+            ),
+            Owner::Http => ("scanner.max_http_sessions", limits.max_http_sessions),
+        };
+        if let Err(error) = take(&mine, limit, value) {
             self.open.fetch_sub(1, Ordering::AcqRel);
             return Err(error);
         }
@@ -173,33 +222,36 @@ impl Sessions {
         })
     }
 
-    /// Takes the scan out for a fetch. Give it back with [`Self::restore`].
-    pub(crate) fn take(&self, id: i32, owner: ConnectionId) -> Result<OpenScan, SessionError> {
+    /// Takes the scan out for a fetch; the guard brings it back.
+    pub(crate) fn fetch(self: &Arc<Self>, id: i32, owner: Owner) -> Result<Fetching, SessionError> {
         let mut session = self.by_id.get_mut(&id).ok_or(SessionError::Unknown)?;
-        let expired = session.expires <= Instant::now();
-        if session.owner != owner || (session.scan.get_mut().is_some() && expired) {
+        if session.owner != owner || self.has_ended(&mut session, Instant::now()) {
             return Err(SessionError::Unknown);
         }
-        session.scan.get_mut().take().ok_or(SessionError::Busy)
+        let scan = session.scan.get_mut().take().ok_or(SessionError::Busy)?;
+        Ok(Fetching {
+            sessions: Arc::clone(self),
+            id,
+            scan: Some(scan),
+        })
     }
 
-    /// Puts the scan back and renews the lease. A session that was closed meanwhile stays closed.
-    pub(crate) fn restore(&self, id: i32, scan: OpenScan) {
-        if let Some(mut session) = self.by_id.get_mut(&id) {
-            *session.scan.get_mut() = Some(scan);
-            session.expires = Instant::now() + session.lease;
-        }
+    /// Whether lease or age has run out. A session that is being fetched from goes on.
+    fn has_ended(&self, session: &mut Session, now: Instant) -> bool {
+        let too_old = self.limits.max_age_ms > 0
+            && now.duration_since(session.opened) >= Duration::from_millis(self.limits.max_age_ms);
+        session.scan.get_mut().is_some() && (session.expires <= now || too_old)
     }
 
     /// Closes a session of that owner; tells whether there was one.
-    pub(crate) fn close(&self, id: i32, owner: ConnectionId) -> bool {
+    pub(crate) fn close(&self, id: i32, owner: Owner) -> bool {
         self.by_id
             .remove_if(&id, |_, session| session.owner == owner)
             .is_some()
     }
 
-    /// Closes the sessions of a connection that is gone.
-    pub(crate) fn close_owner(&self, owner: ConnectionId) {
+    /// Closes the sessions of an owner that is gone.
+    pub(crate) fn close_owner(&self, owner: Owner) {
         if let Some((_, open)) = self.owners.remove(&owner)
             && open.load(Ordering::Acquire) > 0
         {
@@ -207,15 +259,15 @@ impl Sessions {
         }
     }
 
-    /// Closes sessions whose lease has run out. A session that is being fetched from has no running lease.
+    /// Closes sessions whose lease or age has run out.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.by_id.retain(|_, session| {
-            let live = session.scan.get_mut().is_none() || session.expires > now;
-            if !live {
+            let ended = self.has_ended(session, now);
+            if ended {
                 self.expired.increment(1);
             }
-            live
+            !ended
         });
     }
 
@@ -231,91 +283,4 @@ impl Sessions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEASE: Duration = Duration::from_mins(1);
-
-    fn sessions() -> Sessions {
-        Sessions::new(&config::Scanner {
-            max_sessions: 3,
-            max_sessions_per_connection: 2,
-            ..config::Scanner::default()
-        })
-    }
-
-    fn scan() -> OpenScan {
-        OpenScan {
-            scanner: None,
-            pending: PendingScan {
-                table: basalt_engine::schema::TableName::parse(b"t").unwrap(),
-                scan: basalt_engine::op::Scan::default(),
-            },
-            sort_columns: false,
-        }
-    }
-
-    #[test]
-    fn only_the_owner_reaches_a_session() {
-        let sessions = sessions();
-        let (me, other) = (ConnectionId(1), ConnectionId(2));
-        let id = sessions.open(me, LEASE, scan()).unwrap();
-        assert_eq!(sessions.take(id, other).unwrap_err(), SessionError::Unknown);
-        assert!(!sessions.close(id, other));
-        let taken = sessions.take(id, me).unwrap();
-        assert_eq!(sessions.take(id, me).unwrap_err(), SessionError::Busy);
-        sessions.restore(id, taken);
-        assert!(sessions.take(id, me).is_ok());
-        assert!(sessions.close(id, me) && !sessions.close(id, me));
-    }
-
-    #[test]
-    fn limits_hold_and_slots_come_back() {
-        let sessions = sessions();
-        let ids: Vec<i32> = (0..2)
-            .map(|_| sessions.open(ConnectionId(1), LEASE, scan()).unwrap())
-            .collect();
-        let refused = sessions.open(ConnectionId(1), LEASE, scan()).unwrap_err();
-        assert_eq!(
-            refused,
-            SessionError::TooMany {
-                limit: "scanner.max_sessions_per_connection",
-                value: 2
-            }
-        );
-        sessions.open(ConnectionId(2), LEASE, scan()).unwrap();
-        let refused = sessions.open(ConnectionId(3), LEASE, scan()).unwrap_err();
-        assert_eq!(
-            refused,
-            SessionError::TooMany {
-                limit: "scanner.max_sessions",
-                value: 3
-            }
-        );
-        assert!(sessions.close(ids[0], ConnectionId(1)));
-        sessions.close_owner(ConnectionId(2));
-        assert_eq!(sessions.len(), 1);
-        sessions.open(ConnectionId(1), LEASE, scan()).unwrap();
-    }
-
-    #[test]
-    fn an_expired_session_is_gone_but_not_one_in_use() {
-        let sessions = sessions();
-        let me = ConnectionId(1);
-        let idle = sessions.open(me, Duration::ZERO, scan()).unwrap();
-        let _used = sessions.open(me, Duration::ZERO, scan()).unwrap();
-        assert_eq!(
-            sessions.take(idle, me).unwrap_err(),
-            SessionError::Unknown,
-            "expired before the reaper came"
-        );
-        sessions.expire();
-        assert_eq!(sessions.len(), 0);
-        let in_use = sessions.open(me, Duration::from_hours(1), scan()).unwrap();
-        let taken = sessions.take(in_use, me).unwrap();
-        sessions.expire();
-        assert_eq!(sessions.len(), 1);
-        sessions.restore(in_use, taken);
-        assert!(sessions.close(in_use, me));
-    }
-}
+mod tests;

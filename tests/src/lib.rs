@@ -150,6 +150,14 @@ impl Server {
         resident_bytes(&self.child)
     }
 
+    /// The value of the first series in the metrics that begins so, rounded down.
+    pub fn metric(&self, series: &str) -> u64 {
+        let page = self.http_get("/metrics");
+        let line = page.lines().find(|line| line.starts_with(series));
+        let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        value.unwrap_or_else(|| panic!("{series} is not in\n{page}")) as u64
+    }
+
     /// The body of a page of the HTTP port.
     pub fn http_get(&self, path: &str) -> String {
         use std::io::{Read, Write};

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::{Service, peek_fields, which_service};
+use super::{Service, peek_fields, service_at, which_service};
 use crate::schema::Encode;
 use crate::wire::{BinaryReader, BinaryWriter, CompactReader, CompactWriter, WireError, WireType, Writer};
 use crate::{Call, admin, thrift1, thrift2};
@@ -226,4 +226,25 @@ fn peeking_lists_fields_and_does_not_move_the_reader() {
         peek_fields(&reader, 100).unwrap().last(),
         Some(&(4, WireType::Map))
     );
+}
+
+/// At a place of one service its own methods and ours answer, whatever the arguments look like.
+#[test]
+fn a_place_of_one_service_answers_its_names_and_ours() {
+    for (service, method) in [
+        (Service::Thrift1, "getThriftServerType"),
+        (Service::Thrift2, "getThriftServerType"),
+        (Service::Thrift1, "mutateRow"),
+        (Service::Thrift2, "mutateRow"),
+        (Service::Thrift1, "scannerOpen"),
+        (Service::Thrift2, "openScanner"),
+    ] {
+        assert_eq!(service_at(service, method), service, "{method}");
+    }
+    for service in [Service::Thrift1, Service::Thrift2] {
+        assert_eq!(service_at(service, "basaltFlush"), Service::Admin);
+        assert_eq!(service_at(service, "noSuchMethod"), Service::Unknown);
+    }
+    assert_eq!(service_at(Service::Thrift1, "openScanner"), Service::Unknown);
+    assert_eq!(service_at(Service::Thrift2, "scannerOpen"), Service::Unknown);
 }

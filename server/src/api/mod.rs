@@ -15,14 +15,14 @@ use std::time::Instant;
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
-use basalt_idl::dispatch::{Service, which_service};
-use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader};
+use basalt_idl::dispatch::{Service, service_at, which_service};
+use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
 
 use crate::config::Config;
 use crate::metrics::{Api, Calls, Connections};
-use crate::sessions::{ConnectionId, Sessions};
+use crate::sessions::{Owner, Sessions};
 
 mod basalt_admin;
 mod codec;
@@ -44,7 +44,7 @@ use failure::Failure;
 pub(crate) struct Server {
     engine: Arc<Engine>,
     config: Config,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
@@ -57,22 +57,44 @@ pub(crate) struct Server {
 /// Who calls: what the server remembers of a connection between its calls.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    id: ConnectionId,
-    /// The service of its last call that could tell: decides what `getThriftServerType` means.
-    service: Option<Service>,
+    /// Of the scanners it opens.
+    owner: Owner,
+    /// Which service a call means.
+    speaks: Speaks,
     /// Results are collected in here, call after call.
     batch: CellBatch,
+    /// The most bytes that were in the batch.
+    kept_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
     gone: Arc<AtomicBool>,
 }
 
+/// Which of HBase's services a caller speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    /// Both: each call tells. The service of the last call that could tell decides what `getThriftServerType` means.
+    Both(Option<Service>),
+    /// This one, since the call came to a place of its own.
+    Only(Service),
+}
+
 impl Caller {
-    /// A connection that has not called yet.
-    pub(crate) fn new(id: ConnectionId) -> Self {
+    /// A connection of the Thrift port that has not called yet. `connection` is its number.
+    pub(crate) fn connected(connection: u64) -> Self {
+        Self::new(Owner::Connection(connection), Speaks::Both(None))
+    }
+
+    /// The sender of one call over HTTP to the place of `service`.
+    pub(crate) fn over_http(service: Service) -> Self {
+        Self::new(Owner::Http, Speaks::Only(service))
+    }
+
+    fn new(owner: Owner, speaks: Speaks) -> Self {
         Self {
-            id,
-            service: None,
+            owner,
+            speaks,
             batch: CellBatch::new(),
+            kept_bytes: 0,
             gone: Arc::default(),
         }
     }
@@ -91,9 +113,21 @@ impl Caller {
     fn put_batch(&mut self, mut batch: CellBatch) {
         const KEEP_BYTES: usize = 64 << 10;
         if batch.data_bytes() <= KEEP_BYTES {
+            self.kept_bytes = self.kept_bytes.max(batch.data_bytes());
             batch.clear();
             self.batch = batch;
         }
+    }
+
+    /// Memory that is kept for the next call, about.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// Gives back what is kept for the next call.
+    pub(crate) fn release(&mut self) {
+        self.batch = CellBatch::new();
+        self.kept_bytes = 0;
     }
 }
 
@@ -109,7 +143,7 @@ impl Server {
                 .chain(methods(Api::Admin, admin::SERVICE.methods)),
         );
         Self {
-            sessions: Sessions::new(&config.scanner),
+            sessions: Arc::new(Sessions::new(&config.scanner)),
             engine,
             config,
             calls,
@@ -129,7 +163,7 @@ impl Server {
         &self.config
     }
 
-    pub(crate) fn sessions(&self) -> &Sessions {
+    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
         &self.sessions
     }
 
@@ -190,8 +224,7 @@ impl Server {
             let exception = TApplicationException::new(TApplicationExceptionType::INVALID_MESSAGE_TYPE, text);
             return reply.application(header.name(), &exception);
         }
-        let service = match which_service(header.name(), &reader) {
-            Ok(Service::Either) => caller.service.unwrap_or(self.default_service()),
+        let service = match self.service_of(caller, header.name(), &reader) {
             Ok(Service::Unknown) => {
                 return reply.application(
                     header.name(),
@@ -210,6 +243,23 @@ impl Server {
         }
     }
 
+    /// Which service the call means. Never [`Service::Either`].
+    fn service_of<R: Reader + Clone>(
+        &self,
+        caller: &mut Caller,
+        method: &str,
+        arguments: &R,
+    ) -> Result<Service, WireError> {
+        match &mut caller.speaks {
+            Speaks::Only(service) => Ok(service_at(*service, method)),
+            Speaks::Both(last) => Ok(match which_service(method, arguments)? {
+                Service::Either => last.unwrap_or(self.default_service()),
+                service @ (Service::Thrift1 | Service::Thrift2) => *last.insert(service),
+                other => other,
+            }),
+        }
+    }
+
     async fn dispatch<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
@@ -221,20 +271,14 @@ impl Server {
         let name = header.name();
         // Arguments that the interface does not allow end in a message that names the field; the connection goes on.
         let (api, outcome) = match service {
-            Service::Thrift1 => {
-                caller.service = Some(service);
-                (
-                    Api::Thrift1,
-                    hbase1::call(self, caller, thrift1::Method::from_name(name)?, reader, reply).await,
-                )
-            }
-            Service::Thrift2 => {
-                caller.service = Some(service);
-                (
-                    Api::Thrift2,
-                    hbase2::call(self, caller, thrift2::Method::from_name(name)?, reader, reply).await,
-                )
-            }
+            Service::Thrift1 => (
+                Api::Thrift1,
+                hbase1::call(self, caller, thrift1::Method::from_name(name)?, reader, reply).await,
+            ),
+            Service::Thrift2 => (
+                Api::Thrift2,
+                hbase2::call(self, caller, thrift2::Method::from_name(name)?, reader, reply).await,
+            ),
             _ => (
                 Api::Admin,
                 basalt_admin::call(self, admin::Method::from_name(name)?, reader, reply).await,

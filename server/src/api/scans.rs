@@ -1,7 +1,11 @@
 //! Scans: opening sessions, fetching from them, and scans of one call.
+//!
+//! A fetch works in turns on the blocking pool. Between two of them it goes to the back of the pool's queue, so that scans which
+//! find nothing for long, however many there are, hold none of its threads.
 
+use std::ops::DerefMut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use basalt_engine::cell::{CellBatch, ROW_MAX_BYTES};
@@ -12,8 +16,8 @@ use basalt_engine::schema::TableName;
 use super::{Caller, Failure, Server};
 use crate::sessions::{OpenScan, PendingScan};
 
-/// A fetch looks this often whether its client is still there.
-const LOOK_UP: Duration = Duration::from_millis(50);
+/// One turn of a fetch. After each it looks whether its client is still there.
+const TURN: Duration = Duration::from_millis(50);
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
@@ -36,7 +40,7 @@ pub(super) fn open(
 ) -> Result<i32, Failure> {
     check(&scan)?;
     let open = new_scan(table, scan, sort_columns);
-    Ok(server.sessions().open(caller.id, lease, open)?)
+    Ok(server.sessions().open(caller.owner, lease, open)?)
 }
 
 /// Refuses what can be seen to be wrong without the table, so that it shows when the scanner is opened.
@@ -72,20 +76,10 @@ pub(super) async fn fetch(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    let owner = caller.id;
-    let mut scan = server.sessions().take(id, owner)?;
-    let mut batch = caller.take_batch();
-    let gone = caller.gone();
-    server
-        .on_pool(move |server| {
-            let fetched = next(server, &mut scan, count, &gone, &mut batch);
-            let sort_columns = scan.sort_columns;
-            // Also after a failure: the id remains valid, as in HBase.
-            server.sessions().restore(id, scan);
-            fetched?;
-            Ok(Results { batch, sort_columns })
-        })
-        .await
+    let fetching = server.sessions().fetch(id, caller.owner)?;
+    let sort_columns = fetching.sort_columns;
+    let batch = in_turns(server, caller, fetching, count).await?;
+    Ok(Results { batch, sort_columns })
 }
 
 /// The first results of a scan that has no session.
@@ -98,23 +92,17 @@ pub(super) async fn fetch_once(
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
     check(&scan)?;
-    let mut batch = caller.take_batch();
-    let gone = caller.gone();
-    server
-        .on_pool(move |server| {
-            let mut scan = new_scan(table, scan, false);
-            next(server, &mut scan, count, &gone, &mut batch)?;
-            Ok(Results {
-                batch,
-                sort_columns: false,
-            })
-        })
-        .await
+    let scan = Box::new(new_scan(table, scan, false));
+    let batch = in_turns(server, caller, scan, count).await?;
+    Ok(Results {
+        batch,
+        sort_columns: false,
+    })
 }
 
 /// Closes a session; tells whether there was one.
 pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
-    server.sessions().close(id, caller.id)
+    server.sessions().close(id, caller.owner)
 }
 
 fn result_count(count: i32) -> Result<usize, Failure> {
@@ -125,15 +113,44 @@ fn result_count(count: i32) -> Result<usize, Failure> {
 
 /// Fetches up to `count` results, fewer when a bound on bytes or time is reached. An empty answer means the end of the scan
 /// to every client, so a fetch that has nothing to show goes on, for as long as its client is there.
-fn next(
+async fn in_turns<S>(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    mut scan: S,
+    count: usize,
+) -> Result<CellBatch, Failure>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    let (began, gone) = (Instant::now(), caller.gone());
+    let mut batch = caller.take_batch();
+    loop {
+        let is_done;
+        (scan, batch, is_done) = server
+            .on_pool(move |server| {
+                let is_done = turn(server, &mut scan, count, began, &mut batch)?;
+                Ok((scan, batch, is_done))
+            })
+            .await?;
+        if is_done {
+            return Ok(batch);
+        }
+        if gone.load(Ordering::Acquire) {
+            return Err(Failure::plain_io("the client has closed the connection"));
+        }
+    }
+}
+
+/// One turn of a fetch that `began` then; tells whether the fetch is done.
+fn turn(
     server: &Server,
     open: &mut OpenScan,
     count: usize,
-    gone: &AtomicBool,
+    began: Instant,
     batch: &mut CellBatch,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     if count == 0 {
-        return Ok(());
+        return Ok(true);
     }
     let scanner = match open {
         OpenScan {
@@ -147,23 +164,15 @@ fn next(
         }
     };
     let config = &server.config().scanner;
-    let (began, most_time) = (Instant::now(), Duration::from_millis(config.fetch_max_ms));
-    while batch.row_count() < count {
-        if gone.load(Ordering::Acquire) {
-            return Err(Failure::plain_io("the client has closed the connection"));
-        }
-        let limits = FetchLimits {
-            results: count - batch.row_count(),
-            bytes: config.fetch_max_bytes.saturating_sub(batch.data_bytes()).max(1),
-            time: LOOK_UP,
-        };
-        if scanner.fetch(&limits, batch)? == Fetched::End {
-            break;
-        }
-        let is_enough = batch.data_bytes() >= config.fetch_max_bytes || began.elapsed() >= most_time;
-        if is_enough && batch.row_count() >= LEAST_RESULTS {
-            break;
-        }
+    let limits = FetchLimits {
+        results: count - batch.row_count(),
+        bytes: config.fetch_max_bytes.saturating_sub(batch.data_bytes()).max(1),
+        time: TURN,
+    };
+    if scanner.fetch(&limits, batch)? == Fetched::End || batch.row_count() >= count {
+        return Ok(true);
     }
-    Ok(())
+    let is_enough = batch.data_bytes() >= config.fetch_max_bytes
+        || began.elapsed() >= Duration::from_millis(config.fetch_max_ms);
+    Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
 }

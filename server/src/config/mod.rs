@@ -12,8 +12,11 @@ mod sections;
 
 pub(crate) use sections::{
     BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, Thrift,
-    ThriftFraming, ThriftProtocol, Wal, WalSync,
+    ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
+
+/// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
+const MAX_CONNECTIONS: usize = 1 << 24;
 
 /// All settings.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
@@ -153,8 +156,13 @@ impl Config {
         if !matches!(self.thrift.default_api, 1 | 2) {
             return refuse("thrift.default_api", "must be 1 or 2".into());
         }
-        if self.thrift.max_connections == 0 {
-            return refuse("thrift.max_connections", "must be at least 1".into());
+        for (key, connections) in [
+            ("thrift.max_connections", self.thrift.max_connections),
+            ("http.max_connections", self.http.max_connections),
+        ] {
+            if !(1..=MAX_CONNECTIONS).contains(&connections) {
+                return refuse(key, format!("must be from 1 to {MAX_CONNECTIONS}"));
+            }
         }
         if self.thrift.max_message_bytes < 1 << 10 {
             return refuse("thrift.max_message_bytes", "must be at least 1024".into());

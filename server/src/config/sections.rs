@@ -45,10 +45,10 @@ pub(crate) enum ThriftProtocol {
     Compact,
 }
 
-/// Framing that a connection may use.
+/// Transports that a connection may use.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ThriftFraming {
+pub(crate) enum ThriftTransport {
     /// Found from the first bytes.
     Auto,
     /// TFramedTransport.
@@ -64,8 +64,8 @@ section! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9090)),
         /// Pins the protocol.
         protocol: ThriftProtocol = ThriftProtocol::Auto,
-        /// Pins the framing.
-        framing: ThriftFraming = ThriftFraming::Auto,
+        /// Pins the transport.
+        transport: ThriftTransport = ThriftTransport::Auto,
         /// What `getThriftServerType` answers on a connection that has called nothing else: 1 or 2.
         default_api: u8 = 2,
         /// Most connections at once; one more is closed as soon as it is accepted.
@@ -88,10 +88,12 @@ section! {
 }
 
 section! {
-    /// The HTTP port: metrics, health, status pages.
+    /// The HTTP port: metrics, health, status pages, Thrift calls. Limits of Thrift messages are those of the Thrift port.
     Http {
         /// Address of the HTTP port.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9095)),
+        /// Most connections at once; one more is closed as soon as it is accepted.
+        max_connections: usize = 10_000,
     }
 }
 
@@ -102,8 +104,12 @@ section! {
         lease_ms: u64 = 60_000,
         /// Most open scanners.
         max_sessions: usize = 10_000,
-        /// Most open scanners of one connection.
+        /// Most open scanners of one connection of the Thrift port.
         max_sessions_per_connection: usize = 1_000,
+        /// Most open scanners of all calls over HTTP together.
+        max_http_sessions: usize = 1_000,
+        /// A scanner that has been open for this long is closed, however often it is fetched from; 0: never.
+        max_age_ms: u64 = 24 * 3_600_000,
         /// A fetch stops beginning new rows at this many bytes.
         fetch_max_bytes: usize = 16 << 20,
         /// A fetch returns what it has after this long.

@@ -1,38 +1,84 @@
-//! The HTTP port: metrics, health, and the status page. Read-only: no request changes anything.
+//! The HTTP port: metrics, health, the status page, and Thrift calls by POST. A GET changes nothing.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
+use crate::wire::Listener;
 
+mod connection;
 mod page;
+mod thrift;
 
+/// What the handlers of all requests share.
 #[derive(Clone)]
 struct Site {
     server: Arc<Server>,
     recorder: PrometheusHandle,
+    /// Where calls run that must end although their connection may not live that long.
+    tasks: TaskTracker,
 }
 
-/// All routes.
-pub(crate) fn router(server: Arc<Server>, recorder: PrometheusHandle) -> Router {
+/// Serves the HTTP port until told to stop.
+pub(crate) async fn serve(
+    listener: Listener,
+    server: Arc<Server>,
+    recorder: PrometheusHandle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let site = router(Site {
+        server: Arc::clone(&server),
+        recorder,
+        tasks: tasks.clone(),
+    });
+    let stopping = stop.clone();
+    listener
+        .accept(tasks, stop, |socket, peer| {
+            let (server, site, stop) = (Arc::clone(&server), site.clone(), stopping.clone());
+            async move {
+                if let Err(end) = connection::run(socket, site, &server.config().thrift, stop).await {
+                    tracing::debug!(%peer, "HTTP connection closed: {end}");
+                }
+            }
+        })
+        .await;
+}
+
+/// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
+fn router(site: Site) -> Router {
     Router::new()
-        .route("/", get(status_page))
+        .route("/", get(status_page).post(thrift::thrift2))
+        .route("/thrift1", post(thrift::thrift1))
+        .route("/thrift2", post(thrift::thrift2))
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {
             (
                 StatusCode::NOT_FOUND,
-                "not found: see / , /metrics , /healthz , /readyz\n",
+                "not found: see / , /metrics , /healthz , /readyz , and for Thrift calls /thrift1 , /thrift2\n",
             )
         })
-        .with_state(Site { server, recorder })
+        .with_state(site)
+}
+
+/// The library adds the header that says which methods there are.
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    let text = format!(
+        "{method} is not answered at {}: see the header Allow\n",
+        uri.path()
+    );
+    (StatusCode::METHOD_NOT_ALLOWED, text).into_response()
 }
 
 /// Prometheus' text format. Collecting walks over all regions, so it does not run on a network thread.

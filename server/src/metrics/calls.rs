@@ -97,20 +97,29 @@ impl Calls {
     }
 }
 
-/// Handles of connections.
+/// Handles of the connections of one port.
 #[derive(Clone)]
-pub(crate) struct Connections {
+pub(crate) struct Port {
     /// Open ones.
     pub(crate) open: Gauge,
     /// Accepted ever.
     pub(crate) accepted: Counter,
     /// Closed at once.
     pub(crate) rejected: Counter,
-    /// Ended by bytes that are no message.
+}
+
+/// Handles of connections and of what comes over them.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    /// Of the Thrift port.
+    pub(crate) thrift: Port,
+    /// Of the HTTP port.
+    pub(crate) http: Port,
+    /// Connections ended and HTTP requests refused for bytes that are no message.
     pub(crate) protocol_errors: Counter,
-    /// Read.
+    /// Of Thrift messages, read.
     pub(crate) received_bytes: Counter,
-    /// Written.
+    /// Of Thrift messages, written.
     pub(crate) sent_bytes: Counter,
 }
 
@@ -118,9 +127,16 @@ impl Connections {
     /// REQUIRES: the recorder is installed.
     pub(crate) fn new() -> Self {
         Self {
-            open: gauge!(names::CONNECTIONS),
-            accepted: counter!(names::CONNECTIONS_ACCEPTED),
-            rejected: counter!(names::CONNECTIONS_REJECTED),
+            thrift: Port {
+                open: gauge!(names::CONNECTIONS),
+                accepted: counter!(names::CONNECTIONS_ACCEPTED),
+                rejected: counter!(names::CONNECTIONS_REJECTED),
+            },
+            http: Port {
+                open: gauge!(names::HTTP_CONNECTIONS),
+                accepted: counter!(names::HTTP_CONNECTIONS_ACCEPTED),
+                rejected: counter!(names::HTTP_CONNECTIONS_REJECTED),
+            },
             protocol_errors: counter!(names::PROTOCOL_ERRORS),
             received_bytes: counter!(names::RECEIVED_BYTES),
             sent_bytes: counter!(names::SENT_BYTES),

@@ -17,7 +17,7 @@ mod engine_events;
 pub(crate) mod names;
 mod scrape;
 
-pub(crate) use calls::{Api, Calls, Connections};
+pub(crate) use calls::{Api, Calls, Connections, Port};
 pub(crate) use engine_events::EngineEvents;
 pub(crate) use scrape::render;
 

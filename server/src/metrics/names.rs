@@ -37,14 +37,21 @@ metric_names! {
     counter CONNECTIONS_REJECTED = "basalt_thrift_connections_rejected_total", Unit::Count,
         "Thrift connections closed at once because thrift.max_connections was reached.";
     counter PROTOCOL_ERRORS = "basalt_thrift_protocol_errors_total", Unit::Count,
-        "Connections closed because of bytes that are no acceptable Thrift message.";
-    counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes, "Bytes read from Thrift connections.";
-    counter SENT_BYTES = "basalt_thrift_sent_bytes_total", Unit::Bytes, "Bytes written to Thrift connections.";
+        "Connections closed, and HTTP requests refused, because of bytes that are no acceptable Thrift message.";
+    counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes,
+        "Bytes read from Thrift connections, and of Thrift messages over HTTP.";
+    counter SENT_BYTES = "basalt_thrift_sent_bytes_total", Unit::Bytes,
+        "Bytes written to Thrift connections, and of Thrift messages over HTTP.";
+    gauge HTTP_CONNECTIONS = "basalt_http_connections", Unit::Count, "Open connections of the HTTP port.";
+    counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,
+        "Connections accepted by the HTTP port, also those that were closed at once.";
+    counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
+        "Connections of the HTTP port closed at once because http.max_connections was reached.";
 
     gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
     counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
     counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,
-        "Scanner sessions closed because nobody fetched for scanner.lease_ms.";
+        "Scanner sessions closed because nobody fetched for scanner.lease_ms, or because they were scanner.max_age_ms old.";
 
     counter REGION_READS = "basalt_region_reads_total", Unit::Count, "Rows read from the region by gets and scans.";
     counter REGION_WRITES = "basalt_region_writes_total", Unit::Count, "Row mutations applied to the region.";

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_idl::TApplicationException;
-use basalt_idl::wire::{begin_frame, end_frame};
+use basalt_idl::wire::{Detected, begin_frame, end_frame};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::messages::{Garbled, Messages, Speech};
 use crate::api::{Caller, Server};
-use crate::sessions::ConnectionId;
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -25,6 +24,17 @@ const FLUSH_BYTES: usize = 256 << 10;
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// An answer buffer larger than this is given back after use.
 const KEEP_BYTES: usize = 64 << 10;
+/// A connection that has been idle for this long gives back what it keeps for the next call, if that is more than
+/// [`IDLE_KEEP_BYTES`].
+const RELEASE_AFTER: Duration = Duration::from_secs(1);
+/// What an idle connection may keep for the next call.
+const IDLE_KEEP_BYTES: usize = 8 << 10;
+/// Room for one read of what is forgotten.
+const LINGER_READ_BYTES: usize = 16 << 10;
+/// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
+const TLS_ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
+/// The status byte of Thrift's SASL negotiation that says that the peer has failed; a length and a text follow.
+const SASL_ERROR: u8 = 4;
 
 /// Why a connection ended, when it was not the client who closed it.
 #[derive(Debug, thiserror::Error)]
@@ -43,15 +53,15 @@ pub(super) enum End {
     AnswerTooLarge(usize),
 }
 
-/// Serves a connection until either side ends it.
+/// Serves the connection with this number until either side ends it.
 pub(super) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
-    id: ConnectionId,
+    number: u64,
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::new(id);
+    let mut caller = Caller::connected(number);
     let mut answers = Vec::new();
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
@@ -69,6 +79,7 @@ pub(super) async fn run(
                 server.connections().protocol_errors.increment(1);
                 farewell(&messages, &garbled, &mut answers);
                 send(&server, &mut socket, &mut answers).await?;
+                linger(&server, &mut socket, &stop).await;
                 return Err(garbled.into());
             }
         }
@@ -76,7 +87,14 @@ pub(super) async fn run(
         if messages.has_partial() {
             message_began.get_or_insert_with(Instant::now);
         }
-        if stop.is_cancelled() || !receive(&server, &mut socket, &mut messages, message_began, &stop).await? {
+        if stop.is_cancelled() {
+            return Ok(());
+        }
+        let is_open = match message_began {
+            Some(began) => receive_rest(&server, &mut socket, &mut messages, began).await?,
+            None => receive(&server, &socket, &mut messages, &mut caller, &mut answers, &stop).await?,
+        };
+        if !is_open {
             return Ok(());
         }
     }
@@ -133,39 +151,64 @@ async fn closed(socket: &TcpStream) {
     }
 }
 
-/// Reads more bytes. `false` when the client has closed the connection, or the server stops while none of a message is here.
+/// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or the server stops.
 async fn receive(
+    server: &Server,
+    socket: &TcpStream,
+    messages: &mut Messages,
+    caller: &mut Caller,
+    answers: &mut Vec<u8>,
+    stop: &CancellationToken,
+) -> Result<bool, End> {
+    let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
+    let mut idle = std::pin::pin!(async {
+        if limit.is_zero() {
+            std::future::pending::<()>().await;
+        } else {
+            tokio::time::sleep(limit).await;
+        }
+    });
+    let kept_bytes = messages.kept_bytes() + caller.kept_bytes() + answers.capacity();
+    let mut may_release = kept_bytes > IDLE_KEEP_BYTES;
+    loop {
+        tokio::select! {
+            biased;
+            readable = socket.readable() => readable?,
+            () = stop.cancelled() => return Ok(false),
+            () = &mut idle => return Err(End::Idle(limit)),
+            () = tokio::time::sleep(RELEASE_AFTER), if may_release => {
+                may_release = false;
+                messages.release();
+                caller.release();
+                *answers = Vec::new();
+                continue;
+            }
+        }
+        match socket.try_read_buf(messages.space()) {
+            Ok(count) => {
+                server.connections().received_bytes.increment(count as u64);
+                return Ok(count > 0);
+            }
+            // Readiness may be a false alarm.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Reads more of a message that began then. The whole message has `thrift.message_timeout_ms`: a client that sends a byte now and
+/// then gets no more. `false` when the client has closed the connection.
+async fn receive_rest(
     server: &Server,
     socket: &mut TcpStream,
     messages: &mut Messages,
-    message_began: Option<Instant>,
-    stop: &CancellationToken,
+    began: Instant,
 ) -> Result<bool, End> {
-    let config = &server.config().thrift;
-    let count = if let Some(began) = message_began {
-        // The whole message has this long: a client that sends a byte now and then gets no more.
-        let limit = Duration::from_millis(config.message_timeout_ms);
-        match timeout_at(began + limit, socket.read_buf(messages.space())).await {
-            Ok(read) => read?,
-            Err(_) => return Err(End::SlowMessage(limit)),
-        }
-    } else {
-        let limit = Duration::from_millis(config.idle_timeout_ms);
-        let idle = async {
-            if limit.is_zero() {
-                std::future::pending::<()>().await;
-            } else {
-                tokio::time::sleep(limit).await;
-            }
-        };
-        // Reading into the buffer can be dropped at any time: what was read stays in the buffer.
-        tokio::select! {
-            biased;
-            read = socket.read_buf(messages.space()) => read?,
-            () = stop.cancelled() => return Ok(false),
-            () = idle => return Err(End::Idle(limit)),
-        }
+    let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let Ok(read) = timeout_at(began + limit, socket.read_buf(messages.space())).await else {
+        return Err(End::SlowMessage(limit));
     };
+    let count = read?;
     server.connections().received_bytes.increment(count as u64);
     Ok(count > 0)
 }
@@ -194,24 +237,13 @@ async fn send(server: &Server, socket: &mut TcpStream, answers: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// Tells the client why the connection ends, in its own protocol, as far as that can be known.
+/// Tells the client why the connection ends, in a form that it can read, as far as that can be known.
 fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
-    if *garbled == Garbled::Http {
-        let body = "This is the Thrift port. Metrics, health and status pages are on the HTTP port.\n";
-        answers.extend_from_slice(
-            format!(
-                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            )
-            .as_bytes(),
-        );
-        return;
+    if let Garbled::NotThrift(stranger) = garbled {
+        return farewell_to_stranger(*stranger, &garbled.to_string(), answers);
     }
     let Some(speech) = messages.speech() else { return };
-    let reason = TApplicationException::new(
-        basalt_idl::TApplicationExceptionType::PROTOCOL_ERROR,
-        garbled.to_string(),
-    );
+    let reason = TApplicationException::from(garbled);
     let partial = messages.partial();
     let frame = speech.framed.then(|| begin_frame(answers));
     let before = answers.len();
@@ -223,3 +255,52 @@ fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
         answers.truncate(frame);
     }
 }
+
+/// The same for clients that do not speak Thrift at all.
+fn farewell_to_stranger(stranger: Detected, reason: &str, answers: &mut Vec<u8>) {
+    match stranger {
+        Detected::Http => answers.extend_from_slice(
+            format!(
+                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{reason}\n",
+                reason.len() + 1
+            )
+            .as_bytes(),
+        ),
+        Detected::Tls => answers.extend_from_slice(TLS_ALERT),
+        Detected::Sasl => {
+            answers.push(SASL_ERROR);
+            let length = u32::try_from(reason.len()).expect("the reason is a sentence of ours");
+            answers.extend_from_slice(&length.to_be_bytes());
+            answers.extend_from_slice(reason.as_bytes());
+        }
+        _ => {}
+    }
+}
+
+/// Reads and forgets what the client still sends after a farewell, until it closes, for as long as it may take for a message and
+/// for as many bytes: a socket that is closed with bytes unread is reset, and a client that is still sending would see only that.
+async fn linger(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
+    let config = &server.config().thrift;
+    let limit = Duration::from_millis(config.message_timeout_ms);
+    let forget = async {
+        // An error means that the client is gone already.
+        if socket.shutdown().await.is_err() {
+            return;
+        }
+        let mut forgotten = Vec::with_capacity(LINGER_READ_BYTES);
+        let mut left = config.max_message_bytes;
+        while let Ok(count @ 1..) = socket.read_buf(&mut forgotten).await
+            && count <= left
+        {
+            left -= count;
+            forgotten.clear();
+        }
+    };
+    tokio::select! {
+        _ = timeout(limit, forget) => {}
+        () = stop.cancelled() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,20 @@
 //! From received bytes to whole messages, without I/O.
 //!
-//! 1. The first bytes tell protocol and framing ([`basalt_idl::wire::detect()`]), unless settings pin them.
+//! 1. The first bytes tell protocol and transport ([`basalt_idl::wire::detect()`]). Settings may allow only some of them.
 //! 2. A framed message is complete when its length says so; an unframed one when the scanner, which walks it as it arrives,
 //!    has met its end.
+//! 3. A message that will be refused whatever follows is refused when its header is here, so that the refusal can name the call
+//!    that it answers. Without that, clients would take it for the answer to something else.
 //!
 //! Invariant: memory grows only with bytes that have arrived, never with a length that a message claims.
 
-use basalt_idl::wire::{Detected, MessageScanner, Protocol, Scan, detect};
+use basalt_idl::wire::{
+    BinaryReader, CompactReader, Detected, MessageScanner, Protocol, Reader, Scan, WireError, detect,
+};
+use basalt_idl::{TApplicationException, TApplicationExceptionType};
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::config::{Thrift, ThriftFraming, ThriftProtocol};
+use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,41 +25,76 @@ pub(super) struct Speech {
     pub(super) framed: bool,
 }
 
-/// Why the bytes cannot be understood. The connection ends, after `answer` if there is one.
+impl Speech {
+    fn protocol_name(self) -> &'static str {
+        match self.protocol {
+            Protocol::Compact => "compact",
+            _ => "binary",
+        }
+    }
+
+    fn transport_name(self) -> &'static str {
+        if self.framed { "framed" } else { "unframed" }
+    }
+}
+
+/// Why the bytes cannot be understood. The connection ends, after a farewell if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Garbled {
-    /// An HTTP request on the Thrift port.
-    #[error("an HTTP request on the Thrift port")]
-    Http,
-    /// Neither Thrift nor anything known.
-    #[error("the first bytes are no Thrift message{}", hint(*.0))]
+    /// Not Thrift.
+    #[error("{}", strangers(*.0))]
     NotThrift(Detected),
-    /// Thrift of another kind than the settings allow.
-    #[error("the client speaks {spoken}, but {setting} is pinned")]
-    Pinned {
+    /// Thrift in a protocol that the settings do not allow.
+    #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
+    Protocol {
         /// What the client speaks.
-        spoken: String,
-        /// Which setting forbids it.
-        setting: &'static str,
+        spoken: &'static str,
+        /// The setting.
+        allowed: &'static str,
     },
-    /// A frame or message over the limit.
+    /// Thrift on a transport that the settings do not allow.
+    #[error("messages on this connection are {spoken}, but thrift.transport is \"{allowed}\"")]
+    Transport {
+        /// What the client speaks.
+        spoken: &'static str,
+        /// The setting.
+        allowed: &'static str,
+    },
+    /// A frame over the limit.
     #[error("a message of {bytes} bytes; thrift.max_message_bytes is {limit}")]
     TooLarge {
-        /// How large it claims to be, or how much has arrived.
+        /// How large it claims to be.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
+    /// An unframed message over the limit.
+    #[error("a message of more than {0} bytes (thrift.max_message_bytes)")]
+    TooLong(usize),
     /// A malformed unframed message: its end is unknown.
     #[error("{0}")]
-    Malformed(basalt_idl::wire::WireError),
+    Malformed(WireError),
 }
 
-fn hint(detected: Detected) -> &'static str {
+fn strangers(detected: Detected) -> &'static str {
     match detected {
-        Detected::Tls => ": they are a TLS handshake, and TLS is not configured",
-        Detected::Sasl => ": they are a SASL handshake, and SASL is not configured",
-        _ => "",
+        Detected::Http => {
+            "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
+        }
+        Detected::Tls => "the first bytes are a TLS handshake, and TLS is not configured",
+        Detected::Sasl => "the first bytes are a SASL handshake, and SASL is not configured",
+        _ => "the first bytes are no Thrift message",
+    }
+}
+
+impl From<&Garbled> for TApplicationException {
+    fn from(garbled: &Garbled) -> Self {
+        let kind = match garbled {
+            Garbled::Protocol { .. } => TApplicationExceptionType::INVALID_PROTOCOL,
+            Garbled::Transport { .. } => TApplicationExceptionType::UNSUPPORTED_CLIENT_TYPE,
+            _ => TApplicationExceptionType::PROTOCOL_ERROR,
+        };
+        TApplicationException::new(kind, garbled.to_string())
     }
 }
 
@@ -62,11 +102,15 @@ fn hint(detected: Detected) -> &'static str {
 #[derive(Debug)]
 pub(super) struct Messages {
     received: BytesMut,
+    /// The buffer has been made large since it was last released.
+    is_bulky: bool,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,
+    /// What the settings do not allow in this connection's speech.
+    forbidden: Option<Garbled>,
     max_message_bytes: usize,
-    pinned_protocol: ThriftProtocol,
-    pinned_framing: ThriftFraming,
+    protocol: ThriftProtocol,
+    transport: ThriftTransport,
 }
 
 /// Room made for the next read: small, since most connections are idle most of the time.
@@ -78,23 +122,40 @@ impl Messages {
     pub(super) fn new(config: &Thrift) -> Self {
         Self {
             received: BytesMut::new(),
+            is_bulky: false,
             speech: None,
             scanner: None,
+            forbidden: None,
             max_message_bytes: config.max_message_bytes,
-            pinned_protocol: config.protocol,
-            pinned_framing: config.framing,
+            protocol: config.protocol,
+            transport: config.transport,
         }
     }
 
     /// The buffer to read into, with room in it.
     pub(super) fn space(&mut self) -> &mut BytesMut {
-        let room = if self.received.len() > READ_BYTES {
+        let is_large = self.received.len() > READ_BYTES;
+        self.is_bulky |= is_large;
+        self.received
+            .reserve(if is_large { BULK_READ_BYTES } else { READ_BYTES });
+        &mut self.received
+    }
+
+    /// Memory that is kept for the next message, about: at least this much once a message was large.
+    pub(super) fn kept_bytes(&self) -> usize {
+        if self.is_bulky {
             BULK_READ_BYTES
         } else {
             READ_BYTES
-        };
-        self.received.reserve(room);
-        &mut self.received
+        }
+    }
+
+    /// Gives memory back that the next message can do without.
+    pub(super) fn release(&mut self) {
+        if self.received.is_empty() {
+            self.received = BytesMut::new();
+            self.is_bulky = false;
+        }
     }
 
     /// Whether part of a message has arrived.
@@ -109,12 +170,14 @@ impl Messages {
 
     /// What has arrived of the message that is not complete, without its frame length.
     pub(super) fn partial(&self) -> Bytes {
-        let skip = if self.speech.is_some_and(|speech| speech.framed) {
-            4
-        } else {
-            0
-        };
-        Bytes::copy_from_slice(self.received.get(skip..).unwrap_or_default())
+        Bytes::copy_from_slice(self.unframed())
+    }
+
+    fn unframed(&self) -> &[u8] {
+        let is_framed = self.speech.is_some_and(|speech| speech.framed);
+        self.received
+            .get(if is_framed { 4 } else { 0 }..)
+            .unwrap_or_default()
     }
 
     /// The next whole message, if it has arrived.
@@ -125,8 +188,11 @@ impl Messages {
         let Some(speech) = self.detected()? else {
             return Ok(None);
         };
+        if let Some(forbidden) = self.forbidden.clone() {
+            return self.refuse(speech, forbidden);
+        }
         let message = if speech.framed {
-            self.next_framed()?
+            self.next_framed(speech)?
         } else {
             self.next_unframed(speech.protocol)?
         };
@@ -140,52 +206,67 @@ impl Messages {
         let speech = match detect(&self.received) {
             Detected::NeedMore => return Ok(None),
             Detected::Thrift { protocol, framed } => Speech { protocol, framed },
-            Detected::Http => return Err(Garbled::Http),
             other => return Err(Garbled::NotThrift(other)),
         };
-        let compact = speech.protocol == Protocol::Compact;
-        let protocol_allowed = match self.pinned_protocol {
-            ThriftProtocol::Auto => true,
-            ThriftProtocol::Binary => !compact,
-            ThriftProtocol::Compact => compact,
-        };
-        let framing_allowed = match self.pinned_framing {
-            ThriftFraming::Auto => true,
-            ThriftFraming::Framed => speech.framed,
-            ThriftFraming::Unframed => !speech.framed,
-        };
-        for (allowed, setting) in [
-            (protocol_allowed, "thrift.protocol"),
-            (framing_allowed, "thrift.framing"),
-        ] {
-            if !allowed {
-                let framing = if speech.framed { "framed" } else { "unframed" };
-                return Err(Garbled::Pinned {
-                    spoken: format!("{framing} {:?}", speech.protocol),
-                    setting,
-                });
-            }
-        }
         self.speech = Some(speech);
+        self.forbidden = self.check(speech).err();
         Ok(self.speech)
     }
 
-    fn next_framed(&mut self) -> Result<Option<Bytes>, Garbled> {
-        let Some(length) = self.received.first_chunk::<4>() else {
+    /// Whether the settings allow this.
+    fn check(&self, speech: Speech) -> Result<(), Garbled> {
+        let (protocol, transport) = (speech.protocol_name(), speech.transport_name());
+        match self.protocol {
+            ThriftProtocol::Binary if protocol != "binary" => Err(Garbled::Protocol {
+                spoken: protocol,
+                allowed: "binary",
+            }),
+            ThriftProtocol::Compact if protocol != "compact" => Err(Garbled::Protocol {
+                spoken: protocol,
+                allowed: "compact",
+            }),
+            _ => Ok(()),
+        }?;
+        match self.transport {
+            ThriftTransport::Framed if !speech.framed => Err(Garbled::Transport {
+                spoken: transport,
+                allowed: "framed",
+            }),
+            ThriftTransport::Unframed if speech.framed => Err(Garbled::Transport {
+                spoken: transport,
+                allowed: "unframed",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses the message in hand once its header is here, or cannot be had. A header has at most a few hundred bytes.
+    fn refuse<T>(&self, speech: Speech, garbled: Garbled) -> Result<Option<T>, Garbled> {
+        let is_whole = speech.framed && self.frame_length() == Some(self.unframed().len());
+        match header(speech.protocol, self.partial()) {
+            Err(WireError::Truncated { .. }) if !is_whole => Ok(None),
+            _ => Err(garbled),
+        }
+    }
+
+    fn frame_length(&self) -> Option<usize> {
+        let length = self.received.first_chunk::<4>()?;
+        usize::try_from(u32::from_be_bytes(*length)).ok()
+    }
+
+    fn next_framed(&mut self, speech: Speech) -> Result<Option<Bytes>, Garbled> {
+        let Some(bytes) = self.frame_length() else {
             return Ok(None);
         };
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > self.max_message_bytes {
-            return Err(Garbled::TooLarge {
-                bytes: length,
-                limit: self.max_message_bytes,
-            });
+        let limit = self.max_message_bytes;
+        if bytes > limit {
+            return self.refuse(speech, Garbled::TooLarge { bytes, limit });
         }
-        if self.received.len() - 4 < length {
+        if self.received.len() - 4 < bytes {
             return Ok(None);
         }
         self.received.advance(4);
-        Ok(Some(self.received.split_to(length).freeze()))
+        Ok(Some(self.received.split_to(bytes).freeze()))
     }
 
     fn next_unframed(&mut self, protocol: Protocol) -> Result<Option<Bytes>, Garbled> {
@@ -193,109 +274,25 @@ impl Messages {
         let scanner = self
             .scanner
             .get_or_insert_with(|| MessageScanner::new(protocol, limit));
-        match scanner.feed(&self.received).map_err(Garbled::Malformed)? {
-            Scan::NeedMore => Ok(None),
-            Scan::Complete { len } => {
+        match scanner.feed(&self.received) {
+            Ok(Scan::NeedMore) => Ok(None),
+            Ok(Scan::Complete { len }) => {
                 self.scanner = None;
                 Ok(Some(self.received.split_to(len).freeze()))
             }
+            Err(WireError::TooLong { limit }) => Err(Garbled::TooLong(limit)),
+            Err(error) => Err(Garbled::Malformed(error)),
         }
     }
+}
+
+fn header(protocol: Protocol, message: Bytes) -> Result<(), WireError> {
+    match protocol {
+        Protocol::Compact => CompactReader::new(message).message_begin(),
+        _ => BinaryReader::new(message).message_begin(),
+    }
+    .map(drop)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
-
-    fn call(name: &str) -> Vec<u8> {
-        let mut message = Vec::new();
-        let mut writer = BinaryWriter::new(&mut message);
-        writer.message_begin(name, MessageKind::Call, 1);
-        writer.struct_begin();
-        writer.struct_end();
-        message
-    }
-
-    fn framed(message: &[u8]) -> Vec<u8> {
-        let mut frame = (message.len() as u32).to_be_bytes().to_vec();
-        frame.extend_from_slice(message);
-        frame
-    }
-
-    /// Two messages, cut at every place, in both framings: always the same two messages.
-    #[test]
-    fn pieces_make_messages() {
-        let (first, second) = (call("getTableNames"), call("getClusterId"));
-        for frame in [true, false] {
-            let wrap = |message: &[u8]| if frame { framed(message) } else { message.to_vec() };
-            let stream = [wrap(&first), wrap(&second)].concat();
-            for cut in 0..=stream.len() {
-                let mut messages = Messages::new(&Thrift::default());
-                let mut got = Vec::new();
-                for piece in [&stream[..cut], &stream[cut..]] {
-                    messages.space().extend_from_slice(piece);
-                    while let Some((speech, message)) = messages.next().unwrap() {
-                        assert_eq!(speech.framed, frame);
-                        got.push(message.to_vec());
-                    }
-                }
-                assert_eq!(
-                    got,
-                    [first.clone(), second.clone()],
-                    "framed {frame}, cut at {cut}"
-                );
-                assert!(!messages.has_partial());
-            }
-        }
-    }
-
-    #[test]
-    fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
-        let mut messages = Messages::new(&Thrift {
-            max_message_bytes: 1 << 20,
-            ..Thrift::default()
-        });
-        messages
-            .space()
-            .extend_from_slice(b"\x00\xff\xff\xff\x80\x01\x00\x01");
-        assert_eq!(
-            messages.next().unwrap_err(),
-            Garbled::TooLarge {
-                bytes: 0xff_ffff,
-                limit: 1 << 20
-            }
-        );
-    }
-
-    #[test]
-    fn strangers_are_told_apart() {
-        for (bytes, text) in [
-            (&b"GET / HTTP/1.1\r\n"[..], "HTTP"),
-            (b"\x16\x03\x01\x02\x00\x01", "TLS"),
-            (b"SSH-2.0-x", "no Thrift"),
-            (b"\xff\xff\xff\xff\xff", "no Thrift"),
-        ] {
-            let mut messages = Messages::new(&Thrift::default());
-            messages.space().extend_from_slice(bytes);
-            let error = messages.next().unwrap_err().to_string();
-            assert!(error.contains(text), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_pinned_framing_refuses_the_other() {
-        let mut messages = Messages::new(&Thrift {
-            framing: ThriftFraming::Framed,
-            ..Thrift::default()
-        });
-        messages.space().extend_from_slice(&call("getTableNames"));
-        assert!(
-            messages
-                .next()
-                .unwrap_err()
-                .to_string()
-                .contains("thrift.framing")
-        );
-    }
-}
+mod tests;

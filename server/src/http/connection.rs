@@ -1,0 +1,188 @@
+//! One connection of the HTTP port: the library speaks HTTP, we have the patience.
+//!
+//! The library has one time limit for the head of a request, and counts the time before it too: with it, a client that keeps a
+//! connection for its next call would be cut off like one that sends its head byte by byte. So the socket notes what it sees
+//! ([`Seen`]), and a watch beside the library ends the connection when one of these has lasted too long:
+//!
+//! 1. idle, nothing of a request has come: `thrift.idle_timeout_ms`, by default for ever;
+//! 2. the head of a request has begun: `thrift.message_timeout_ms`;
+//! 3. the client takes nothing of its answer: `thrift.write_timeout_ms`.
+//!
+//! While a request is served there is no limit here: who reads its body has one for that.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::config;
+
+/// Largest head of a request. HBase's servlet container has the same limit.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Why a connection ended, when it was not the client who closed it between two requests.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum End {
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    #[error("nothing came or went for {0:?} ({1})")]
+    Silent(Duration, &'static str),
+}
+
+/// Serves a connection until either side ends it.
+pub(super) async fn run(
+    socket: TcpStream,
+    site: Router,
+    config: &config::Thrift,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let seen = watch::Sender::new(Seen::default());
+    let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
+    let watched = Watched {
+        socket,
+        seen: seen.clone(),
+    };
+    let site = TowerToHyperService::new(site);
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        note(&seen, |seen| seen.serving = true);
+        let answer = site.call(request.map(Body::new));
+        let seen = seen.clone();
+        async move {
+            let answer: Result<_, Infallible> = answer.await;
+            note(&seen, |seen| {
+                *seen = Seen {
+                    stalled: seen.stalled,
+                    ..Seen::default()
+                }
+            });
+            answer
+        }
+    });
+    let mut connection = std::pin::pin!(
+        http1::Builder::new()
+            .max_header_size(HEAD_BYTES_MAX)
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(watched), service)
+    );
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => return Ok(ended?),
+            end = silence.as_mut() => return Err(end),
+            () = stop.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// What has been seen of the request at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// Some of its head has come.
+    head: bool,
+    /// It is being served.
+    serving: bool,
+    /// The socket takes no more of an answer.
+    stalled: bool,
+}
+
+fn note(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {
+    seen.send_if_modified(|seen| {
+        let before = *seen;
+        change(seen);
+        *seen != before
+    });
+}
+
+/// Returns when what was seen last has not changed for too long.
+async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> End {
+    loop {
+        let limit = match *seen.borrow_and_update() {
+            Seen { stalled: true, .. } => Some((config.write_timeout_ms, "thrift.write_timeout_ms")),
+            Seen { serving: true, .. } => None,
+            Seen { head: true, .. } => Some((config.message_timeout_ms, "thrift.message_timeout_ms")),
+            _ if config.idle_timeout_ms == 0 => None,
+            _ => Some((config.idle_timeout_ms, "thrift.idle_timeout_ms")),
+        };
+        let Some((limit_ms, setting)) = limit else {
+            // Fails only when the connection is gone, and this with it.
+            let _ = seen.changed().await;
+            continue;
+        };
+        let limit = Duration::from_millis(limit_ms);
+        if tokio::time::timeout(limit, seen.changed()).await.is_err() {
+            return End::Silent(limit, setting);
+        }
+    }
+}
+
+/// A socket that notes what it sees.
+struct Watched {
+    socket: TcpStream,
+    seen: watch::Sender<Seen>,
+}
+
+impl Watched {
+    fn written<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        note(&self.seen, |seen| seen.stalled = outcome.is_pending());
+        outcome
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let outcome = Pin::new(&mut self.socket).poll_read(cx, into);
+        if into.filled().len() > before {
+            note(&self.seen, |seen| seen.head |= !seen.serving);
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.written(outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.written(outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

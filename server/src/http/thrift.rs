@@ -1,0 +1,184 @@
+//! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message, unframed.
+//!
+//! The path says which of HBase's services is meant. Protocol is found from the first bytes, as on the Thrift port; the content
+//! type is not asked for, as HBase's servlet does not. What can be answered in Thrift is answered so, with status 200, errors too:
+//! Thrift clients show nothing of an HTTP error but its number.
+//!
+//! A page in a browser can make the browser send a POST to a server on the same machine. Browsers say so with the header
+//! `Origin`, which Thrift clients do not send: such requests are refused.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::body::HttpBody;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use basalt_idl::dispatch::Service;
+use basalt_idl::wire::{Detected, Protocol, detect};
+use bytes::{Bytes, BytesMut};
+use tokio::time::{Instant, timeout_at};
+
+use super::Site;
+use crate::api::{Caller, Server};
+
+/// What Thrift's libraries call their messages.
+const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/x-thrift");
+
+/// Why a request is not a call that can be answered in Thrift.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("the request comes from a web page (it has the header Origin), and web pages may not call")]
+    WebPage,
+    #[error("the request has the header doAs, but acting for another user is not supported")]
+    DoAs,
+    #[error("the body has more bytes than thrift.max_message_bytes, {0}")]
+    TooLarge(usize),
+    #[error("the body was not complete after {0:?} (thrift.message_timeout_ms)")]
+    Slow(Duration),
+    #[error("the body ended too early: {0}")]
+    Broken(#[from] axum::Error),
+    #[error("the body is no Thrift message: {0}")]
+    NotThrift(String),
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::WebPage | Self::DoAs => StatusCode::FORBIDDEN,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken(_) | Self::NotThrift(_) => StatusCode::BAD_REQUEST,
+            Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, format!("{self}\n")).into_response()
+    }
+}
+
+/// A call of Thrift 1's service, or ours.
+pub(super) async fn thrift1(State(site): State<Site>, request: Request) -> Response {
+    respond(site, Service::Thrift1, request).await
+}
+
+/// A call of Thrift 2's service, or ours.
+pub(super) async fn thrift2(State(site): State<Site>, request: Request) -> Response {
+    respond(site, Service::Thrift2, request).await
+}
+
+async fn respond(site: Site, service: Service, request: Request) -> Response {
+    let connections = site.server.connections().clone();
+    match call(site, service, request).await {
+        Ok(answer) => {
+            connections.sent_bytes.increment(answer.len() as u64);
+            ([(header::CONTENT_TYPE, CONTENT_TYPE)], answer).into_response()
+        }
+        Err(refusal) => {
+            connections.protocol_errors.increment(1);
+            tracing::debug!("request refused: {refusal}");
+            refusal.into_response()
+        }
+    }
+}
+
+async fn call(site: Site, service: Service, request: Request) -> Result<Vec<u8>, Refusal> {
+    check_headers(request.headers())?;
+    let config = &site.server.config().thrift;
+    let limit = Duration::from_millis(config.message_timeout_ms);
+    let received = timeout_at(Instant::now() + limit, receive(request, &site.server)).await;
+    let message = received.map_err(|_| Refusal::Slow(limit))??;
+    let protocol = protocol_of(&message)?;
+    let server = Arc::clone(&site.server);
+    let mut caller = Caller::over_http(service);
+    let told = Told(caller.gone());
+    // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
+    let answer = site.tasks.spawn(async move {
+        let mut answer = Vec::new();
+        server.call(&mut caller, protocol, message, &mut answer).await;
+        answer
+    });
+    // A call ends early only with the runtime.
+    let answer = answer.await.map_err(|_| Refusal::Stopping);
+    drop(told);
+    answer
+}
+
+/// Tells a call that nobody waits for its answer any more.
+struct Told(Arc<AtomicBool>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(header::ORIGIN) {
+        return Err(Refusal::WebPage);
+    }
+    if headers.contains_key("doas") {
+        return Err(Refusal::DoAs);
+    }
+    Ok(())
+}
+
+/// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that is too large is
+/// read on for as much again, and forgotten: a client that sends before it listens would not see the answer else.
+async fn receive(request: Request, server: &Server) -> Result<Bytes, Refusal> {
+    let limit = server.config().thrift.max_message_bytes;
+    let listens_first = request.headers().contains_key(header::EXPECT);
+    let patience = if listens_first {
+        limit
+    } else {
+        limit.saturating_mul(2)
+    };
+    let mut body = request.into_body();
+    let claimed = body.size_hint().lower();
+    if claimed > patience as u64 {
+        return Err(Refusal::TooLarge(limit));
+    }
+    let mut received = BytesMut::new();
+    let mut total = 0;
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        // What is no data are trailers, which mean nothing here.
+        let Ok(data) = frame?.into_data() else { continue };
+        server.connections().received_bytes.increment(data.len() as u64);
+        let is_all = total == 0 && data.len() as u64 == claimed;
+        total += data.len();
+        if total > patience {
+            break;
+        } else if total > limit {
+            received = BytesMut::new();
+        } else if is_all {
+            return Ok(data);
+        } else {
+            received.extend_from_slice(&data);
+        }
+    }
+    if total > limit {
+        return Err(Refusal::TooLarge(limit));
+    }
+    Ok(received.freeze())
+}
+
+fn protocol_of(message: &[u8]) -> Result<Protocol, Refusal> {
+    let text = match detect(message) {
+        Detected::Thrift {
+            protocol,
+            framed: false,
+        } => return Ok(protocol),
+        Detected::Thrift { framed: true, .. } => {
+            "it begins with the length of a frame, and over HTTP messages are not framed".to_owned()
+        }
+        Detected::NeedMore => format!("it has only {} bytes", message.len()),
+        _ => format!(
+            "it begins with the bytes {:02x?}",
+            message.get(..8).unwrap_or(message)
+        ),
+    };
+    Err(Refusal::NotThrift(text))
+}

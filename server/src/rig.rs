@@ -1,0 +1,36 @@
+//! A server to test with: on a simulated disk, without background threads. Metrics go nowhere.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use basalt_engine::Engine;
+use basalt_engine::clock::ManualClock;
+use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::metrics::NoListener;
+use basalt_engine::options::{Background, Options};
+
+use crate::api::Server;
+use crate::config::Config;
+
+/// A server on a disk of its own that never fails.
+pub(crate) fn server(config: Config) -> Arc<Server> {
+    server_on(&SimFs::new(1, SimOptions::default()), config)
+}
+
+/// A server on this disk.
+pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
+    let options = Options {
+        background: Background::Manual,
+        wal_segment_bytes: 1 << 20,
+        ..config.engine_options()
+    };
+    let engine = Engine::open(
+        Path::new("/data"),
+        options,
+        Arc::new(disk.clone()),
+        Arc::new(ManualClock::at(1_700_000_000_000)),
+        Arc::new(NoListener),
+    );
+    let address = config.thrift.listen;
+    Arc::new(Server::new(engine.expect("an empty disk"), config, address))
+}

@@ -1,0 +1,114 @@
+//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a clock that is
+//! moved by hand: what would take a year takes no time.
+
+use std::time::Duration;
+
+use basalt_idl::call::write_call;
+use basalt_idl::thrift1::args::GetTableNames;
+use basalt_idl::wire::BinaryWriter;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::config::{Config, Thrift};
+
+/// A connection to a server with these settings, and the task that serves it.
+async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
+    let server = crate::rig::server(Config {
+        thrift,
+        ..Config::default()
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    let served = tokio::spawn(run(server, socket, 1, CancellationToken::new()));
+    (client, served)
+}
+
+async fn call(client: &mut TcpStream) {
+    let mut message = vec![0; 4];
+    write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
+    let length = u32::try_from(message.len() - 4).unwrap();
+    message[..4].copy_from_slice(&length.to_be_bytes());
+    client.write_all(&message).await.unwrap();
+    let length = client.read_u32().await.expect("the connection is open");
+    let mut answer = vec![0; length as usize];
+    client.read_exact(&mut answer).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_lives_for_ever() {
+    let (mut client, _served) = connect(Thrift::default()).await;
+    for days in [1, 365] {
+        call(&mut client).await;
+        tokio::time::advance(Duration::from_hours(24 * days)).await;
+    }
+    call(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_lives_as_long_as_configured() {
+    let (mut client, served) = connect(Thrift {
+        idle_timeout_ms: 60_000,
+        ..Thrift::default()
+    })
+    .await;
+    for _ in 0..3 {
+        call(&mut client).await;
+        // Each call begins the time anew.
+        tokio::time::advance(Duration::from_secs(59)).await;
+    }
+    call(&mut client).await;
+    // The clock jumps to the next timer when there is nothing else to do.
+    let end = served.await.unwrap().unwrap_err();
+    assert!(matches!(end, End::Idle(_)), "{end}");
+    assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "closed");
+}
+
+/// A message that has begun must end; bytes that come one by one do not give it more time.
+#[tokio::test(start_paused = true)]
+async fn a_message_has_its_time_once() {
+    let (mut client, served) = connect(Thrift {
+        message_timeout_ms: 10_000,
+        ..Thrift::default()
+    })
+    .await;
+    // A frame of 1 MiB, of which little comes.
+    client.write_all(&[0, 0x10, 0, 0, 0x80, 1, 0, 1]).await.unwrap();
+    let began = Instant::now();
+    let mut served = std::pin::pin!(served);
+    let end = loop {
+        tokio::select! {
+            end = &mut served => break end.unwrap().unwrap_err(),
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+        // The server may be gone already.
+        let _ = client.write_all(&[0]).await;
+    };
+    assert!(matches!(end, End::SlowMessage(_)), "{end}");
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(10) && took < Duration::from_secs(13),
+        "{took:?}"
+    );
+}
+
+/// What an idle connection keeps for its next call goes back after a while, and it serves on.
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_gives_memory_back() {
+    let mut messages = Messages::new(&Thrift::default());
+    let message = vec![0x80; 1 << 20];
+    for piece in message.chunks(8 << 10) {
+        messages.space().extend_from_slice(piece);
+    }
+    messages.space().clear();
+    assert!(messages.kept_bytes() > IDLE_KEEP_BYTES);
+    messages.release();
+    assert!(messages.kept_bytes() <= IDLE_KEEP_BYTES);
+
+    let (mut client, _served) = connect(Thrift::default()).await;
+    call(&mut client).await;
+    tokio::time::advance(RELEASE_AFTER * 2).await;
+    call(&mut client).await;
+}

@@ -1,0 +1,137 @@
+//! Goal: bytes become the messages that were sent, however they arrive, and what is no acceptable message is refused with a text.
+
+use super::*;
+use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
+
+fn call(name: &str) -> Vec<u8> {
+    let mut message = Vec::new();
+    let mut writer = BinaryWriter::new(&mut message);
+    writer.message_begin(name, MessageKind::Call, 1);
+    writer.struct_begin();
+    writer.struct_end();
+    message
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    let mut frame = (message.len() as u32).to_be_bytes().to_vec();
+    frame.extend_from_slice(message);
+    frame
+}
+
+/// Two messages, cut at every place, in both framings: always the same two messages.
+#[test]
+fn pieces_make_messages() {
+    let (first, second) = (call("getTableNames"), call("getClusterId"));
+    for frame in [true, false] {
+        let wrap = |message: &[u8]| if frame { framed(message) } else { message.to_vec() };
+        let stream = [wrap(&first), wrap(&second)].concat();
+        for cut in 0..=stream.len() {
+            let mut messages = Messages::new(&Thrift::default());
+            let mut got = Vec::new();
+            for piece in [&stream[..cut], &stream[cut..]] {
+                messages.space().extend_from_slice(piece);
+                while let Some((speech, message)) = messages.next().unwrap() {
+                    assert_eq!(speech.framed, frame);
+                    got.push(message.to_vec());
+                }
+            }
+            assert_eq!(
+                got,
+                [first.clone(), second.clone()],
+                "framed {frame}, cut at {cut}"
+            );
+            assert!(!messages.has_partial());
+        }
+    }
+}
+
+#[test]
+fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
+    let config = Thrift {
+        max_message_bytes: 1 << 20,
+        ..Thrift::default()
+    };
+    let claim = [&b"\x00\xff\xff\xff"[..], &call("getTableNames")].concat();
+    let (bytes, limit) = (0xff_ffff, 1 << 20);
+    assert_eq!(refused(&config, &claim), Garbled::TooLarge { bytes, limit });
+}
+
+/// What these bytes are refused with.
+fn refused(config: &Thrift, bytes: &[u8]) -> Garbled {
+    let mut messages = Messages::new(config);
+    messages.space().extend_from_slice(bytes);
+    messages.next().expect_err("to be refused")
+}
+
+#[test]
+fn strangers_are_told_apart() {
+    for (bytes, text) in [
+        (&b"GET / HTTP/1.1\r\n"[..], "HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01", "TLS"),
+        (b"\x01\x00\x00\x00\x05PLAIN", "SASL"),
+        (b"SSH-2.0-x", "no Thrift"),
+        (b"\xff\xff\xff\xff\xff", "no Thrift"),
+    ] {
+        let error = refused(&Thrift::default(), bytes).to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+/// Each of the settings refuses the speech that it does not name, and no other, once the header is here.
+#[test]
+fn pinned_settings_refuse_other_speech() {
+    use ThriftProtocol::{Binary, Compact};
+    use ThriftTransport::{Framed, Unframed};
+    let auto = Thrift::default();
+    let compact = {
+        let mut message = Vec::new();
+        let mut writer = basalt_idl::wire::CompactWriter::new(&mut message);
+        writer.message_begin("getTableNames", MessageKind::Call, 1);
+        writer.struct_begin();
+        writer.struct_end();
+        message
+    };
+    let binary = call("getTableNames");
+    for (protocol, transport, word) in [
+        (Some(Binary), None, "thrift.protocol is \"binary\""),
+        (Some(Compact), None, "thrift.protocol is \"compact\""),
+        (None, Some(Framed), "thrift.transport is \"framed\""),
+        (None, Some(Unframed), "thrift.transport is \"unframed\""),
+    ] {
+        let config = Thrift {
+            protocol: protocol.unwrap_or(auto.protocol),
+            transport: transport.unwrap_or(auto.transport),
+            ..auto.clone()
+        };
+        for (message, is_compact) in [(&binary, false), (&compact, true)] {
+            for (bytes, is_framed) in [(message.clone(), false), (framed(message), true)] {
+                let is_allowed = protocol.is_none_or(|protocol| (protocol == Compact) == is_compact)
+                    && transport.is_none_or(|transport| (transport == Framed) == is_framed);
+                let mut messages = Messages::new(&config);
+                if is_allowed {
+                    messages.space().extend_from_slice(&bytes);
+                    assert!(messages.next().unwrap().is_some(), "{word}");
+                    continue;
+                }
+                // All but the end of the struct is the header, and one byte less is not.
+                let header = bytes.len() - 1;
+                messages.space().extend_from_slice(&bytes[..header - 1]);
+                assert_eq!(messages.next(), Ok(None), "{word}: not before the header is here");
+                messages.space().extend_from_slice(&bytes[header - 1..header]);
+                let error = messages.next().unwrap_err().to_string();
+                assert!(error.contains(word), "{error}");
+            }
+        }
+    }
+}
+
+/// A frame too short for a header is refused when it is whole.
+#[test]
+fn a_forbidden_frame_without_a_header_is_refused() {
+    let config = Thrift {
+        transport: ThriftTransport::Unframed,
+        ..Thrift::default()
+    };
+    let error = refused(&config, b"\x00\x00\x00\x04\x80\x01\x00\x01");
+    assert!(matches!(error, Garbled::Transport { .. }), "{error}");
+}
