@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+use crate::cell::RowOrder;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::RegionMeta;
 use crate::memstore::Memstore;
@@ -95,6 +96,13 @@ impl RegionVersion {
         self.memstores().filter_map(|memstore| memstore.min_seq()).min()
     }
 
+    /// The order of its rows.
+    pub fn row_order(&self) -> RowOrder {
+        self.stores
+            .first()
+            .map_or(RowOrder::Bytes, |store| store.row_order())
+    }
+
     fn memstores(&self) -> impl Iterator<Item = &Arc<Memstore>> {
         self.stores.iter().flat_map(|store| store.memstores())
     }
@@ -110,6 +118,8 @@ pub struct Region {
     /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As long as the
     /// current version has one of them, the region is neither split by itself nor merged.
     inherited: BTreeSet<FileId>,
+    /// The greatest sequence id of its files when it was opened.
+    opened_at: SeqId,
     /// Writers hold it for reading from before they append to the log until their cells are in the memstores. Held for
     /// writing, the memstores stand still and hold every edit of the region that has a sequence id.
     pub updates: RwLock<()>,
@@ -149,6 +159,12 @@ impl Region {
             info: RegionInfo::of_meta(&meta),
             meta,
             inherited,
+            opened_at: version
+                .stores
+                .iter()
+                .map(|store| store.files_max_seq())
+                .max()
+                .unwrap_or(SeqId::ZERO),
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             compacting: Mutex::new(()),
@@ -179,6 +195,11 @@ impl Region {
     /// What the manifest knows of it.
     pub fn meta(&self) -> &RegionMeta {
         &self.meta
+    }
+
+    /// The greatest sequence id of its files when it was opened.
+    pub fn opened_at(&self) -> SeqId {
+        self.opened_at
     }
 
     /// Its boundaries as a clip for files.

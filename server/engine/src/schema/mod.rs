@@ -15,7 +15,10 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
-pub use name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableName, check_family_name, check_namespace_name};
+pub use name::{
+    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
+    check_namespace_name,
+};
 pub use table::{Durability, TableDescriptor, TableState};
 
 /// Raw option names and values, ordered by name.

@@ -128,6 +128,15 @@ impl TableDescriptor {
         parse_bool(&self.attributes, "SPLIT_ENABLED", true)
     }
 
+    /// Whether a family's REPLICATION_SCOPE is global.
+    pub fn has_global_scope(&self) -> bool {
+        let mut scopes = self
+            .families
+            .iter()
+            .filter_map(|family| family.attributes.get(b"REPLICATION_SCOPE".as_slice()));
+        scopes.any(|scope| scope == b"1")
+    }
+
     /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's options skips them,
     /// but not the checks of names and of a table without families, which nothing could serve.
     pub fn check(&self) -> Result<()> {

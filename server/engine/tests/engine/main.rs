@@ -7,5 +7,6 @@ mod publication;
 mod regions;
 mod rig;
 mod schema;
+mod system;
 mod threads;
 mod upkeep;
