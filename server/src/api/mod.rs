@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::ServerName;
 use basalt_idl::dispatch::{Service, service_at, which_service};
 use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
@@ -142,7 +143,7 @@ impl Server {
                 .chain(methods(Api::Thrift2, thrift2::SERVICE.methods))
                 .chain(methods(Api::Admin, admin::SERVICE.methods)),
         );
-        Self {
+        let server = Self {
             sessions: Arc::new(Sessions::new(&config.scanner)),
             engine,
             config,
@@ -152,7 +153,13 @@ impl Server {
             started: std::time::SystemTime::now(),
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
-        }
+        };
+        server.engine.announce(ServerName {
+            host: thrift_address.ip().to_string(),
+            port: thrift_address.port(),
+            start_code: server.start_code().unsigned_abs(),
+        });
+        server
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

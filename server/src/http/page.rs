@@ -79,7 +79,9 @@ fn tables(page: &mut String, server: &Server, stats: &[RegionStats]) {
          <th class=n>reads</th><th class=n>writes</th><th class=n>memstores</th><th class=n>store files</th></tr>",
     );
     for (table, state) in server.engine().tables() {
-        table_row(page, &table, state, stats);
+        if !table.name.is_system() {
+            table_row(page, &table, state, stats);
+        }
     }
     page.push_str("</table>");
 }

@@ -64,7 +64,12 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
-    gauge!(names::TABLES).set(engine.tables().len() as f64);
+    let user_tables = engine
+        .tables()
+        .iter()
+        .filter(|(table, _)| !table.name.is_system())
+        .count();
+    gauge!(names::TABLES).set(user_tables as f64);
 
     let cache = engine.cache_usage();
     counter!(names::CACHE_MISSES).absolute(cache.misses);

@@ -5,5 +5,6 @@
 mod client;
 mod rows;
 mod scans;
+mod system;
 mod tables;
 mod thrift1;

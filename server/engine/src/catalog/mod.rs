@@ -9,6 +9,7 @@
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
 //! view                 what a reader captures
+//! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
 //!
 //! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published one
@@ -28,8 +29,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
-use crate::region::{Region, RegionVersion, Shared};
-use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use crate::region::{Region, RegionInfo, RegionVersion, Shared};
+use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
 
@@ -37,10 +38,12 @@ mod compact;
 mod flush;
 mod namespaces;
 mod split;
+mod system;
 mod tables;
 mod view;
 
 pub use compact::CompactionOutcome;
+pub use system::{ServerName, SystemTable, SystemTables};
 pub use view::View;
 
 /// A table: what it is, and its regions. Immutable.
@@ -87,10 +90,10 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// All tables by name.
+    /// All tables but the system tables, by name.
     pub fn sorted(&self) -> Vec<Arc<Table>> {
         let mut tables: Vec<_> = self.by_name.values().cloned().collect();
-        tables.sort_by(|left, right| left.name().cmp(right.name()));
+        tables.sort_by(|left, right| left.name().cmp_as_text(right.name()));
         tables
     }
 
@@ -104,6 +107,11 @@ impl Tables {
     /// All regions, by id.
     pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
         self.regions.values()
+    }
+
+    /// How many regions there are.
+    pub fn region_count(&self) -> usize {
+        self.regions.len()
     }
 
     /// The region of that identity.
@@ -140,6 +148,8 @@ pub struct Catalog {
     manifest: Mutex<Manifest>,
     /// Bytes per second of all compactions.
     limiter: RateLimiter,
+    /// The system tables, which are not in `current`.
+    system: SystemTables,
 }
 
 impl Catalog {
@@ -158,6 +168,7 @@ impl Catalog {
             schema: Mutex::new(()),
             manifest: Mutex::new(manifest),
             limiter,
+            system: SystemTables::new(),
         }
     }
 
@@ -171,9 +182,42 @@ impl Catalog {
         self.current.load()
     }
 
-    /// A table, whatever its state.
+    /// The system tables.
+    pub fn system(&self) -> &SystemTables {
+        &self.system
+    }
+
+    /// A table, whatever its state. A system table is one that tells of this moment.
     pub fn table(&self, name: &TableName) -> Result<Arc<Table>> {
-        self.current.load().table(name).cloned()
+        match SystemTable::named(name) {
+            None => self.current.load().table(name).cloned(),
+            Some(system) => Ok(self.system.table(system, &self.current.load_full())),
+        }
+    }
+
+    /// A table's descriptor and state.
+    pub fn describe(&self, name: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
+        match SystemTable::named(name) {
+            None => {
+                let tables = self.current.load();
+                let table = tables.table(name)?;
+                Ok((Arc::clone(&table.descriptor), table.state))
+            }
+            Some(system) => Ok((Arc::clone(self.system.descriptor(system)), TableState::Enabled)),
+        }
+    }
+
+    /// Descriptors and states of all tables, the system tables among them, by name.
+    pub fn describe_all(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
+        let user = self.tables().sorted();
+        let user = user
+            .iter()
+            .map(|table| (Arc::clone(&table.descriptor), table.state));
+        let system =
+            SystemTable::ALL.map(|table| (Arc::clone(self.system.descriptor(table)), TableState::Enabled));
+        let mut all: Vec<_> = user.chain(system).collect();
+        all.sort_by(|(left, _), (right, _)| left.name.cmp_as_text(&right.name));
+        all
     }
 
     /// A table that takes data calls.
@@ -188,16 +232,25 @@ impl Catalog {
         }
     }
 
-    /// Whether `table` is still what its name stands for.
+    /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what it is.
     pub fn is_current(&self, table: &Arc<Table>) -> bool {
+        if SystemTable::named(table.name()).is_some() {
+            return true;
+        }
         self.current
             .load()
             .table(table.name())
             .is_ok_and(|current| Arc::ptr_eq(current, table))
     }
 
-    /// The region of that identity and its table.
+    /// The region of that identity and its table; of a table that can be changed.
     pub fn region(&self, id: RegionId) -> Result<(Arc<Table>, Arc<Region>)> {
+        if let Some(system) = SystemTable::of_region(id) {
+            return Err(Error::DoNotRetry(format!(
+                "the region of {} is NOT splittable, nor can it be merged",
+                self.system.descriptor(system).name
+            )));
+        }
         let tables = self.current.load();
         let region = tables
             .region(id)
@@ -206,6 +259,25 @@ impl Catalog {
             Arc::clone(tables.table(&region.info().table)?),
             Arc::clone(region),
         ))
+    }
+
+    /// The region of that name, `table,start,id.encoded.`.
+    pub fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
+        let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Escaped(name)));
+        // The table's name has no comma, nor has what is behind the last one.
+        let mut parts = name.splitn(2, |byte| *byte == b',');
+        let (Some(table), Some(rest)) = (parts.next(), parts.next()) else {
+            return Err(no_such_region());
+        };
+        let last = rest.iter().rposition(|byte| *byte == b',');
+        let start = &rest[..last.ok_or_else(no_such_region)?];
+        let table = self.table(&TableName::parse(table)?)?;
+        let region = table.region_of(start).info();
+        if region.name() == name {
+            Ok(region.clone())
+        } else {
+            Err(no_such_region())
+        }
     }
 
     /// Reads what is on disk, under the manifest's lock.

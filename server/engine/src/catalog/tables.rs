@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::{Catalog, Table};
+use super::system::check_not_system;
+use super::{Catalog, SystemTable, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
@@ -22,7 +23,7 @@ impl Catalog {
         if !tables.namespaces.contains_key(descriptor.name.namespace()) {
             return Err(Error::NoSuchNamespace(descriptor.name.namespace().into()));
         }
-        if tables.table(&descriptor.name).is_ok() {
+        if SystemTable::named(&descriptor.name).is_some() || tables.table(&descriptor.name).is_ok() {
             return Err(Error::TableExists(descriptor.name));
         }
         self.create_dirs(&descriptor)?;
@@ -54,6 +55,7 @@ impl Catalog {
 
     /// Removes a disabled table.
     pub fn drop_table(&self, name: &TableName) -> Result<()> {
+        check_not_system(name)?;
         let _schema = self.schema.lock();
         let table = self.disabled_table(name)?;
         let mut manifest = self.manifest.lock();
@@ -117,6 +119,9 @@ impl Catalog {
 
     /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that could still write.
     pub fn disable_table(&self, name: &TableName) -> Result<()> {
+        if SystemTable::named(name).is_some() {
+            return Err(Error::Constraint(format!("Cannot disable {name}")));
+        }
         let _schema = self.schema.lock();
         let table = self.enabled_table(name)?;
         // The bulk is flushed while writes go on; what comes in meanwhile is flushed at the end.
@@ -208,6 +213,7 @@ impl Catalog {
         name: &TableName,
         change: impl FnOnce(&TableDescriptor) -> Result<TableDescriptor>,
     ) -> Result<()> {
+        check_not_system(name)?;
         let _schema = self.schema.lock();
         let table = self.table(name)?;
         let descriptor = Arc::new(change(&table.descriptor)?);

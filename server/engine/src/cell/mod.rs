@@ -11,15 +11,17 @@
 //!
 //! Order (HBase's `CellComparatorImpl`): row, family, qualifier as unsigned bytes, shorter prefix first; then timestamp
 //! descending, type descending, sequence id descending. So a delete marker stands before the puts of the same time, and a
-//! later write before an earlier one of the same coordinates.
+//! later write before an earlier one of the same coordinates. Rows of `hbase:meta` are ordered by their parts ([`RowOrder`]).
 
 mod batch;
 mod cursor;
 mod key;
+mod order;
 
 pub use batch::{CellBatch, RowView};
 pub use cursor::CellCursor;
 pub use key::{Key, KeyBuf, compare_columns, compare_keys};
+pub use order::RowOrder;
 
 use crate::id::SeqId;
 

@@ -33,6 +33,7 @@ use crate::workers::{Job, Workers};
 mod read;
 mod write;
 
+pub use crate::catalog::ServerName;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{RegionInfo, RegionStats};
 pub use crate::workers::QueueStats;
@@ -209,16 +210,15 @@ impl Engine {
     }
     /// A table's descriptor and state.
     pub fn table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
-        let table = self.catalog.table(table)?;
-        Ok((Arc::clone(&table.descriptor), table.state))
+        self.catalog.describe(table)
     }
-    /// All tables, by name.
+    /// All tables, the system tables among them, by name.
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
-        let tables = self.catalog.tables().sorted();
-        tables
-            .iter()
-            .map(|table| (Arc::clone(&table.descriptor), table.state))
-            .collect()
+        self.catalog.describe_all()
+    }
+    /// Says where the server can be reached, for `hbase:meta` to tell. The first call counts.
+    pub fn announce(&self, server: ServerName) {
+        self.catalog.system().announce(server);
     }
 
     // Regions.
@@ -232,7 +232,11 @@ impl Engine {
     pub fn region_of(&self, table: &TableName, row: &[u8]) -> Result<RegionInfo> {
         Ok(self.catalog.table(table)?.region_of(row).info().clone())
     }
-    /// Figures of every region, by table and key order.
+    /// The region whose row in `hbase:meta` is `key`, or else the last one before it.
+    pub fn region_before(&self, key: &[u8]) -> Result<Option<RegionInfo>> {
+        read::region_before(self.open_catalog()?, key)
+    }
+    /// Figures of every region but those of the system tables, by table and key order.
     pub fn region_stats(&self) -> Vec<RegionStats> {
         let tables = self.catalog.tables().sorted();
         tables

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Fetched;
-use crate::catalog::{Catalog, View};
+use crate::catalog::{Catalog, SystemTable, View};
 use crate::cell::CellBatch;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::op::{FetchLimits, Get, Scan};
-use crate::region::{RegionScanner, ScanRange, Shared, Step, check_read, check_row, read_row};
+use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, Scan};
+use crate::region::{RegionInfo, RegionScanner, ScanRange, Shared, Step, check_read, check_row, read_row};
 use crate::schema::TableName;
 
 /// Reads one row.
@@ -29,6 +29,36 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
     )?;
     region.reads.increment();
     Ok(())
+}
+
+/// The region that a reversed scan of `hbase:meta` from `key` finds first.
+pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<RegionInfo>> {
+    let meta = catalog.system().descriptor(SystemTable::Meta).name.clone();
+    let scan = Scan {
+        start_row: key.to_vec(),
+        reversed: true,
+        limit: Some(1),
+        spec: ReadSpec {
+            families: vec![FamilySelection {
+                family: b"info".to_vec(),
+                columns: Columns::All,
+                time_range: None,
+            }],
+            ..ReadSpec::default()
+        },
+        ..Scan::default()
+    };
+    let unbounded = FetchLimits {
+        results: 1,
+        bytes: usize::MAX,
+        time: Duration::MAX,
+    };
+    let mut found = CellBatch::new();
+    Scanner::open(catalog, &meta, scan)?.fetch(&unbounded, &mut found)?;
+    let Some(row) = found.rows().next() else {
+        return Ok(None);
+    };
+    catalog.region_named(row.key()).map(Some)
 }
 
 /// A running scan: one snapshot of the table, from open to end.

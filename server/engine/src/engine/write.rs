@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
-use crate::catalog::{Catalog, Table};
+use crate::catalog::{Catalog, SystemTable, Table};
 use crate::cell::{Cell, CellBatch, KeyBuf};
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
@@ -265,6 +265,11 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
 }
 
 fn writable_table(catalog: &Catalog, name: &TableName) -> Result<Arc<Table>> {
+    if SystemTable::named(name).is_some() {
+        return Err(Error::DoNotRetry(format!(
+            "{name} is a system table: the server alone writes to it"
+        )));
+    }
     let table = catalog.enabled_table(name)?;
     if table.descriptor.read_only() {
         return Err(Error::DoNotRetry(format!("table {name} is read only")));

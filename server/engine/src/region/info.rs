@@ -8,6 +8,9 @@ use crate::id::RegionId;
 use crate::manifest::RegionMeta;
 use crate::schema::TableName;
 
+/// The encoded name of the region of `hbase:meta`, which HBase gave it before there were digests.
+const META_ENCODED_NAME: &str = "1588230740";
+
 /// A region, for locations and pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionInfo {
@@ -21,7 +24,7 @@ pub struct RegionInfo {
     pub end: Vec<u8>,
     /// HBase's region id: creation time in milliseconds.
     pub created_ms: u64,
-    /// HBase's encoded name: 32 hex digits, MD5 of `table,start,created_ms`.
+    /// HBase's encoded name: 32 hex digits, MD5 of `table,start,created_ms`. The region of `hbase:meta` has a short one.
     pub encoded_name: String,
 }
 
@@ -36,6 +39,10 @@ impl RegionInfo {
             created_ms: meta.created_ms,
             encoded_name: String::new(),
         };
+        if info.table.is_meta() {
+            META_ENCODED_NAME.clone_into(&mut info.encoded_name);
+            return info;
+        }
         for byte in Md5::digest(info.unencoded_name()) {
             // Writing to a string cannot fail.
             let _ = write!(info.encoded_name, "{byte:02x}");
@@ -43,9 +50,12 @@ impl RegionInfo {
         info
     }
 
-    /// HBase's region name: `table,start,created_ms.encoded.` as raw bytes.
+    /// HBase's region name: `table,start,created_ms.encoded.` as raw bytes; in `hbase:meta` without the encoded name.
     pub fn name(&self) -> Vec<u8> {
         let mut name = self.unencoded_name();
+        if self.table.is_meta() {
+            return name;
+        }
         name.extend_from_slice(format!(".{}.", self.encoded_name).as_bytes());
         name
     }
@@ -57,6 +67,12 @@ impl RegionInfo {
         name.extend_from_slice(&self.start);
         name.extend_from_slice(format!(",{}", self.created_ms).as_bytes());
         name
+    }
+
+    /// A number from 0 to below 1 that the name decides, in another way for each region.
+    pub fn draw(&self) -> f64 {
+        let digits = self.encoded_name.get(..8).unwrap_or_default();
+        u32::from_str_radix(digits, 16).map_or(0.5, |drawn| f64::from(drawn) / (f64::from(u32::MAX) + 1.0))
     }
 
     /// Whether `row` lies in `[start, end)`.

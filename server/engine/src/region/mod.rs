@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+use crate::cell::RowOrder;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::RegionMeta;
 use crate::memstore::Memstore;
@@ -46,6 +47,7 @@ use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
 
 mod batch;
+mod busy;
 mod check;
 mod info;
 mod locks;
@@ -56,6 +58,7 @@ mod shared;
 mod update;
 
 pub use batch::{check_edit, insert_cells, write_rows};
+pub use busy::{BusyRate, Busyness};
 pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
@@ -95,6 +98,13 @@ impl RegionVersion {
         self.memstores().filter_map(|memstore| memstore.min_seq()).min()
     }
 
+    /// The order of its rows.
+    pub fn row_order(&self) -> RowOrder {
+        self.stores
+            .first()
+            .map_or(RowOrder::Bytes, |store| store.row_order())
+    }
+
     fn memstores(&self) -> impl Iterator<Item = &Arc<Memstore>> {
         self.stores.iter().flat_map(|store| store.memstores())
     }
@@ -110,6 +120,8 @@ pub struct Region {
     /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As long as the
     /// current version has one of them, the region is neither split by itself nor merged.
     inherited: BTreeSet<FileId>,
+    /// The greatest sequence id of its files when it was opened.
+    opened_at: SeqId,
     /// Writers hold it for reading from before they append to the log until their cells are in the memstores. Held for
     /// writing, the memstores stand still and hold every edit of the region that has a sequence id.
     pub updates: RwLock<()>,
@@ -136,6 +148,8 @@ pub struct Region {
     pub writes: Counter,
     /// Writes refused because of a memstore limit.
     pub blocked_writes: Counter,
+    /// The share of those, for the split policy that asks.
+    pub busy: BusyRate,
     /// Flushes done.
     pub flushes: Counter,
     /// Compactions done.
@@ -149,6 +163,12 @@ impl Region {
             info: RegionInfo::of_meta(&meta),
             meta,
             inherited,
+            opened_at: version
+                .stores
+                .iter()
+                .map(|store| store.files_max_seq())
+                .max()
+                .unwrap_or(SeqId::ZERO),
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             compacting: Mutex::new(()),
@@ -161,6 +181,7 @@ impl Region {
             reads: Counter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
+            busy: BusyRate::default(),
             flushes: Counter::default(),
             compactions: Counter::default(),
         })
@@ -179,6 +200,11 @@ impl Region {
     /// What the manifest knows of it.
     pub fn meta(&self) -> &RegionMeta {
         &self.meta
+    }
+
+    /// The greatest sequence id of its files when it was opened.
+    pub fn opened_at(&self) -> SeqId {
+        self.opened_at
     }
 
     /// Its boundaries as a clip for files.

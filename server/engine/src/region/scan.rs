@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use crate::cell::CellBatch;
+use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::SeqId;
@@ -79,9 +79,9 @@ impl ScanRange {
     }
 
     /// Where a row lies: `Less` before the range, `Greater` behind it, in the direction of the scan.
-    fn position(&self, row: &[u8]) -> Ordering {
+    fn position(&self, row: &[u8], order: RowOrder) -> Ordering {
         let side = |bound: &Bound, outside: Ordering| {
-            let order = row.cmp(&bound.row);
+            let order = order.compare(row, &bound.row);
             !bound.row.is_empty() && (order == outside || (order == Ordering::Equal && !bound.included))
         };
         let place = if side(&self.low, Ordering::Less) {
@@ -136,6 +136,7 @@ pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
 pub struct RegionScanner {
     /// Of the families asked for, in the table's order.
     stores: Vec<StoreScanner>,
+    order: RowOrder,
     range: ScanRange,
     filter: Option<Box<dyn Filter>>,
     /// Most cells of a result.
@@ -178,6 +179,7 @@ impl RegionScanner {
         }
         Ok(Self {
             stores,
+            order: version.row_order(),
             range,
             filter,
             batch,
@@ -204,6 +206,7 @@ impl RegionScanner {
         };
         Ok(Self {
             stores,
+            order: version.row_order(),
             range: ScanRange {
                 low: bound.clone(),
                 high: bound,
@@ -232,7 +235,7 @@ impl RegionScanner {
             if self.filter_is_done() || !self.find_row() {
                 return Ok(Step::End);
             }
-            match self.range.position(&self.row) {
+            match self.range.position(&self.row, self.order) {
                 Ordering::Less => {
                     self.skip_row()?;
                     return Ok(Step::Nothing);
@@ -287,10 +290,11 @@ impl RegionScanner {
     /// Puts the next row into `self.row`; false when there is none.
     fn find_row(&mut self) -> bool {
         let rows = self.stores.iter().filter_map(StoreScanner::row);
+        let order = self.order;
         let next = if self.range.reversed {
-            rows.max()
+            rows.max_by(|left, right| order.compare(left, right))
         } else {
-            rows.min()
+            rows.min_by(|left, right| order.compare(left, right))
         };
         let Some(next) = next else {
             return false;

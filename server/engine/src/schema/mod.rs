@@ -10,12 +10,17 @@ use crate::error::{Error, Result};
 
 mod family;
 mod name;
+mod split;
 mod table;
 
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
-pub use name::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, TableName, check_family_name, check_namespace_name};
+pub use name::{
+    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
+    check_namespace_name,
+};
+pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
 /// Raw option names and values, ordered by name.
@@ -50,6 +55,13 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// The refusal of a descriptor that makes no sense, in HBase's words (`TableDescriptorChecker`).
+fn insane(what: impl fmt::Display) -> Error {
+    Error::DoNotRetry(format!(
+        "{what} Set hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity checks"
+    ))
 }
 
 /// An attribute's text, parsed; an unreadable value is an error that names it.

@@ -12,6 +12,12 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 /// Namespace of system tables.
 pub const SYSTEM_NAMESPACE: &str = "hbase";
 
+/// The system table of regions, in the system namespace.
+pub const META_TABLE: &str = "meta";
+
+/// The system table of namespaces, in the system namespace.
+pub const NAMESPACE_TABLE: &str = "namespace";
+
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
@@ -83,6 +89,17 @@ impl TableName {
     /// Whether it lies in the system namespace.
     pub fn is_system(&self) -> bool {
         &*self.namespace == SYSTEM_NAMESPACE
+    }
+
+    /// Whether it is `hbase:meta`.
+    pub fn is_meta(&self) -> bool {
+        self.is_system() && &*self.qualifier == META_TABLE
+    }
+
+    /// HBase's order of tables in lists: as text, with `default:` spelled out.
+    pub fn cmp_as_text(&self, other: &Self) -> std::cmp::Ordering {
+        let text = |name: &Self| format!("{}:{}", name.namespace, name.qualifier);
+        text(self).cmp(&text(other))
     }
 }
 

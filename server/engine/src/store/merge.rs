@@ -1,7 +1,8 @@
 //! Merging: many sorted runs of cells as one.
 //!
 //! The child under the cursor stands outside a binary heap of the others, so the heap's root is the runner-up and stepping
-//! within one child costs one comparison; with one child, none. Equal keys come out by sequence id, greater first, and, where
+//! within one child costs one comparison; with one child, none: its own order is the merge's, also where that is not the
+//! order of bytes (`cell::RowOrder`). Equal keys come out by sequence id, greater first, and, where
 //! compaction has dropped the sequence ids, by source, newer first (children are given newest first).
 //!
 //! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has before the target. Children
@@ -229,6 +230,12 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
     }
 
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        if let ([only], Some(_), false) = (&mut self.children[..], self.current, self.reversed.on) {
+            return match only.cell() {
+                Some(_) => only.seek_forward(target),
+                None => Ok(()),
+            };
+        }
         while let Some(current) = self.current {
             let cell = self.children[current].cell();
             if cell.is_none_or(|cell| compare_in_store(cell.key, target).is_ge()) {
@@ -254,7 +261,14 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
 pub(super) fn compare_in_store(left: Key<'_>, right: Key<'_>) -> Ordering {
     left.row()
         .cmp(right.row())
-        .then_with(|| left.qualifier().cmp(right.qualifier()))
+        .then_with(|| compare_in_row(left, right))
+}
+
+/// The order of cells inside one row of a store.
+#[inline]
+pub(super) fn compare_in_row(left: Key<'_>, right: Key<'_>) -> Ordering {
+    left.qualifier()
+        .cmp(right.qualifier())
         .then_with(|| right.timestamp().cmp(&left.timestamp()))
         .then_with(|| right.type_code().cmp(&left.type_code()))
 }

@@ -37,6 +37,7 @@ mod merge;
 mod opening;
 mod output;
 mod scanner;
+mod sorted_cells;
 mod source;
 mod version;
 
@@ -45,6 +46,7 @@ pub use merge::MergeCursor;
 pub use opening::ReadRows;
 pub use output::{NewFile, WrittenFile};
 pub use scanner::{RowLimit, RowProgress, StoreScanner};
+pub use sorted_cells::SortedCells;
 pub use version::{Clip, StoreFile, StoreVersion};
 
 /// What every store of the server shares.

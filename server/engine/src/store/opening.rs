@@ -84,6 +84,11 @@ impl<'a> Opening<'a> {
 
     /// The sources, newest first; for a single row positioned, and only those that hold cells of it.
     pub(super) fn sources(&self, version: &StoreVersion, read_point: SeqId) -> Result<Vec<Source>> {
+        if let Some(cells) = &version.system_cells {
+            let mut cursor = cells.cursor();
+            let wanted = self.holds_row(&mut cursor, true)?;
+            return Ok(wanted.then_some(Source::System(cursor)).into_iter().collect());
+        }
         let mut sources = Vec::with_capacity(1 + version.frozen.len() + version.files.len());
         for memstore in version.memstores() {
             // Writers may be adding to the memstore: what they add now is newer than the read point.

@@ -7,10 +7,11 @@
 //!
 //! A scanner belongs to one thread at a time, holds no lock, and keeps the files and memstores it reads alive.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::Result;
-use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf};
+use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf, RowOrder};
 use crate::filter::Filter;
 use crate::id::SeqId;
 use crate::op::{FamilySelection, ReadSpec};
@@ -76,6 +77,7 @@ pub struct StoreScanner {
     cursor: MergeCursor<Source>,
     matcher: ReadMatcher,
     family: Arc<FamilyDescriptor>,
+    order: RowOrder,
     walk: Walk,
     /// The single row has been read, or the filter has ended the scan.
     finished: bool,
@@ -120,6 +122,7 @@ impl StoreScanner {
             },
             matcher: ReadMatcher::new(&version.family, selection, spec, now_ms),
             family: Arc::clone(&version.family),
+            order: version.row_order(),
             walk,
             finished: false,
             family_offset: spec.family_offset,
@@ -160,12 +163,19 @@ impl StoreScanner {
         self.cursor.cell().map(|cell| cell.key.row())
     }
 
+    /// Where the scanner stands in relation to `row`; `None` at its end.
+    fn stands(&self, row: &[u8]) -> Option<Ordering> {
+        self.cursor
+            .cell()
+            .map(|cell| self.order.compare(cell.key.row(), row))
+    }
+
     /// Moves to the first row at or after `row`; reversed: to the greatest row at or before it.
     pub fn seek_row(&mut self, row: &[u8]) -> Result<()> {
         self.leave_row();
         self.finished = false;
         if self.walk == Walk::Reversed {
-            return self.cursor.seek_row_before(&after(row));
+            return self.cursor.seek_row_before(&self.order.successor(row));
         }
         self.target.clear();
         KeyBuf::append(
@@ -177,7 +187,7 @@ impl StoreScanner {
             CellType::Maximum,
         );
         let target = Key::trusted(&self.target);
-        if self.cursor.cell().is_some_and(|cell| cell.key.row() < row) {
+        if self.stands(row).is_some_and(Ordering::is_lt) {
             self.cursor.seek_forward(target)
         } else {
             self.cursor.seek(target)
@@ -191,7 +201,7 @@ impl StoreScanner {
             Walk::Single => self.finished |= self.cursor.cell().is_some_and(|cell| cell.key.row() == row),
             Walk::Forward => self.seek_past(row)?,
             Walk::Reversed => {
-                if self.cursor.cell().is_some_and(|cell| cell.key.row() >= row) {
+                if self.stands(row).is_some_and(Ordering::is_ge) {
                     self.cursor.seek_row_before(row)?;
                 }
             }
@@ -282,7 +292,8 @@ impl StoreScanner {
         let (hint, key) = (hint.as_key(), cell.key);
         if hint.row() != key.row() {
             let ahead = (hint.row() < key.row()) == (self.walk == Walk::Reversed);
-            if !ahead {
+            // A filter thinks in the order of bytes. Where rows have another one, stepping finds what it wants.
+            if !ahead || self.order != RowOrder::Bytes {
                 self.cursor.advance()?;
                 return Ok(true);
             }
@@ -354,12 +365,12 @@ impl StoreScanner {
     }
 
     fn seek_past(&mut self, row: &[u8]) -> Result<()> {
-        if self.cursor.cell().is_some_and(|cell| cell.key.row() <= row) {
+        if self.stands(row).is_some_and(Ordering::is_le) {
             self.target.clear();
             let family = &self.family.name;
             KeyBuf::append(
                 &mut self.target,
-                &after(row),
+                &self.order.successor(row),
                 family,
                 b"",
                 i64::MAX,
@@ -369,12 +380,4 @@ impl StoreScanner {
         }
         Ok(())
     }
-}
-
-/// The smallest row greater than `row`.
-fn after(row: &[u8]) -> Vec<u8> {
-    let mut next = Vec::with_capacity(row.len() + 1);
-    next.extend_from_slice(row);
-    next.push(0);
-    next
 }

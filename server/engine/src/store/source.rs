@@ -7,8 +7,9 @@ use crate::id::SeqId;
 use crate::memstore::MemstoreCursor;
 
 use super::Clip;
+use super::sorted_cells::SortedCellsCursor;
 
-/// A cursor over one memstore or one file. An enum, so that the merge calls it without indirection.
+/// A cursor over one memstore, one file, or what stands for both in a system table. An enum, so that the merge calls it without indirection.
 #[derive(Debug)]
 pub(super) enum Source {
     /// A memstore.
@@ -17,6 +18,8 @@ pub(super) enum Source {
     File(FileCursor),
     /// A file that was written before a split.
     Clipped(ClippedCursor<FileCursor>),
+    /// The cells of a system table.
+    System(SortedCellsCursor),
 }
 
 macro_rules! each {
@@ -25,6 +28,7 @@ macro_rules! each {
             Source::Memstore($cursor) => $call,
             Source::File($cursor) => $call,
             Source::Clipped($cursor) => $call,
+            Source::System($cursor) => $call,
         }
     };
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::{StoreContext, file_path};
+use super::{SortedCells, StoreContext, file_path};
+use crate::cell::RowOrder;
 use crate::error::{Error, Result};
 use crate::hfile::{Properties, Reader};
 use crate::id::{FileId, SeqId};
@@ -194,6 +195,8 @@ pub struct StoreVersion {
     pub frozen: Vec<Arc<Memstore>>,
     /// Store files, oldest first: by sequence id.
     pub files: Vec<Arc<StoreFile>>,
+    /// What a store of a system table has in place of memstores and files.
+    pub system_cells: Option<Arc<SortedCells>>,
 }
 
 impl StoreVersion {
@@ -205,7 +208,23 @@ impl StoreVersion {
             active: Arc::new(Memstore::new()),
             frozen: Vec::new(),
             files,
+            system_cells: None,
         }
+    }
+
+    /// A store of a system table.
+    pub fn of_cells(family: Arc<FamilyDescriptor>, cells: SortedCells) -> Self {
+        Self {
+            system_cells: Some(Arc::new(cells)),
+            ..Self::new(family, Vec::new())
+        }
+    }
+
+    /// The order of its rows.
+    pub fn row_order(&self) -> RowOrder {
+        self.system_cells
+            .as_ref()
+            .map_or(RowOrder::Bytes, |cells| cells.order())
     }
 
     /// The active memstore becomes the newest frozen one; `active` takes the writes from now on.

@@ -70,32 +70,19 @@ pub(super) fn region_info(server: &Server, region: &RegionInfo) -> thrift1::TReg
     }
 }
 
-/// The argument is a key into hbase:meta, `table,startrow,id`: the region at or before it.
+/// The argument is a key into hbase:meta, `table,startrow,id`: the region at or before it, of whatever table.
 pub(super) fn region_of_meta_key(
     server: &Server,
     key: Option<&Bytes>,
 ) -> Result<thrift1::TRegionInfo, Failure> {
     let key = key.map(|key| &key[..]).unwrap_or_default();
-    let not_found = || {
+    let region = server.engine().region_before(key)?.ok_or_else(|| {
         Failure::plain_io(format!(
             "Cannot find row in hbase:meta, row={}",
             basalt_engine::schema::Escaped(key)
         ))
-    };
-    // The table's name has no comma; the id behind the last one has none either.
-    let first = key.iter().position(|byte| *byte == b',').ok_or_else(not_found)?;
-    let last = key
-        .iter()
-        .rposition(|byte| *byte == b',')
-        .filter(|last| *last > first)
-        .unwrap_or(key.len());
-    let table = TableName::parse(&key[..first])?;
-    let row = key.get(first + 1..last).unwrap_or_default();
-    match server.engine().region_of(&table, row) {
-        Ok(region) => Ok(region_info(server, &region)),
-        Err(basalt_engine::Error::NoSuchTable(_)) => Err(not_found()),
-        Err(error) => Err(error.into()),
-    }
+    })?;
+    Ok(region_info(server, &region))
 }
 
 pub(super) fn create_table(

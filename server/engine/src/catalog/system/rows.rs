@@ -1,0 +1,156 @@
+//! The rows of the system tables, made of a catalog.
+//!
+//! ```text
+//! hbase:meta        row                       column
+//!                   name of the table         table:state
+//!                   name of the region        info:regioninfo, seqnumDuringOpen, server, serverstartcode, sn, state
+//!                                             rep_barrier:seqnumDuringOpen, if a family of the table has a global scope
+//! hbase:namespace   name of the namespace     info:d
+//! ```
+//!
+//! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of the region's
+//! creation when it is later.
+
+use super::{ServerName, SystemTable, messages};
+use crate::catalog::Tables;
+use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
+use crate::id::SeqId;
+use crate::region::RegionInfo;
+use crate::schema::{TableDescriptor, TableState};
+
+const INFO: &[u8] = b"info";
+const REP_BARRIER: &[u8] = b"rep_barrier";
+const TABLE: &[u8] = b"table";
+
+/// A region to list.
+struct Listing {
+    region: RegionInfo,
+    /// The sequence id that opening it took (HBase: `openSeqNum`).
+    open_seq: u64,
+}
+
+/// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other system table.
+pub(super) fn meta(
+    tables: &Tables,
+    namespace: &TableDescriptor,
+    server: Option<&ServerName>,
+) -> Vec<CellBatch> {
+    let mut all = vec![(
+        namespace.name.to_string(),
+        namespace,
+        TableState::Enabled,
+        vec![Listing {
+            region: RegionInfo::of_meta(&SystemTable::Namespace.region(&namespace.name)),
+            open_seq: first_open_seq(SeqId::ZERO),
+        }],
+    )];
+    let user = tables.sorted();
+    all.extend(user.iter().map(|table| {
+        let regions = table.regions.iter().map(|region| Listing {
+            region: region.info().clone(),
+            open_seq: first_open_seq(region.opened_at()),
+        });
+        (
+            table.name().to_string(),
+            &*table.descriptor,
+            table.state,
+            regions.collect(),
+        )
+    }));
+    all.sort_by(|left, right| left.0.cmp(&right.0));
+    let mut cells = [CellBatch::new(), CellBatch::new(), CellBatch::new()];
+    for (name, descriptor, state, regions) in &all {
+        let oldest = regions.iter().map(|listing| listing.region.created_ms).min();
+        let mut row = Row::new(name.as_bytes(), TABLE, time(oldest.unwrap_or(0), server));
+        row.put(&mut cells[2], "state", &messages::table_state(*state));
+        cells[2].end_row(false);
+        for listing in regions {
+            region_row(&mut cells, listing, descriptor, *state, server);
+        }
+    }
+    cells.into()
+}
+
+fn region_row(
+    cells: &mut [CellBatch; 3],
+    listing: &Listing,
+    table: &TableDescriptor,
+    state: TableState,
+    server: Option<&ServerName>,
+) {
+    let [info, rep_barrier, _] = cells;
+    let (name, time) = (listing.region.name(), time(listing.region.created_ms, server));
+    let open_seq = listing.open_seq.to_be_bytes();
+    let mut row = Row::new(&name, INFO, time);
+    row.put(info, "regioninfo", &messages::region_info(&listing.region));
+    row.put(info, "seqnumDuringOpen", &open_seq);
+    if let Some(server) = server {
+        let ServerName {
+            host,
+            port,
+            start_code,
+        } = server;
+        row.put(info, "server", format!("{host}:{port}").as_bytes());
+        row.put(info, "serverstartcode", &start_code.to_be_bytes());
+        row.put(info, "sn", format!("{host},{port},{start_code}").as_bytes());
+    }
+    let region_state = match state {
+        TableState::Enabled => "OPEN",
+        TableState::Disabled => "CLOSED",
+    };
+    row.put(info, "state", region_state.as_bytes());
+    info.end_row(false);
+    if table.has_global_scope() {
+        Row::new(&name, REP_BARRIER, time).put(rep_barrier, "seqnumDuringOpen", &open_seq);
+        rep_barrier.end_row(false);
+    }
+}
+
+/// The cells of `hbase:namespace`: of its one family, `info`.
+pub(super) fn namespace(tables: &Tables, server: Option<&ServerName>) -> Vec<CellBatch> {
+    let mut info = CellBatch::new();
+    for (name, namespace) in &tables.namespaces {
+        Row::new(name.as_bytes(), INFO, time(0, server)).put(&mut info, "d", &messages::namespace(namespace));
+        info.end_row(false);
+    }
+    vec![info]
+}
+
+/// A region whose files reach up to `files_max` is opened with the next sequence id; HBase counts one for the region itself.
+fn first_open_seq(files_max: SeqId) -> u64 {
+    files_max.0.max(1) + 1
+}
+
+fn time(created_ms: u64, server: Option<&ServerName>) -> i64 {
+    let started = server.map_or(0, |server| server.start_code);
+    i64::try_from(created_ms.max(started)).unwrap_or(i64::MAX - 1)
+}
+
+/// Where the next cells go.
+struct Row<'a> {
+    row: &'a [u8],
+    family: &'static [u8],
+    time: i64,
+}
+
+impl<'a> Row<'a> {
+    fn new(row: &'a [u8], family: &'static [u8], time: i64) -> Self {
+        Self { row, family, time }
+    }
+
+    fn put(&mut self, out: &mut CellBatch, qualifier: &str, value: &[u8]) {
+        let key = KeyBuf::new(
+            self.row,
+            self.family,
+            qualifier.as_bytes(),
+            self.time,
+            CellType::Put,
+        );
+        out.push(Cell {
+            key: key.as_key(),
+            value,
+            tags: &[],
+            seq: SeqId::ZERO,
+        });
+    }
+}
