@@ -81,7 +81,7 @@ final class Settings {
     conf.setInt("hbase.assignment.dispatch.wait.msec", 1);
     // First pause between two attempts of a client, also between two questions whether a procedure is done. The number of
     // attempts stays.
-    conf.setInt("hbase.client.pause", 5);
+    conf.setInt("hbase.client.pause", 1);
     conf.setBoolean("hbase.master.store.region.wal.hsync", false);
     // One region server has nothing to balance.
     conf.setInt("hbase.balancer.period", Integer.MAX_VALUE);
