@@ -13,6 +13,7 @@ mod java;
 mod oracle;
 mod python;
 
+pub use java::JavaProgram;
 pub use oracle::Oracle;
 pub use python::{Python, happybase};
 
