@@ -103,6 +103,9 @@ fn basalt_gives_hbase_answers_in_every_transport_and_protocol() {
         let transcript = tour(&client, "127.0.0.1", server.thrift.port(), words);
         compare(&transcript, words);
     }
+    // The client posts to the root of the server and cannot be given a path.
+    let transcript = tour(&client, "http://127.0.0.1", server.http.port(), &["http"]);
+    compare(&transcript, &["http"]);
     server.stop();
 }
 
