@@ -76,6 +76,8 @@ final class Settings {
     conf.setInt("hbase.master.wait.on.regionservers.maxtostart", 1);
     conf.setInt("hbase.master.wait.on.regionservers.interval", 20);
     conf.setInt("hbase.regionserver.msginterval", 100);
+    // This one is longer than the default of 30 s: a machine that compiles at the same time needs most of that.
+    conf.setInt("hbase.master.start.timeout.localHBaseCluster", 180_000);
     // The master collects remote calls and assignments for this long before it sends them.
     conf.setInt("hbase.procedure.remote.dispatcher.delay.msec", 0);
     conf.setInt("hbase.assignment.dispatch.wait.msec", 1);
