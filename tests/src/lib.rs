@@ -16,6 +16,7 @@ pub mod oracle;
 mod python;
 pub mod toolchain;
 
+pub use java::JavaProgram;
 pub use oracle::Oracle;
 pub use python::{Python, happybase};
 

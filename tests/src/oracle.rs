@@ -41,13 +41,7 @@ impl Oracle {
 
     /// The same, with settings of HBase as `key=value`.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
-        let program = match JavaProgram::build("oracle", "oracle") {
-            Ok(program) => program,
-            Err(why) => {
-                println!("not run: HBase is not to be had here: {why}");
-                return None;
-            }
-        };
+        let program = JavaProgram::find("oracle")?;
         let mut process = Process::spawn(&program, settings);
         let line = process.answer().unwrap_or_else(|error| error);
         let Some((thrift1, thrift2)) = ports(&line) else {

@@ -9,8 +9,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
@@ -19,6 +18,7 @@ use basalt_engine::hfile::{ReadOptions, Reader, ReaderContext, Writer, WriterOpt
 use basalt_engine::id::{FileId, SeqId, Uuid};
 use basalt_engine::metrics::Counters;
 use basalt_engine::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
+use basalt_tests::JavaProgram;
 
 const READS: ReadOptions = ReadOptions {
     cache_blocks: true,
@@ -88,72 +88,12 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
-/// The class path of the Java program, built once; or why it cannot be had.
-fn class_path() -> Result<&'static str, &'static str> {
-    static CLASS_PATH: OnceLock<Result<String, String>> = OnceLock::new();
-    let built = CLASS_PATH.get_or_init(|| {
-        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("hfile-interop");
-        for tool in ["java", "mvn"] {
-            if !Command::new(tool)
-                .arg("-version")
-                .output()
-                .is_ok_and(|output| output.status.success())
-            {
-                return Err(format!("{tool} is not installed"));
-            }
-        }
-        let fetched = Command::new("mvn")
-            .args([
-                "-q",
-                "-B",
-                "dependency:build-classpath",
-                "-Dmdep.outputFile=target/classpath.txt",
-            ])
-            .current_dir(&project)
-            .output()
-            .map_err(|error| error.to_string())?;
-        if !fetched.status.success() {
-            let log = String::from_utf8_lossy(&fetched.stdout);
-            let first = log
-                .lines()
-                .find(|line| line.contains("ERROR"))
-                .unwrap_or("no reason given");
-            return Err(format!("HBase cannot be fetched with Maven: {first}"));
-        }
-        // From here on a failure is ours: a program that does not compile must not look like a missing tool.
-        let compiled = Command::new("mvn")
-            .args(["-q", "-B", "-o", "compile"])
-            .current_dir(&project)
-            .output()
-            .unwrap();
-        assert!(
-            compiled.status.success(),
-            "the Java program does not compile: {}",
-            String::from_utf8_lossy(&compiled.stdout)
-        );
-        let jars = std::fs::read_to_string(project.join("target/classpath.txt")).unwrap();
-        Ok(format!(
-            "{}:{}",
-            project.join("target/classes").display(),
-            jars.trim()
-        ))
-    });
-    match built {
-        Ok(path) => Ok(path),
-        Err(reason) => Err(reason),
-    }
-}
-
-/// Skips the test with one line when there is no Java side.
+/// The Java program; without one, the test is not run.
 macro_rules! need_hbase {
     () => {
-        match class_path() {
-            Ok(path) => path,
-            Err(reason) => {
-                println!("not run: {reason}");
-                eprintln!("not run: {reason}");
-                return;
-            }
+        match JavaProgram::find("hfile-interop") {
+            Some(program) => program,
+            None => return,
         }
     };
 }
@@ -194,11 +134,12 @@ impl Batch {
         answer
     }
 
-    fn run(&self, class_path: &str) {
+    fn run(&self, program: &JavaProgram) {
         let commands = self.dir.path().join("commands");
         std::fs::write(&commands, &self.commands).unwrap();
-        let output = Command::new("java")
-            .args(["-Xmx512m", "-cp", class_path, "basalt.HFileInterop"])
+        let output = program
+            .java()
+            .args(["-Xmx512m", "basalt.HFileInterop"])
             .arg(&commands)
             .output()
             .unwrap();
@@ -367,7 +308,7 @@ fn bloom_words(cells: &[Line], bloom: BloomType) -> Vec<String> {
 /// knows every row, column and family tombstone, and few others.
 #[test]
 fn hbase_reads_what_we_write() {
-    let class_path = need_hbase!();
+    let program = need_hbase!();
     let mut batch = Batch::new();
     let mut files = Vec::new();
     for (number, (encoding, compression, bloom)) in combinations().enumerate() {
@@ -404,7 +345,7 @@ fn hbase_reads_what_we_write() {
             asked,
         ));
     }
-    batch.run(class_path);
+    batch.run(&program);
     for (about, cells, present, printed, asked) in files {
         let lines = answer(&printed, &about);
         assert_eq!(cells_of(&lines), cells, "{about}");
@@ -428,7 +369,7 @@ fn hbase_reads_what_we_write() {
 /// HBase's own command line printer.
 #[test]
 fn hbase_reads_large_and_empty_files() {
-    let class_path = need_hbase!();
+    let program = need_hbase!();
     let mut batch = Batch::new();
     let mut large = our_cells(77, 300);
     for (index, cell) in large.iter_mut().enumerate() {
@@ -462,7 +403,7 @@ fn hbase_reads_large_and_empty_files() {
     let cells = our_cells(78, 40);
     write_ours(&path, &cells, our_options());
     let pretty = batch.add("pretty", &path, "");
-    batch.run(class_path);
+    batch.run(&program);
     for (about, cells, printed) in files {
         assert!(
             cells_of(&answer(&printed, &about)) == cells,
@@ -487,7 +428,7 @@ fn hbase_reads_large_and_empty_files() {
 /// dictionary compression of tags.
 #[test]
 fn we_read_what_hbase_writes() {
-    let class_path = need_hbase!();
+    let program = need_hbase!();
     let mut batch = Batch::new();
     let mut files = Vec::new();
     for (number, (encoding, compression, bloom)) in combinations().enumerate() {
@@ -500,7 +441,7 @@ fn we_read_what_hbase_writes() {
         let written = batch.add("write", &path, &words);
         files.push((words, encoding, compression, bloom, path, written));
     }
-    batch.run(class_path);
+    batch.run(&program);
     for (about, encoding, compression, bloom, path, written) in files {
         let cells = cells_of(&answer(&written, &about));
         assert!(cells.len() > 500, "{about}");

@@ -76,12 +76,14 @@ final class Settings {
     conf.setInt("hbase.master.wait.on.regionservers.maxtostart", 1);
     conf.setInt("hbase.master.wait.on.regionservers.interval", 20);
     conf.setInt("hbase.regionserver.msginterval", 100);
+    // This one is longer than the default of 30 s: a machine that compiles at the same time needs most of that.
+    conf.setInt("hbase.master.start.timeout.localHBaseCluster", 180_000);
     // The master collects remote calls and assignments for this long before it sends them.
     conf.setInt("hbase.procedure.remote.dispatcher.delay.msec", 0);
     conf.setInt("hbase.assignment.dispatch.wait.msec", 1);
     // First pause between two attempts of a client, also between two questions whether a procedure is done. The number of
     // attempts stays.
-    conf.setInt("hbase.client.pause", 5);
+    conf.setInt("hbase.client.pause", 1);
     conf.setBoolean("hbase.master.store.region.wal.hsync", false);
     // One region server has nothing to balance.
     conf.setInt("hbase.balancer.period", Integer.MAX_VALUE);
