@@ -57,12 +57,15 @@ fn drop_reads(script: &mut Script, differs: &mut impl FnMut(&Script) -> bool) {
     }
 }
 
+/// Steps at the beginning that make the tables: without them every call is an error, and slow.
+const CREATIONS: usize = 3;
+
 fn drop_steps(script: &mut Script, differs: &mut impl FnMut(&Script) -> bool) {
     let mut piece = (script.lines.len() / 2).max(1);
     loop {
-        let mut end = script.lines.len().saturating_sub(1);
-        while end > 0 {
-            let start = end.saturating_sub(piece);
+        let mut end = script.lines.len().saturating_sub(1).max(CREATIONS);
+        while end > CREATIONS {
+            let start = end.saturating_sub(piece).max(CREATIONS);
             let mut shorter = script.clone();
             shorter.lines.drain(start..end);
             if differs(&shorter) {

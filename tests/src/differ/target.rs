@@ -88,6 +88,12 @@ impl Target for Basalt {
     }
 }
 
+/// Compactions come when a script says so and at no other moment: they change what tombstones hide.
+pub const HBASE_SETTINGS: &[&str] = &["hbase.regionserver.compaction.enabled=false"];
+
+/// The same for Basalt.
+pub const BASALT_SETTINGS: &[&str] = &["compaction.enabled=false"];
+
 /// A running HBase.
 #[derive(Debug)]
 pub struct HBase {

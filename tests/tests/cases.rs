@@ -1,0 +1,112 @@
+//! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written HBase's answers into.
+//!
+//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names. The scripts with
+//! names were differences once, or are rules; `seed-*` are generated ones.
+//!
+//! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases tests/cases/NAME.script`.
+
+use std::path::PathBuf;
+
+use basalt_tests::differ::play::Player;
+use basalt_tests::differ::script::{Line, Script, Step};
+use basalt_tests::differ::target::Basalt;
+use basalt_tests::differ::{compare, explained};
+use basalt_tests::dynamic::Answer;
+use basalt_tests::{Server, workspace};
+
+/// Automatic compactions would come at moments of their own and change what tombstones hide.
+const SETTINGS: &[&str] = &["compaction.enabled=false"];
+
+fn scripts() -> Vec<(String, Script)> {
+    let dir = workspace().join("tests/cases");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&dir)
+        .expect("the folder of cases")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    files.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        let script = Script::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, script)
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// What is wrong with Basalt's answer to this line.
+fn fault(line: &Line, ours: Option<Answer>) -> Option<String> {
+    let Step::Call(call) = &line.step else { return None };
+    let (Some(theirs), Some(ours)) = (&line.answer, ours) else {
+        return Some("has no recorded answer".to_owned());
+    };
+    if compare::same(call.method, theirs, &ours) {
+        let rule = line.differs.as_ref()?;
+        return Some(format!("no longer differs by {rule}"));
+    }
+    let rule = explained::rule(call, theirs, &ours).map(|rule| rule.name.to_owned());
+    (rule.is_none() || rule != line.differs).then(|| {
+        format!(
+            "HBase {theirs}\nBasalt {ours}\nrule {rule:?}, recorded {:?}",
+            line.differs
+        )
+    })
+}
+
+#[test]
+fn basalt_answers_as_hbase_did() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), SETTINGS);
+    let mut basalt = Basalt::connect(server.thrift).expect("a connection");
+    let (mut calls, mut faults) = (0, Vec::new());
+    for (run, (name, script)) in scripts().into_iter().enumerate() {
+        let mut player = Player::new(&mut basalt, run);
+        for (index, line) in script.lines.iter().enumerate() {
+            calls += 1;
+            let answer = match player.step(&line.step) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    faults.push(format!("{name}, step {index}: {error}"));
+                    break;
+                }
+            };
+            if let Some(fault) = fault(line, answer) {
+                faults.push(format!("{name}, step {index}: {}\n{fault}", line.step));
+                // What follows may differ only because of this.
+                break;
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    assert!(calls > 1000, "only {calls} calls: are the scripts there?");
+    server.stop();
+}
+
+/// Every rule that excuses a difference has a script that shows it, and a place in docs/compatibility.md.
+#[test]
+fn every_rule_is_shown_and_documented() {
+    let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).expect("the page");
+    let scripts = scripts();
+    for rule in explained::RULES {
+        let shown = scripts
+            .iter()
+            .filter(|(name, _)| !name.starts_with("seed-"))
+            .flat_map(|(_, script)| &script.lines)
+            .any(|line| line.differs.as_deref() == Some(rule.name));
+        assert!(shown, "no case shows {}", rule.name);
+        assert!(
+            page.contains(&format!("`{}`", rule.name)),
+            "{} is not in docs/compatibility.md",
+            rule.name
+        );
+    }
+}
+
+/// What is read is what was written.
+#[test]
+fn scripts_survive_a_round_trip() {
+    for (name, script) in scripts() {
+        let text = script.to_string();
+        let again = Script::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(again.to_string(), text, "{name}");
+    }
+}
