@@ -3,7 +3,10 @@
 //! its own.
 
 mod client;
+mod reads2;
 mod rows;
+mod rows1;
 mod scans;
 mod tables;
 mod thrift1;
+mod writes2;

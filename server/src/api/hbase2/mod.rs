@@ -5,7 +5,7 @@ use std::sync::Arc;
 use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{self, Method, args};
 use basalt_idl::wire::{WireError, WireType};
-use basalt_idl::{Call, Decode};
+use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
 use super::{Caller, Failure, Server, scans, schema, to_thrift};
@@ -275,10 +275,7 @@ async fn call_rest<P: Codec>(
         Method::GetClusterId => answer!(GetClusterId, |_args| Ok(server.engine().cluster_id().to_string())),
 
         // docs/compatibility.md lists these.
-        other => reply.application(
-            other.name(),
-            &basalt_idl::TApplicationException::unknown_method(other.name()),
-        ),
+        other => reply.application(other.name(), &TApplicationException::unknown_method(other.name())),
     }
     Ok(())
 }
