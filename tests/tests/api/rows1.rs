@@ -105,6 +105,38 @@ fn every_row_read_of_thrift_1() {
     assert_eq!(values(&versions_before), ["a1"]);
 }
 
+/// HBase 1's way to find the last row up to a key: a scan backwards over one family.
+#[test]
+fn the_row_or_the_one_before_it() {
+    let mut wire = Wire::connect();
+    wire.create("before", &["c"]);
+    wire.put("before", "a", "f:x", "ax", Some(1));
+    wire.put("before", "a", "f:y", "ay", Some(1));
+    wire.put("before", "a", "g:x", "ag", Some(1));
+    wire.put("before", "d", "g:x", "dg", Some(1));
+    let before = |row: &str, family: &str| one::GetRowOrBefore {
+        table_name: some("before"),
+        row: some(row),
+        family: some(family),
+    };
+    for (row, family, found) in [
+        ("a", "f", &["ax", "ay"][..]),
+        ("d", "f", &["ax", "ay"]),
+        ("cc", "g", &["ag"]),
+        ("d", "g", &["dg"]),
+        ("", "g", &["dg"]),
+        ("Z", "f", &[]),
+    ] {
+        assert_eq!(values(&wire.ok(&before(row, family))), found, "{row:?}, {family}");
+    }
+    wire.refused(&before("a", "no"), &["NoSuchColumnFamilyException"]);
+    let missing = one::GetRowOrBefore {
+        table_name: some("nowhere"),
+        ..before("a", "f")
+    };
+    wire.refused(&missing, &["TableNotFoundException"]);
+}
+
 #[test]
 fn every_write_of_thrift_1() {
     let mut wire = Wire::connect();

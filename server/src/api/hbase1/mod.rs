@@ -20,7 +20,7 @@ mod tables;
 
 use data::{OneColumn, append, atomic_increment, get_cells, get_rows, increment_rows, some};
 use mutations::{check_and_put, delete_all, delete_row, mutate_row, mutate_rows};
-use scanners::{prefix, range, scanner_get, t_scan};
+use scanners::{prefix, range, row_or_before, scanner_get, t_scan};
 use tables::{
     column_descriptors, compact, create_table, is_enabled, region_of_meta_key, table_regions, user_tables,
 };
@@ -251,6 +251,12 @@ async fn call_rest<P: Codec>(
             )
             .await;
             reply.encoded::<args::Append, _>(result, WireType::List, |writer, value| {
+                to_thrift::cells(writer, value);
+            });
+        }
+        Method::GetRowOrBefore => {
+            let result = row_or_before(server, caller, args::GetRowOrBefore::decode(reader)?).await;
+            reply.encoded::<args::GetRowOrBefore, _>(result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value);
             });
         }

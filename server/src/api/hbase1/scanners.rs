@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use basalt_engine::op::{ReadSpec, Scan};
-use basalt_idl::thrift1;
+use basalt_engine::cell::CellBatch;
+use basalt_engine::op::{Columns, FamilySelection, ReadSpec, Scan};
+use basalt_idl::thrift1::{self, args};
 use bytes::Bytes;
 
 use super::data::{before, columns};
@@ -67,6 +68,33 @@ pub(super) async fn scanner_get(
 ) -> Result<scans::Results, Failure> {
     let id = id.ok_or(crate::sessions::SessionError::Unknown)?;
     scans::fetch(server, caller, id, count.unwrap_or(0)).await
+}
+
+/// The cells of a family in that row, or in the last row before it that has some. HBase 1 scanned backwards for it, and failed
+/// where there was none; then the list is empty here.
+pub(super) async fn row_or_before(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    args: args::GetRowOrBefore,
+) -> Result<CellBatch, Failure> {
+    let table = from_thrift::table(args.table_name.as_ref())?;
+    let missing = |what: &str| Failure::illegal_argument(format!("the {what} is missing"));
+    let family = args.family.ok_or_else(|| missing("family"))?;
+    let scan = Scan {
+        // An empty row is the end of the table, as for every scan backwards.
+        start_row: args.row.ok_or_else(|| missing("row"))?.to_vec(),
+        reversed: true,
+        limit: Some(1),
+        spec: ReadSpec {
+            families: vec![FamilySelection {
+                family: family.to_vec(),
+                columns: Columns::All,
+            }],
+            ..ReadSpec::default()
+        },
+        ..Scan::default()
+    };
+    Ok(scans::fetch_once(server, caller, table, scan, 1).await?.batch)
 }
 
 #[cfg(test)]
