@@ -40,14 +40,23 @@ pub(super) fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch) {
     }
 }
 
+/// The `TResult` of a single get.
+pub(super) fn found_result<W: Writer>(writer: &mut W, found: &Found) {
+    found_row(writer, found, found.rows.first().copied().flatten());
+}
+
 /// A list with a `TResult` for each get.
 pub(super) fn found_results<W: Writer>(writer: &mut W, found: &Found) {
     writer.list_begin(WireType::Struct, found.rows.len());
     for row in &found.rows {
-        match row {
-            Some(row) => result(writer, &found.batch.row(*row)),
-            None => empty_result(writer),
-        }
+        found_row(writer, found, *row);
+    }
+}
+
+fn found_row<W: Writer>(writer: &mut W, found: &Found, row: Option<usize>) {
+    match row {
+        Some(row) => result(writer, &found.batch.row(row)),
+        None => empty_result(writer),
     }
 }
 

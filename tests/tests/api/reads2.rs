@@ -155,6 +155,39 @@ fn every_field_of_a_get() {
     wire.refused(&get_with(bad_filter), &["Io(", "Incorrect Filter String"]);
 }
 
+/// A TResult has no place for the answer, so it is empty; `exists` has one.
+#[test]
+fn a_get_of_existence_carries_no_cells() {
+    let mut wire = prepared("existence");
+    let get = |row: &str, existence_only| thrift2::TGet {
+        row: bytes(row),
+        existence_only: Some(existence_only),
+        ..Default::default()
+    };
+    let table = || bytes("existence");
+    let one = wire.ok(&two::Get {
+        table: table(),
+        tget: get("r", true),
+    });
+    assert!(one.row.is_none() && one.column_values.is_empty());
+    let many = wire.ok(&two::GetMultiple {
+        table: table(),
+        tgets: vec![get("r", true), get("r", false), get("no", true)],
+    });
+    let there: Vec<bool> = many.iter().map(|result| result.row.is_some()).collect();
+    assert_eq!(there, [false, true, false]);
+    let exists = |row: &str| two::Exists {
+        table: table(),
+        tget: get(row, true),
+    };
+    assert!(wire.ok(&exists("r")) && !wire.ok(&exists("no")));
+    let missing = two::Get {
+        table: bytes("nowhere"),
+        tget: get("r", true),
+    };
+    wire.refused(&missing, &["nowhere", "can_retry: Some(false)"]);
+}
+
 #[test]
 fn every_field_of_a_scan() {
     let mut wire = prepared("scan2");

@@ -17,11 +17,11 @@ pub(super) async fn get(
     caller: &mut Caller,
     args: args::Get,
 ) -> Result<reads::Found, Failure> {
-    let table = from_thrift::table(Some(&args.table))?;
-    let spec = from_thrift::get(&args.tget)?;
-    reads::get(server, caller, table, vec![(args.tget.row, spec)]).await
+    get_multiple(server, caller, &args.table, &[args.tget]).await
 }
 
+/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
+/// it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then fails on the missing list.
 pub(super) async fn get_multiple(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -29,11 +29,24 @@ pub(super) async fn get_multiple(
     gets: &[thrift2::TGet],
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
-    let gets = gets
+    let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
+    let wanted = gets
         .iter()
-        .map(|get| Ok((get.row.clone(), from_thrift::get(get)?)))
+        .map(|get| {
+            let spec = from_thrift::get(get)?;
+            let spec = if wants_cells(get) {
+                spec
+            } else {
+                for_existence(spec)
+            };
+            Ok((get.row.clone(), spec))
+        })
         .collect::<Result<Vec<_>, Failure>>()?;
-    reads::get(server, caller, table, gets).await
+    let mut found = reads::get(server, caller, table, wanted).await?;
+    for (get, row) in gets.iter().zip(&mut found.rows) {
+        *row = row.filter(|_| wants_cells(get));
+    }
+    Ok(found)
 }
 
 /// Whether each get would find something.

@@ -34,8 +34,8 @@ pub(super) async fn call<P: Codec>(
     match method {
         Method::Get => {
             let result = get(server, caller, args::Get::decode(reader)?).await;
-            reply.encoded::<args::Get, _>(result, WireType::Struct, |writer, batch| {
-                to_thrift::one_result(writer, &batch.batch);
+            reply.encoded::<args::Get, _>(result, WireType::Struct, |writer, found| {
+                to_thrift::found_result(writer, found);
             });
         }
         Method::Put => {
