@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::metrics::{Api, Calls, Connections};
 use crate::sessions::{ConnectionId, Sessions};
 
+mod access;
 mod basalt_admin;
 mod codec;
 mod failure;

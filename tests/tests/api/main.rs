@@ -7,6 +7,7 @@ mod reads2;
 mod rows;
 mod rows1;
 mod scans;
+mod service;
 mod tables;
 mod thrift1;
 mod writes2;

@@ -11,7 +11,7 @@ use basalt_idl::{Call, Decode, TApplicationException};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, from_thrift, scans, to_thrift};
+use super::{Caller, Failure, Server, access, from_thrift, scans, to_thrift};
 
 mod data;
 mod mutations;
@@ -376,9 +376,26 @@ async fn call_rest<P: Codec>(
             answer!(GetThriftServerType, |_args| Ok(thrift1::TThriftServerType::ONE));
         }
         Method::GetClusterId => answer!(GetClusterId, |_args| Ok(server.engine().cluster_id().to_string())),
+        Method::Grant => answer!(Grant, |args| access::change(&args.info)),
+        Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
-        // docs/compatibility.md lists these.
-        other => reply.application(other.name(), &TApplicationException::unknown_method(other.name())),
+        // `call` answers these and does not hand them on. They are listed so that a new method cannot be forgotten.
+        Method::GetRow
+        | Method::GetRowWithColumns
+        | Method::GetRowTs
+        | Method::GetRowWithColumnsTs
+        | Method::GetRows
+        | Method::GetRowsWithColumns
+        | Method::GetRowsTs
+        | Method::GetRowsWithColumnsTs
+        | Method::MutateRow
+        | Method::MutateRows
+        | Method::ScannerGetList => {
+            reply.application(
+                method.name(),
+                &TApplicationException::internal_error(method.name()),
+            );
+        }
     }
     Ok(())
 }

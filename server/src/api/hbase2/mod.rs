@@ -8,7 +8,7 @@ use basalt_idl::wire::{WireError, WireType};
 use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, scans, schema, to_thrift};
+use super::{Caller, Failure, Server, access, scans, schema, to_thrift};
 
 mod data;
 mod tables;
@@ -273,6 +273,8 @@ async fn call_rest<P: Codec>(
             answer!(GetThriftServerType, |_args| Ok(thrift2::TThriftServerType::TWO));
         }
         Method::GetClusterId => answer!(GetClusterId, |_args| Ok(server.engine().cluster_id().to_string())),
+        Method::Grant => answer!(Grant, |args| access::change(&args.info)),
+        Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
         // docs/compatibility.md lists these.
         other => reply.application(other.name(), &TApplicationException::unknown_method(other.name())),
