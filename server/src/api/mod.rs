@@ -32,6 +32,7 @@ mod from_thrift;
 mod hbase1;
 mod hbase2;
 mod reads;
+mod regions;
 mod scans;
 mod schema;
 mod to_thrift;

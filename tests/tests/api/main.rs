@@ -4,6 +4,7 @@
 
 mod client;
 mod reads2;
+mod regions;
 mod rows;
 mod rows1;
 mod scans;
