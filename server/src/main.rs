@@ -18,6 +18,7 @@ mod metrics;
 mod offline;
 mod serve;
 mod sessions;
+mod slow_log;
 mod wire;
 
 /// The process ends with this code when a WAL or manifest write failed (sysexits' EX_SOFTWARE): restart and recover.

@@ -74,6 +74,7 @@ pub(super) async fn fetch(
     let count = result_count(count)?;
     let owner = caller.id;
     let mut scan = server.sessions().take(id, owner)?;
+    caller.scanned = Some(scan.pending.table.clone());
     let mut batch = caller.take_batch();
     let gone = caller.gone();
     server

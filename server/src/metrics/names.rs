@@ -41,6 +41,9 @@ metric_names! {
     counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes, "Bytes read from Thrift connections.";
     counter SENT_BYTES = "basalt_thrift_sent_bytes_total", Unit::Bytes, "Bytes written to Thrift connections.";
 
+    counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
+        "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
+
     gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
     counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
     counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,

@@ -51,7 +51,7 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::new(id);
+    let mut caller = Caller::new(id).at(socket.peer_addr().ok());
     let mut answers = Vec::new();
     // When the first byte of the message in hand arrived.
     let mut message_began = None;

@@ -9,6 +9,7 @@ mod rows;
 mod rows1;
 mod scans;
 mod service;
+mod slow_log;
 mod tables;
 mod thrift1;
 mod writes2;
