@@ -3,11 +3,14 @@
 //! its own.
 
 mod client;
+mod filters;
+mod options;
 mod reads2;
 mod regions;
 mod rows;
 mod rows1;
 mod scans;
+mod schemas;
 mod service;
 mod slow_log;
 mod tables;

@@ -126,6 +126,43 @@ fn a_region_of_one_row_is_left_alone() {
     assert_eq!(engine.counters().flushes.get(), flushes);
 }
 
+/// COMPACTION_ENABLED and SPLIT_ENABLED keep the server from what nobody asked for, until they are taken back.
+#[test]
+fn a_table_may_refuse_compactions_and_splits() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_flush_bytes = 20_000;
+    let engine = rig.open();
+    let mut table = descriptor("t", &["f"]);
+    for option in ["COMPACTION_ENABLED", "SPLIT_ENABLED"] {
+        table.attributes.insert(option.into(), b"false".to_vec());
+    }
+    engine.create_table(table.clone(), Vec::new()).unwrap();
+    for number in 0..20 {
+        put(&engine, &table.name, &row(number), &[b'v'; 10_000]);
+        engine.flush(&table.name).unwrap();
+        engine.run_pending().unwrap();
+    }
+    let files = || {
+        let stats = engine.region_stats();
+        (
+            stats.len(),
+            stats.iter().map(|region| region.store_files).sum::<u64>(),
+        )
+    };
+    assert_eq!(files(), (1, 20));
+    table.attributes.remove(&b"COMPACTION_ENABLED"[..]);
+    engine.alter_table(table.clone()).unwrap();
+    engine.flush(&table.name).unwrap();
+    engine.run_pending().unwrap();
+    assert!(files().0 == 1 && files().1 < 20, "{:?}", files());
+    table.attributes.remove(&b"SPLIT_ENABLED"[..]);
+    engine.alter_table(table.clone()).unwrap();
+    engine.flush(&table.name).unwrap();
+    engine.run_pending().unwrap();
+    assert!(files().0 > 1);
+    assert_eq!(rows(&engine, &table.name).len(), 20);
+}
+
 /// A region can be flushed and compacted by itself; one that is gone is named.
 #[test]
 fn upkeep_of_one_region_touches_no_other() {
