@@ -433,14 +433,18 @@ CLIENTS = [
         "Open scanners", "short",
         (summed("basalt_scanner_sessions", "instance"), "{{instance}}"),
         description="Scanner sessions that clients have open. scanner.max_sessions limits them.",
-        width=12,
     ),
     graph(
         "Scanners", "ops",
         (total("basalt_scanner_sessions_opened_total"), "opened"),
         (total("basalt_scanner_sessions_expired_total"), "expired"),
         description="An expired scanner was not closed by its client: nobody fetched for scanner.lease_ms.",
-        width=12,
+    ),
+    graph(
+        "Calls in the slow log", "ops",
+        (total("basalt_slow_calls_total", "kind"), "{{kind}}"),
+        description="Calls that took longer than slow_log.threshold_ms or had answers larger than slow_log.large_bytes. "
+        "getSlowLogResponses says which calls.",
     ),
 ]
 

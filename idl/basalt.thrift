@@ -109,10 +109,10 @@ exception TIOError {
 
 /** What an operator of a single Basalt server needs and HBase's Thrift services do not have. */
 service BasaltAdmin {
-  /** Writes the memstores of a table to store files. Returns when they are durable. */
+  /** Writes the memstores of a table, or of the region of that name, to store files. Returns when they are durable. */
   void basaltFlush(1: required binary table) throws (1: TIOError io),
 
-  /** Compacts a table or one family of it. With wait, returns when done, else when queued. */
+  /** Compacts a table, or the region of that name, or one family of it. With wait, returns when done, else when queued. */
   void basaltCompact(
     1: required binary table,
     2: optional binary family,

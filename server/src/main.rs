@@ -20,6 +20,7 @@ mod offline;
 mod rig;
 mod serve;
 mod sessions;
+mod slow_log;
 mod wire;
 
 /// The process ends with this code when a WAL or manifest write failed (sysexits' EX_SOFTWARE): restart and recover.

@@ -9,13 +9,10 @@ use std::path::PathBuf;
 
 use basalt_tests::differ::play::Player;
 use basalt_tests::differ::script::{Line, Script, Step};
-use basalt_tests::differ::target::Basalt;
+use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt};
 use basalt_tests::differ::{compare, explained};
 use basalt_tests::dynamic::Answer;
 use basalt_tests::{Server, workspace};
-
-/// Automatic compactions would come at moments of their own and change what tombstones hide.
-const SETTINGS: &[&str] = &["compaction.enabled=false"];
 
 fn scripts() -> Vec<(String, Script)> {
     let dir = workspace().join("tests/cases");
@@ -55,7 +52,7 @@ fn fault(line: &Line, ours: Option<Answer>) -> Option<String> {
 #[test]
 fn basalt_answers_as_hbase_did() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), SETTINGS);
+    let server = Server::start(&dir.path().join("data"), BASALT_SETTINGS);
     let mut basalt = Basalt::connect(server.thrift).expect("a connection");
     let (mut calls, mut faults) = (0, Vec::new());
     for (run, (name, script)) in scripts().into_iter().enumerate() {

@@ -4,7 +4,7 @@
 
 use basalt_tests::differ::generate;
 use basalt_tests::differ::run::Pair;
-use basalt_tests::differ::target::{Basalt, HBase};
+use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt, HBASE_SETTINGS, HBase};
 use basalt_tests::{Oracle, Server};
 
 /// Seeds and steps of a run that is short enough for every test run. Other seeds than those in `tests/cases`.
@@ -13,9 +13,11 @@ const STEPS: usize = 250;
 
 #[test]
 fn generated_calls_have_hbases_answers() {
-    let Some(oracle) = Oracle::start() else { return };
+    let Some(oracle) = Oracle::start_with(HBASE_SETTINGS) else {
+        return;
+    };
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["compaction.enabled=false"]);
+    let server = Server::start(&dir.path().join("data"), BASALT_SETTINGS);
     let hbase = HBase::connect(oracle).expect("HBase accepts connections");
     let basalt = Basalt::connect(server.thrift).expect("a connection");
     let mut pair = Pair::new(hbase, basalt);

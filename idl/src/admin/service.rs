@@ -15,10 +15,10 @@ use crate::schema::names::*;
 thrift_service! {
     /// Basalt's own service.
     pub service BasaltAdmin {
-        /// Writes the memstores of a table to store files. Returns when they are durable.
+        /// Writes the memstores of a table, or of the region of that name, to store files. Returns when they are durable.
         void basaltFlush as BasaltFlush(1: required binary table) throws (1: TIOError io);
 
-        /// Compacts a table or one family of it. With wait, returns when done, else when queued.
+        /// Compacts a table, or the region of that name, or one family of it. With wait, returns when done, else when queued.
         void basaltCompact as BasaltCompact(
             1: required binary table,
             2: optional binary family,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use basalt_engine::engine::{RegionInfo, RegionStats};
-use basalt_engine::schema::{Escaped, TableName};
+use basalt_engine::engine::RegionStats;
 use basalt_idl::admin::{self, Method, args};
 use basalt_idl::wire::WireError;
 use basalt_idl::{Call, Decode};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
+use super::regions::{self, Target};
 use super::{Failure, Server, from_thrift};
 
 /// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
@@ -29,13 +29,15 @@ pub(super) async fn call<P: Codec>(
     }
     match method {
         Method::BasaltFlush => on_pool!(BasaltFlush, |server, args| {
-            Ok(server.engine().flush(&from_thrift::table(Some(&args.table))?)?)
+            regions::target(server, &args.table)?.flush(server)
         }),
         Method::BasaltCompact => on_pool!(BasaltCompact, |server, args| {
-            let table = from_thrift::table(Some(&args.table))?;
-            Ok(server
-                .engine()
-                .compact(&table, args.family.as_deref(), args.major, args.wait)?)
+            regions::target(server, &args.table)?.compact(
+                server,
+                args.family.as_deref(),
+                args.major,
+                args.wait,
+            )
         }),
         Method::BasaltSplit => on_pool!(BasaltSplit, |server, args| {
             split(server, &args.table_or_region, args.split_key.as_deref())
@@ -53,41 +55,15 @@ pub(super) async fn call<P: Codec>(
     Ok(())
 }
 
-/// The region of that full name, encoded name, or printed name.
-fn region_named(server: &Server, name: &[u8]) -> Result<RegionInfo, Failure> {
-    server
-        .engine()
-        .region_stats()
-        .into_iter()
-        .map(|stats| stats.region)
-        .find(|region| {
-            region.encoded_name.as_bytes() == name
-                || region.name() == name
-                || super::to_thrift::printed_region(region).as_bytes() == name
-        })
-        .ok_or_else(|| {
-            basalt_engine::Error::NoSuchRegion(format!("no region is called {}", Escaped(name))).into()
-        })
-}
-
-/// A table's name is tried first: region names have commas, table names have none, and an encoded name may be a table's.
+/// Splits a region, or of a table the region that holds the key, or every region of it.
 fn split(server: &Server, table_or_region: &[u8], key: Option<&[u8]>) -> Result<(), Failure> {
-    let table = TableName::parse(table_or_region)
-        .ok()
-        .filter(|table| server.engine().table(table).is_ok());
-    let Some(table) = table else {
-        server
-            .engine()
-            .split_region(region_named(server, table_or_region)?.id, key)?;
-        return Ok(());
+    let regions = match (regions::target(server, table_or_region)?, key) {
+        (Target::Region(region), _) => vec![region],
+        (Target::Table(table), Some(key)) => vec![server.engine().region_of(&table, key)?],
+        (Target::Table(table), None) => server.engine().regions(&table)?,
     };
-    if let Some(key) = key {
-        let region = server.engine().region_of(&table, key)?;
-        server.engine().split_region(region.id, Some(key))?;
-        return Ok(());
-    }
-    for region in server.engine().regions(&table)? {
-        server.engine().split_region(region.id, None)?;
+    for region in regions {
+        server.engine().split_region(region.id, key)?;
     }
     Ok(())
 }
@@ -95,7 +71,7 @@ fn split(server: &Server, table_or_region: &[u8], key: Option<&[u8]>) -> Result<
 fn merge(server: &Server, names: &[Bytes]) -> Result<Bytes, Failure> {
     let regions = names
         .iter()
-        .map(|name| Ok(region_named(server, name)?.id))
+        .map(|name| Ok(regions::region(server, name)?.id))
         .collect::<Result<Vec<_>, Failure>>()?;
     Ok(Bytes::from(server.engine().merge_regions(&regions)?.name()))
 }

@@ -16,6 +16,8 @@ use std::time::Instant;
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::ServerName;
+use basalt_engine::schema::TableName;
+use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
 use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
@@ -24,7 +26,9 @@ use bytes::Bytes;
 use crate::config::Config;
 use crate::metrics::{Api, Calls, Connections};
 use crate::sessions::{Owner, Sessions};
+use crate::slow_log::SlowLog;
 
+mod access;
 mod basalt_admin;
 mod codec;
 mod failure;
@@ -32,8 +36,10 @@ mod from_thrift;
 mod hbase1;
 mod hbase2;
 mod reads;
+mod regions;
 mod scans;
 mod schema;
+mod slow_log;
 mod to_thrift;
 mod writes;
 
@@ -46,6 +52,7 @@ pub(crate) struct Server {
     engine: Arc<Engine>,
     config: Config,
     sessions: Arc<Sessions>,
+    slow_log: SlowLog,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
@@ -60,6 +67,10 @@ pub(crate) struct Server {
 pub(crate) struct Caller {
     /// Of the scanners it opens.
     owner: Owner,
+    /// Where it comes from.
+    address: Option<SocketAddr>,
+    /// The table of the scanner that the call in hand fetches from: its arguments do not name it.
+    scanned: Option<TableName>,
     /// Which service a call means.
     speaks: Speaks,
     /// Results are collected in here, call after call.
@@ -93,11 +104,19 @@ impl Caller {
     fn new(owner: Owner, speaks: Speaks) -> Self {
         Self {
             owner,
+            address: None,
+            scanned: None,
             speaks,
             batch: CellBatch::new(),
             kept_bytes: 0,
             gone: Arc::default(),
         }
+    }
+
+    /// The same, from that address.
+    pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
+        self.address = address;
+        self
     }
 
     /// Whether the client has closed the connection, as the wire finds out while a call runs.
@@ -135,7 +154,7 @@ impl Caller {
 impl Server {
     /// REQUIRES: the metrics recorder is installed.
     pub(crate) fn new(engine: Arc<Engine>, config: Config, thrift_address: SocketAddr) -> Self {
-        let methods = |api, names: &'static [&'static basalt_idl::call::MethodDescriptor]| {
+        let methods = |api, names: &'static [&'static MethodDescriptor]| {
             names.iter().map(move |method| (api, method.name))
         };
         let calls = Calls::new(
@@ -145,6 +164,7 @@ impl Server {
         );
         let server = Self {
             sessions: Arc::new(Sessions::new(&config.scanner)),
+            slow_log: SlowLog::new(&config.slow_log),
             engine,
             config,
             calls,
@@ -172,6 +192,10 @@ impl Server {
 
     pub(crate) fn sessions(&self) -> &Arc<Sessions> {
         &self.sessions
+    }
+
+    pub(crate) fn slow_log(&self) -> &SlowLog {
+        &self.slow_log
     }
 
     pub(crate) fn connections(&self) -> &Connections {
@@ -218,6 +242,8 @@ impl Server {
 
     async fn call_as<P: Codec>(self: &Arc<Self>, caller: &mut Caller, message: Bytes, out: &mut Vec<u8>) {
         let began = Instant::now();
+        let (length_before, whole) = (out.len(), message.clone());
+        caller.scanned = None;
         let mut reader = P::reader(message);
         let header = match reader.message_begin() {
             Ok(header) => header,
@@ -241,12 +267,31 @@ impl Server {
             Ok(service) => service,
             Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
         };
-        let api = self.dispatch(caller, service, &header, reader, &mut reply).await;
-        if let Some(method) = api.and_then(|api| self.calls.method(api, header.name())) {
-            method.answered(began.elapsed());
-            if let Some(class) = reply.failed() {
+        let Some(api) = self.dispatch(caller, service, &header, reader, &mut reply).await else {
+            return;
+        };
+        let (took, failed) = (began.elapsed(), reply.failed());
+        if let Some(method) = self.calls.method(api, header.name()) {
+            method.answered(took);
+            if let Some(class) = failed {
                 method.failed(class);
             }
+        }
+        let answer_bytes = out.len() - length_before;
+        if let Some(remarkable) = self.slow_log.judge(took, answer_bytes)
+            && let Some((service, method)) = method_of(api, header.name())
+        {
+            let call = slow_log::Call {
+                remarkable,
+                took,
+                answer_bytes,
+                client: caller.address,
+                service,
+                method,
+                message: &whole,
+                scanned: caller.scanned.take(),
+            };
+            slow_log::record::<P>(self, call);
         }
     }
 
@@ -323,6 +368,17 @@ impl Server {
             refuse_as::<Binary>(partial, reason, out);
         }
     }
+}
+
+/// The name of a service and one of its methods.
+fn method_of(api: Api, name: &str) -> Option<(&'static str, &'static MethodDescriptor)> {
+    let service = match api {
+        Api::Thrift1 => &thrift1::SERVICE,
+        Api::Thrift2 => &thrift2::SERVICE,
+        Api::Admin => &admin::SERVICE,
+    };
+    let method = service.methods.iter().find(|method| method.name == name)?;
+    Some((service.name, method))
 }
 
 impl Server {

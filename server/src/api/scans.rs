@@ -77,6 +77,7 @@ pub(super) async fn fetch(
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
+    caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
     let batch = in_turns(server, caller, fetching, count).await?;
     Ok(Results { batch, sort_columns })

@@ -40,14 +40,23 @@ pub(super) fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch) {
     }
 }
 
+/// The `TResult` of a single get.
+pub(super) fn found_result<W: Writer>(writer: &mut W, found: &Found) {
+    found_row(writer, found, found.rows.first().copied().flatten());
+}
+
 /// A list with a `TResult` for each get.
 pub(super) fn found_results<W: Writer>(writer: &mut W, found: &Found) {
     writer.list_begin(WireType::Struct, found.rows.len());
     for row in &found.rows {
-        match row {
-            Some(row) => result(writer, &found.batch.row(*row)),
-            None => empty_result(writer),
-        }
+        found_row(writer, found, *row);
+    }
+}
+
+fn found_row<W: Writer>(writer: &mut W, found: &Found, row: Option<usize>) {
+    match row {
+        Some(row) => result(writer, &found.batch.row(row)),
+        None => empty_result(writer),
     }
 }
 
@@ -59,16 +68,14 @@ pub(super) fn results<W: Writer>(writer: &mut W, batch: &CellBatch) {
     }
 }
 
-/// A `TColumnValue`. The type is always set: Java's client rebuilds cells from it.
+/// A `TColumnValue`. The type is always set: Java's client rebuilds cells from it. Tags are left out, as they are on the way from
+/// HBase's region server to its gateway (`KeyValueCodec`).
 fn column_value<W: Writer>(writer: &mut W, cell: Cell<'_>) {
     writer.struct_begin();
     writer.binary_field(1, cell.key.family());
     writer.binary_field(2, cell.key.qualifier());
     writer.binary_field(3, cell.value);
     writer.i64_field(4, cell.key.timestamp());
-    if !cell.tags.is_empty() {
-        writer.binary_field(5, cell.tags);
-    }
     writer.i8_field(6, cell.key.type_code() as i8);
     writer.struct_end();
 }

@@ -13,11 +13,10 @@ use smallvec::SmallVec;
 use super::{Caller, Failure, Server, from_thrift};
 
 /// A row's worth of nothing yet.
-pub(super) fn mutation(row: &[u8], durability: Durability, ttl_ms: Option<i64>) -> RowMutation<'_> {
+pub(super) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
     RowMutation {
         row,
         writes: SmallVec::new(),
-        ttl_ms,
         durability,
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 mod sections;
 
 pub(crate) use sections::{
-    BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, Thrift,
+    BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
     ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
 
@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) compaction: Compaction,
     /// Metrics.
     pub(crate) metrics: Metrics,
+    /// The slow log.
+    pub(crate) slow_log: SlowLog,
     /// Log lines.
     pub(crate) log: Log,
 }
@@ -166,6 +168,12 @@ impl Config {
         }
         if self.thrift.max_message_bytes < 1 << 10 {
             return refuse("thrift.max_message_bytes", "must be at least 1024".into());
+        }
+        if self.slow_log.entries == 0 {
+            return refuse(
+                "slow_log.entries",
+                "must be at least 1; slow_log.enabled = false records nothing".into(),
+            );
         }
         if self.scanner.lease_ms == 0 {
             return refuse("scanner.lease_ms", "must be at least 1".into());

@@ -218,6 +218,20 @@ section! {
 }
 
 section! {
+    /// The slow log, which `getSlowLogResponses` reads.
+    SlowLog {
+        /// Whether calls are recorded.
+        enabled: bool = true,
+        /// Most records; the oldest makes room.
+        entries: usize = 256,
+        /// A call that takes longer is slow.
+        threshold_ms: u64 = 10_000,
+        /// A call with a larger answer is large.
+        large_bytes: u64 = 100 * MIB,
+    }
+}
+
+section! {
     /// Log lines.
     Log {
         /// Filter, as `info` or `basalt=debug,info`.

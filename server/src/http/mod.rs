@@ -43,7 +43,9 @@ pub(crate) async fn serve(
     let stopping = stop.clone();
     listener
         .accept(tasks, stop, |socket, peer| {
-            let (server, site, stop) = (Arc::clone(&server), site.clone(), stopping.clone());
+            // The slow log tells where a call came from.
+            let site = site.clone().layer(axum::Extension(peer));
+            let (server, stop) = (Arc::clone(&server), stopping.clone());
             async move {
                 if let Err(end) = connection::run(socket, site, &server.config().thrift, stop).await {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");

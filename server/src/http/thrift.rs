@@ -8,6 +8,7 @@
 //! `Origin`, which Thrift clients do not send: such requests are refused.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,11 +90,12 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Vec<u8>,
     check_headers(request.headers())?;
     let config = &site.server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
+    let peer = request.extensions().get::<SocketAddr>().copied();
     let received = timeout_at(Instant::now() + limit, receive(request, &site.server)).await;
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let mut caller = Caller::over_http(service);
+    let mut caller = Caller::over_http(service).at(peer);
     let told = Told(caller.gone());
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {

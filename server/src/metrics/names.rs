@@ -48,6 +48,9 @@ metric_names! {
     counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
         "Connections of the HTTP port closed at once because http.max_connections was reached.";
 
+    counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
+        "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
+
     gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
     counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
     counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,

@@ -61,7 +61,7 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::connected(number);
+    let mut caller = Caller::connected(number).at(socket.peer_addr().ok());
     let mut answers = Vec::new();
     // When the first byte of the message in hand arrived.
     let mut message_began = None;

@@ -13,7 +13,7 @@ use basalt_tests::Server;
 use basalt_tests::differ::generate;
 use basalt_tests::differ::run::{Pair, Run};
 use basalt_tests::differ::script::{Script, Step};
-use basalt_tests::differ::target::{Basalt, HBase};
+use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt, HBASE_SETTINGS, HBase};
 use basalt_tests::oracle::Oracle;
 use clap::Parser;
 
@@ -68,15 +68,12 @@ fn main() -> ExitCode {
 /// Whether there was no difference.
 fn compare(arguments: &Arguments) -> Result<bool, String> {
     let text = |error: std::io::Error| error.to_string();
-    let mut oracle = Oracle::start().ok_or("there is no HBase to compare with")?;
+    let mut oracle = Oracle::start_with(HBASE_SETTINGS).ok_or("there is no HBase to compare with")?;
     println!("HBase {}", oracle.version()?);
     let dir = tempfile::tempdir().map_err(text)?;
     let server = match arguments.target {
         Some(_) => None,
-        None => Some(Server::start(
-            &dir.path().join("data"),
-            &["compaction.enabled=false"],
-        )),
+        None => Some(Server::start(&dir.path().join("data"), BASALT_SETTINGS)),
     };
     let target = arguments.target.or(server.as_ref().map(|server| server.thrift));
     let target = target.ok_or("no server")?;

@@ -1,11 +1,12 @@
 //! A client that sends what it is told and says what it got, and short ways to write requests.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use basalt_idl::thrift1;
+use basalt_idl::thrift1::{self, args as one};
 use basalt_idl::thrift2::{self, TDeleteType, args as two};
 use basalt_idl::wire::{BinaryReader, BinaryWriter};
 use basalt_idl::{Call, CallError, call};
@@ -128,6 +129,42 @@ impl Wire {
         shown(&result)
     }
 
+    /// All rows of a table as `row family:qualifier@timestamp=value ...`, newest versions.
+    pub(crate) fn rows(&mut self, table: &str) -> Vec<String> {
+        let scan = two::GetScannerResults {
+            table: bytes(table),
+            tscan: thrift2::TScan::default(),
+            num_rows: 100,
+        };
+        self.ok(&scan)
+            .iter()
+            .map(|result| format!("{} {}", key(result), shown(result).join(" ")))
+            .collect()
+    }
+
+    /// The results that a Thrift 1 scanner has left as `row:columns`; closes it.
+    pub(crate) fn drain(&mut self, id: i32) -> String {
+        let id = Some(id);
+        let mut rows = Vec::new();
+        loop {
+            let fetched = self.ok(&one::ScannerGetList { id, nb_rows: Some(9) });
+            if fetched.is_empty() {
+                break;
+            }
+            rows.extend(fetched.iter().map(|row| {
+                let columns = row.columns.as_ref().map_or(0, BTreeMap::len);
+                let sorted = row.sorted_columns.as_ref().map_or(0, Vec::len);
+                format!(
+                    "{}:{}",
+                    text(row.row.as_deref().unwrap_or_default()),
+                    columns + sorted
+                )
+            }));
+        }
+        self.ok(&one::ScannerClose { id });
+        rows.join(" ")
+    }
+
     /// Rows of a scan in one call, as their keys.
     pub(crate) fn scan(&mut self, table: &str, tscan: thrift2::TScan) -> Vec<String> {
         let table = bytes(table);
@@ -148,6 +185,18 @@ pub(crate) fn bytes(text: &str) -> Bytes {
 #[expect(clippy::unnecessary_wraps, reason = "a field that may be unset is an Option")]
 pub(crate) fn some(text: &str) -> Option<Bytes> {
     Some(bytes(text))
+}
+
+/// An optional list that is set.
+#[expect(clippy::unnecessary_wraps, reason = "a field that may be unset is an Option")]
+pub(crate) fn list(texts: &[&str]) -> Option<Vec<Bytes>> {
+    Some(texts.iter().map(|text| bytes(text)).collect())
+}
+
+/// Attributes with a value for `_raw_`.
+#[expect(clippy::unnecessary_wraps, reason = "a field that may be unset is an Option")]
+pub(crate) fn raw(value: &'static [u8]) -> Option<BTreeMap<Bytes, Bytes>> {
+    Some([(bytes("_raw_"), Bytes::from_static(value))].into())
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
@@ -217,5 +266,27 @@ pub(crate) fn values(cells: &[thrift1::TCell]) -> Vec<String> {
     cells
         .iter()
         .map(|cell| text(cell.value.as_deref().unwrap_or_default()))
+        .collect()
+}
+
+/// Rows of Thrift 1 as `row column@timestamp=value ...`.
+pub(crate) fn columns(rows: &[thrift1::TRowResult]) -> Vec<String> {
+    let cell = |(name, cell): (&Bytes, &thrift1::TCell)| {
+        format!(
+            "{}@{}={}",
+            text(name),
+            cell.timestamp.unwrap_or(-1),
+            text(cell.value.as_deref().unwrap_or_default())
+        )
+    };
+    rows.iter()
+        .map(|row| {
+            let columns = row.columns.iter().flatten().map(cell).collect::<Vec<_>>();
+            format!(
+                "{} {}",
+                text(row.row.as_deref().unwrap_or_default()),
+                columns.join(" ")
+            )
+        })
         .collect()
 }

@@ -3,8 +3,17 @@
 //! its own.
 
 mod client;
+mod filters;
+mod options;
+mod reads2;
+mod regions;
 mod rows;
+mod rows1;
 mod scans;
+mod schemas;
+mod service;
+mod slow_log;
 mod system;
 mod tables;
 mod thrift1;
+mod writes2;

@@ -124,6 +124,27 @@ fn checks() {
             assert_eq!(written, passed, "{row}");
         }
     }
+    // The same for the two that know only "equal".
+    let delete_if = |value: Option<&str>| two::CheckAndDelete {
+        table: bytes("c2"),
+        row: bytes("guarded"),
+        family: bytes("f"),
+        qualifier: bytes("q"),
+        value: value.map(bytes),
+        tdelete: delete("guarded", TDeleteType::DELETE_FAMILY, &[("f", None)]),
+    };
+    let put_if = |value: Option<&str>| two::CheckAndPut {
+        table: bytes("c2"),
+        row: bytes("guarded"),
+        family: bytes("f"),
+        qualifier: bytes("q"),
+        value: value.map(bytes),
+        tput: put("guarded", "f:q", "new", None),
+    };
+    assert!(!wire.ok(&put_if(Some("x"))) && wire.ok(&put_if(None)) && !wire.ok(&put_if(None)));
+    assert!(!wire.ok(&delete_if(None)) && !wire.ok(&delete_if(Some("old"))));
+    assert_eq!(wire.row("c2", "guarded").len(), 1);
+    assert!(wire.ok(&delete_if(Some("new"))) && wire.row("c2", "guarded").is_empty());
     let check = |row: &str, family: &str| two::CheckAndPut {
         table: bytes("c2"),
         row: bytes(row),

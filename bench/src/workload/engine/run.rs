@@ -244,8 +244,8 @@ impl<'a> Task<'a> {
                 qualifier: b"",
                 timestamp: None,
                 value,
+                ttl_ms: None,
             }],
-            ttl_ms: None,
             durability: if sync {
                 Durability::FsyncWal
             } else {

@@ -101,6 +101,18 @@ impl Cell<'_> {
 /// Tag type of a per-cell time to live, value an i64 BE of milliseconds (HBase: `TagType.TTL_TAG_TYPE`).
 pub const TAG_TTL: u8 = 8;
 
+/// Bytes of a list of tags that holds nothing but a time to live.
+pub const TTL_TAG_BYTES: usize = 11;
+
+/// The encoded list of tags that holds nothing but a time to live.
+pub fn ttl_tag(ttl_ms: i64) -> [u8; TTL_TAG_BYTES] {
+    let mut tag = [0; TTL_TAG_BYTES];
+    tag[1] = (TTL_TAG_BYTES - 2) as u8;
+    tag[2] = TAG_TTL;
+    tag[3..].copy_from_slice(&ttl_ms.to_be_bytes());
+    tag
+}
+
 /// Appends one encoded tag.
 pub fn put_tag(out: &mut Vec<u8>, tag_type: u8, value: &[u8]) {
     out.extend_from_slice(&(value.len() as u16 + 1).to_be_bytes());

@@ -31,6 +31,7 @@ use crate::wal::Commit;
 use crate::workers::{Job, Workers};
 
 mod read;
+mod upkeep;
 mod write;
 
 pub use crate::catalog::ServerName;
@@ -322,55 +323,6 @@ impl Engine {
                 Err(error)
             }
         }
-    }
-
-    // Upkeep.
-
-    /// Flushes a table's regions and waits.
-    pub fn flush(&self, table: &TableName) -> Result<()> {
-        let catalog = self.open_catalog()?;
-        for region in &catalog.table(table)?.regions {
-            catalog.flush_region(region)?;
-            self.workers.after_change(region);
-        }
-        Ok(())
-    }
-    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done.
-    pub fn compact(&self, table: &TableName, family: Option<&[u8]>, major: bool, wait: bool) -> Result<()> {
-        let catalog = self.open_catalog()?;
-        let table = catalog.table(table)?;
-        let families: Vec<Vec<u8>> = match family {
-            Some(family) => {
-                crate::region::family_index(&table.descriptor, family)?;
-                vec![family.to_vec()]
-            }
-            None => table
-                .descriptor
-                .families
-                .iter()
-                .map(|family| family.name.clone())
-                .collect(),
-        };
-        for region in &table.regions {
-            for family in families.clone() {
-                if wait {
-                    catalog.compact_store(region, &family, major)?;
-                } else {
-                    self.workers.request(Job::Compact {
-                        region: region.id(),
-                        family,
-                        major,
-                    });
-                }
-            }
-            self.workers.after_change(region);
-        }
-        Ok(())
-    }
-    /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.
-    pub fn run_pending(&self) -> Result<usize> {
-        self.check_open()?;
-        self.workers.run_pending()
     }
 
     // State.

@@ -42,7 +42,6 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
             families: vec![FamilySelection {
                 family: b"info".to_vec(),
                 columns: Columns::All,
-                time_range: None,
             }],
             ..ReadSpec::default()
         },

@@ -8,13 +8,13 @@ use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table};
-use crate::cell::{Cell, CellBatch, KeyBuf};
+use crate::cell::{Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::op::{Check, RowMutation, RowUpdate, Write};
 use crate::region::{
-    LockMode, Region, RegionVersion, RowPlan, Shared, Times, check, check_edit, check_update, family_index,
-    logging_of, newest_cell, newest_timestamps, passes, plan_update, stronger, write_rows,
+    LockMode, Region, RegionVersion, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
+    family_index, logging_of, newest_cell, newest_timestamps, passes, plan_update, stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::wal::{Commit, Logging};
@@ -188,7 +188,7 @@ pub(super) fn update(
     name: &TableName,
     row: &[u8],
     update: &RowUpdate<'_>,
-    ttl_ms: Option<i64>,
+    own_ttl_ms: Option<i64>,
     durability: Durability,
     out: &mut CellBatch,
 ) -> Result<Written<Commit>> {
@@ -210,15 +210,17 @@ pub(super) fn update(
             continue;
         }
         let newest = |family: usize, qualifier: &[u8]| {
-            newest_cell(&version, row, family, qualifier, shared.now_ms(), |cell| {
-                (cell.key.timestamp(), cell.value.to_vec())
+            newest_cell(&version, row, family, qualifier, shared.now_ms(), |cell| Stored {
+                timestamp: cell.key.timestamp(),
+                value: cell.value.to_vec(),
+                ttl_ms: ttl_ms(cell.tags),
             })
         };
         let plan = plan_update(
             &table.descriptor,
             row,
             update,
-            ttl_ms,
+            own_ttl_ms,
             now,
             cell_max_bytes,
             newest,
@@ -254,10 +256,11 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
     for cell in &plan.cells {
         let family = &table.descriptor.families[cell.family].name;
         let key = KeyBuf::new(plan.row, family, cell.qualifier, cell.timestamp, cell.cell_type);
+        let tags = cell.ttl_ms.map(ttl_tag);
         out.push(Cell {
             key: key.as_key(),
             value: &cell.value,
-            tags: &plan.tags,
+            tags: tags.as_ref().map_or(&[], |tags| tags.as_slice()),
             seq,
         });
     }

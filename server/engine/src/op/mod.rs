@@ -1,8 +1,10 @@
 //! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before the memstore.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::filter::FilterSpec;
 use crate::schema::Durability;
-use std::sync::Arc;
 
 /// Where a read may look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +57,6 @@ pub struct FamilySelection {
     pub family: Vec<u8>,
     /// What of it.
     pub columns: Columns,
-    /// Another time range than the read's, for this family.
-    pub time_range: Option<TimeRange>,
 }
 
 /// What Get and Scan share.
@@ -66,6 +66,8 @@ pub struct ReadSpec {
     pub families: Vec<FamilySelection>,
     /// Timestamps of interest.
     pub time_range: TimeRange,
+    /// The same for single families, instead of `time_range`. Families that are not read, or not there, have no effect.
+    pub family_time_ranges: BTreeMap<Vec<u8>, TimeRange>,
     /// Versions of a column, at least 1; the family's VERSIONS bounds it.
     pub max_versions: i32,
     /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`).
@@ -74,7 +76,7 @@ pub struct ReadSpec {
     pub family_offset: usize,
     /// Whether data blocks read are put in the cache.
     pub cache_blocks: bool,
-    /// Tombstones and deleted cells too.
+    /// Tombstones and deleted cells too. Whole families only.
     pub raw: bool,
     /// Filter, if any. Each region the read visits makes an instance of its own.
     pub filter: Option<Arc<FilterSpec>>,
@@ -87,6 +89,7 @@ impl Default for ReadSpec {
         Self {
             families: Vec::new(),
             time_range: TimeRange::ALL,
+            family_time_ranges: BTreeMap::new(),
             max_versions: 1,
             family_limit: None,
             family_offset: 0,
@@ -171,6 +174,8 @@ pub enum Write<'a> {
         timestamp: Option<i64>,
         /// Value.
         value: &'a [u8],
+        /// Its own time to live, milliseconds from its timestamp on.
+        ttl_ms: Option<i64>,
     },
     /// A tombstone for one version; without timestamp: of the newest version there is (which reads).
     DeleteVersion {
@@ -218,8 +223,6 @@ pub struct RowMutation<'a> {
     pub row: &'a [u8],
     /// The cells, in the order given.
     pub writes: smallvec::SmallVec<[Write<'a>; 4]>,
-    /// Time to live of the written values, milliseconds.
-    pub ttl_ms: Option<i64>,
     /// How hard to try.
     pub durability: Durability,
 }

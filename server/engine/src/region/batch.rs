@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use parking_lot::RwLockReadGuard;
 
-use crate::cell::{Cell, Key};
+use crate::cell::{Cell, Key, TTL_TAG_BYTES, ttl_tag};
 use crate::error::{Error, Result};
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
@@ -33,7 +33,8 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<()> {
         bytes = bytes.saturating_add(LENGTHS_BYTES_MAX);
         for cell in &plan.cells {
             let key = Key::len_of(plan.row, &table.families[cell.family].name, cell.qualifier);
-            bytes = bytes.saturating_add(key + cell.value.len() + plan.tags.len() + LENGTHS_BYTES_MAX);
+            let tags = cell.ttl_ms.map_or(0, |_| TTL_TAG_BYTES);
+            bytes = bytes.saturating_add(key + cell.value.len() + tags + LENGTHS_BYTES_MAX);
         }
     }
     if bytes > EDIT_BYTES_MAX {
@@ -60,11 +61,7 @@ pub fn write_rows(
         for plan in rows {
             edit.begin_row();
             for cell in &plan.cells {
-                let tags = if cell.cell_type.is_delete() {
-                    &[]
-                } else {
-                    plan.tags.as_slice()
-                };
+                let tags = cell.ttl_ms.map(ttl_tag);
                 edit.cell_of(
                     plan.row,
                     &version.table.families[cell.family].name,
@@ -72,7 +69,7 @@ pub fn write_rows(
                     cell.timestamp,
                     cell.cell_type,
                     &cell.value,
-                    tags,
+                    tags.as_ref().map_or(&[], |tags| tags.as_slice()),
                 );
             }
         }

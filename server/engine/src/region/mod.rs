@@ -66,7 +66,7 @@ pub use plan::{PlannedCell, RowPlan, Times, check, check_row, family_index};
 pub use row::{newest_cell, newest_timestamps, read_row};
 pub use scan::{Bound, RegionScanner, ScanRange, Step, check_read};
 pub use shared::{Shared, logging_of, stronger};
-pub use update::{check_update, plan_update};
+pub use update::{Stored, check_update, plan_update};
 
 /// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of all stores at once.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES, TAG_TTL, put_tag};
+use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::LockMode;
@@ -65,6 +65,7 @@ pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes
                 qualifier,
                 timestamp,
                 value,
+                ..
             } => (Some(family), qualifier, timestamp, value),
             Write::DeleteVersion {
                 family,
@@ -122,6 +123,8 @@ pub struct PlannedCell<'a> {
     pub cell_type: CellType,
     /// Value.
     pub value: Cow<'a, [u8]>,
+    /// Its own time to live in milliseconds.
+    pub ttl_ms: Option<i64>,
 }
 
 /// The cells of one row, sorted, each key once.
@@ -131,8 +134,6 @@ pub struct RowPlan<'a> {
     pub row: &'a [u8],
     /// The cells, in cell order.
     pub cells: Vec<PlannedCell<'a>>,
-    /// Encoded tags of the puts.
-    pub tags: Vec<u8>,
 }
 
 /// What the server decides about a row's times.
@@ -159,13 +160,16 @@ impl<'a> RowPlan<'a> {
         // Columns that a delete without time has looked at, with what is left of their versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
         for write in &mutation.writes {
+            let mut own_ttl_ms = None;
             let (family, qualifier, timestamp, cell_type, value) = match *write {
                 Write::Put {
                     family,
                     qualifier,
                     timestamp,
                     value,
+                    ttl_ms,
                 } => {
+                    own_ttl_ms = ttl_ms;
                     let timestamp = given(timestamp).unwrap_or(times.now.max(times.put_floor));
                     (family, qualifier, timestamp, CellType::Put, value)
                 }
@@ -224,6 +228,7 @@ impl<'a> RowPlan<'a> {
                         timestamp,
                         cell_type: CellType::DeleteFamily,
                         value: Cow::Borrowed(b""),
+                        ttl_ms: None,
                     }));
                     continue;
                 }
@@ -234,13 +239,14 @@ impl<'a> RowPlan<'a> {
                 timestamp,
                 cell_type,
                 value: Cow::Borrowed(value),
+                ttl_ms: own_ttl_ms,
             });
         }
-        Ok(Self::of_cells(mutation.row, cells, mutation.ttl_ms))
+        Ok(Self::of_cells(mutation.row, cells))
     }
 
     /// Cells given in any order; of equal keys the last one stays.
-    pub fn of_cells(row: &'a [u8], mut cells: Vec<PlannedCell<'a>>, ttl_ms: Option<i64>) -> Self {
+    pub fn of_cells(row: &'a [u8], mut cells: Vec<PlannedCell<'a>>) -> Self {
         if cells.len() > 1 {
             // The sort is stable, so of equal keys the one given last stands last.
             cells.sort_by(|left, right| {
@@ -261,11 +267,7 @@ impl<'a> RowPlan<'a> {
             });
             cells.reverse();
         }
-        let mut tags = Vec::new();
-        if let Some(ttl_ms) = ttl_ms {
-            put_tag(&mut tags, TAG_TTL, &ttl_ms.to_be_bytes());
-        }
-        Self { row, cells, tags }
+        Self { row, cells }
     }
 }
 
@@ -285,6 +287,7 @@ mod tests {
             qualifier,
             timestamp,
             value,
+            ttl_ms: None,
         }
     }
 
@@ -292,7 +295,6 @@ mod tests {
         RowMutation {
             row,
             writes: writes.iter().copied().collect(),
-            ttl_ms: None,
             durability: Durability::UseDefault,
         }
     }

@@ -65,7 +65,6 @@ fn read_column(
         families: vec![FamilySelection {
             family: version.table.families[family].name.clone(),
             columns: Columns::Only(vec![qualifier.to_vec()]),
-            time_range: None,
         }],
         max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
         ..ReadSpec::default()

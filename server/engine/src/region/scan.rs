@@ -18,7 +18,7 @@ use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::SeqId;
-use crate::op::{FamilySelection, ReadSpec, Scan};
+use crate::op::{Columns, FamilySelection, ReadSpec, Scan};
 use crate::region::{RegionInfo, RegionVersion, family_index};
 use crate::schema::{TableDescriptor, escape};
 use crate::store::{ReadRows, RowLimit, RowProgress, StoreScanner};
@@ -108,13 +108,13 @@ pub enum Step {
     End,
 }
 
-/// Checks what can be said of a read without reading: families, versions, time ranges.
+/// Checks what can be said of a read without reading: families, versions, time ranges. HBase's `StoreScanner` refuses columns of
+/// a raw read, since it could not tell which of the family's tombstones belong to them.
 pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
     if spec.max_versions <= 0 {
         return Err(Error::InvalidArgument("maxVersions must be positive".into()));
     }
-    let own_ranges = spec.families.iter().filter_map(|selection| selection.time_range);
-    for range in own_ranges.chain([spec.time_range]) {
+    for range in spec.family_time_ranges.values().chain([&spec.time_range]) {
         if range.min < 0 || range.max < 0 {
             return Err(Error::InvalidArgument(format!(
                 "Timestamp cannot be negative. minStamp:{}, maxStamp:{}",
@@ -127,6 +127,11 @@ pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
     }
     for selection in &spec.families {
         family_index(table, &selection.family)?;
+        if spec.raw && selection.columns != Columns::All {
+            return Err(Error::DoNotRetry(
+                "Cannot specify any column for a raw scan".into(),
+            ));
+        }
     }
     Ok(())
 }

@@ -10,8 +10,16 @@ use crate::region::plan::{check_cell_size, check_row, family_index};
 use crate::region::{PlannedCell, RowPlan};
 use crate::schema::TableDescriptor;
 
-/// Timestamp and value of a stored cell.
-pub(super) type Stored = (i64, Vec<u8>);
+/// What an update takes over from the cell that it replaces.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// Its time.
+    pub timestamp: i64,
+    /// Its value.
+    pub value: Vec<u8>,
+    /// Its own time to live in milliseconds.
+    pub ttl_ms: Option<i64>,
+}
 
 /// Checks what can be said of an update without looking at stored data.
 pub fn check_update(
@@ -45,7 +53,8 @@ pub fn check_update(
 }
 
 /// The cells that an update writes: new values, each at `now` or at the time of the cell it replaces, whichever is later. A
-/// column named twice gets both amounts, or both pieces in order.
+/// column named twice gets both amounts, or both pieces in order. Without a `ttl_ms` of its own, a new cell lives as long
+/// from its time on as the one it replaces did from its own (HBase: `TagUtil.carryForwardTags`).
 /// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest version of a column.
 pub fn plan_update<'a>(
     table: &TableDescriptor,
@@ -65,13 +74,13 @@ pub fn plan_update<'a>(
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     let stored = newest(index, qualifier)?;
                     let absent = stored.is_none();
-                    let (timestamp, value) = stored.unwrap_or_default();
-                    let entry = entry.insert((now.max(timestamp), value));
-                    change(&mut entry.1, absent)?;
+                    let entry = entry.insert(stored.unwrap_or_default());
+                    entry.timestamp = entry.timestamp.max(now);
+                    change(&mut entry.value, absent)?;
                     return Ok(());
                 }
             };
-            change(&mut entry.1, false)
+            change(&mut entry.value, false)
         };
     match update {
         RowUpdate::Increment(increments) => {
@@ -98,15 +107,16 @@ pub fn plan_update<'a>(
     }
     let cells = columns
         .into_iter()
-        .map(|((family, qualifier), (timestamp, value))| PlannedCell {
+        .map(|((family, qualifier), new)| PlannedCell {
             family,
             qualifier,
-            timestamp,
+            timestamp: new.timestamp,
             cell_type: CellType::Put,
-            value: Cow::Owned(value),
+            value: Cow::Owned(new.value),
+            ttl_ms: ttl_ms.or(new.ttl_ms),
         })
         .collect();
-    Ok(RowPlan::of_cells(row, cells, ttl_ms))
+    Ok(RowPlan::of_cells(row, cells))
 }
 
 /// A stored counter; the text of the refusal is HBase's.
@@ -138,7 +148,11 @@ mod tests {
 
     fn plan(update: &RowUpdate<'static>, stored: Option<(i64, &[u8])>) -> Result<Vec<PlannedCell<'static>>> {
         plan_update(&table(), b"r", update, None, 100, 64, |_, _| {
-            Ok(stored.map(|(timestamp, value)| (timestamp, value.to_vec())))
+            Ok(stored.map(|(timestamp, value)| Stored {
+                timestamp,
+                value: value.to_vec(),
+                ttl_ms: None,
+            }))
         })
         .map(|plan| plan.cells)
     }
@@ -158,6 +172,25 @@ mod tests {
             (fresh[0].timestamp, &*fresh[1].value),
             (100, &4_i64.to_be_bytes()[..])
         );
+    }
+
+    #[test]
+    fn a_new_cell_lives_as_long_as_the_old_one_unless_told_otherwise() {
+        let update = RowUpdate::Increment(vec![add(b"f", b"q", 1)]);
+        for (stored, asked, lives) in [
+            (None, None, None),
+            (Some(7), None, Some(7)),
+            (Some(7), Some(9), Some(9)),
+        ] {
+            let plan = plan_update(&table(), b"r", &update, asked, 100, 64, |_, _| {
+                Ok(Some(Stored {
+                    timestamp: 1,
+                    value: 1_i64.to_be_bytes().to_vec(),
+                    ttl_ms: stored,
+                }))
+            });
+            assert_eq!(plan.unwrap().cells[0].ttl_ms, lives);
+        }
     }
 
     #[test]

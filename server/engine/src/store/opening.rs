@@ -74,7 +74,7 @@ impl<'a> Opening<'a> {
         Self {
             family,
             columns,
-            range: effective_range(selection, spec),
+            range: effective_range(family, spec),
             expiry: Expiry::new(family, now_ms),
             spec,
             rows,

@@ -68,6 +68,7 @@ fn write(engine: &Engine, told: &mut Told, key: &[u8], value: Option<String>) ->
         qualifier: b"q",
         timestamp: None,
         value: bytes.as_bytes(),
+        ttl_ms: None,
     };
     let writes = match value {
         Some(_) => vec![put(b"f"), put(b"g")],

@@ -122,6 +122,7 @@ fn a_bad_mutation_keeps_the_whole_batch_out() {
         qualifier: b"q",
         timestamp: None,
         value: b"v",
+        ttl_ms: None,
     };
     let batch = [mutation(b"a", &[value(b"q", b"v")]), mutation(b"b", &[stranger])];
     let error = apply(&engine, &table, &batch).unwrap_err();
@@ -198,6 +199,7 @@ fn a_batch_limit_cuts_rows_into_pieces() {
             qualifier,
             timestamp: None,
             value: b"v",
+            ttl_ms: None,
         })
         .collect();
     for key in [&b"a"[..], b"b"] {

@@ -12,7 +12,7 @@ use basalt_engine::op::{Check, ColumnIncrement, CompareOp, RowMutation, RowUpdat
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Error};
 
-use crate::rig::{F, Rig, create, get, mutation, put, row, rows, value};
+use crate::rig::{F, Rig, create, descriptor, get, mutation, put, row, rows, value};
 
 fn add_one() -> RowUpdate<'static> {
     RowUpdate::Increment(vec![ColumnIncrement {
@@ -91,6 +91,34 @@ fn a_failed_check_waits_for_what_it_saw() {
     );
     assert!(matches!(refused, Err(Error::DoNotRetry(_))));
     assert!(engine.read_point().0 >= commit.seq());
+}
+
+/// DURABILITY: what a table says of writes that say nothing, and of no others.
+#[test]
+fn a_table_says_how_durable_its_writes_are() {
+    let disk = SimFs::new(3, SimOptions::default());
+    let engine = Rig::simulated(&disk).open();
+    let mut table = descriptor("t", &["f"]);
+    table
+        .attributes
+        .insert(b"DURABILITY".to_vec(), b"SKIP_WAL".to_vec());
+    let table_name = table.name.clone();
+    engine.create_table(table, Vec::new()).unwrap();
+    for (key, durability) in [(row(0), Durability::UseDefault), (row(1), Durability::SyncWal)] {
+        let writes = [value(b"q", b"v")];
+        let asked = RowMutation {
+            durability,
+            ..mutation(&key, &writes)
+        };
+        engine.mutate(&table_name, &[asked]).unwrap().wait().unwrap();
+    }
+    drop(engine);
+    let engine = Rig::simulated(&disk.crash(1)).open();
+    let left: Vec<String> = rows(&engine, &table_name)
+        .into_iter()
+        .map(|(row, _)| row)
+        .collect();
+    assert_eq!(left, ["r001"]);
 }
 
 /// SKIP_WAL rows are lost in a crash unless they were flushed; everything else stays, whatever it shared the log with.

@@ -257,3 +257,23 @@ fn a_split_parents_files_go_when_both_halves_have_their_own() {
     assert!(!halves.contains(&parents[0]));
     assert_eq!(rows(&engine, &table).len(), 10);
 }
+
+/// MAX_FILESIZE: a table may want smaller regions than the server's.
+#[test]
+fn a_table_may_have_a_split_size_of_its_own() {
+    let engine = Rig::in_memory().open();
+    let mut small = descriptor("small", &["f"]);
+    for (option, value) in [("MAX_FILESIZE", "100000"), ("hbase.table.sanity.checks", "false")] {
+        small.attributes.insert(option.into(), value.into());
+    }
+    for table in [small, descriptor("usual", &["f"])] {
+        engine.create_table(table.clone(), Vec::new()).unwrap();
+        for number in 0..20 {
+            put(&engine, &table.name, &row(number), &[number as u8; 10_000]);
+        }
+        engine.flush(&table.name).unwrap();
+        engine.run_pending().unwrap();
+    }
+    assert!(engine.regions(&name("small")).unwrap().len() > 1);
+    assert_eq!(engine.regions(&name("usual")).unwrap().len(), 1);
+}

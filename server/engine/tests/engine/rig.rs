@@ -107,7 +107,6 @@ pub(crate) fn mutation<'a>(row: &'a [u8], writes: &[Write<'a>]) -> RowMutation<'
     RowMutation {
         row,
         writes: writes.iter().copied().collect(),
-        ttl_ms: None,
         durability: Durability::UseDefault,
     }
 }
@@ -118,6 +117,7 @@ pub(crate) fn value<'a>(qualifier: &'a [u8], value: &'a [u8]) -> Write<'a> {
         qualifier,
         timestamp: None,
         value,
+        ttl_ms: None,
     }
 }
 
@@ -132,6 +132,7 @@ pub(crate) fn put_at(engine: &Engine, table: &TableName, row: &[u8], timestamp: 
         qualifier: b"q",
         timestamp,
         value: bytes,
+        ttl_ms: None,
     };
     apply(engine, table, &[mutation(row, &[write])]).unwrap();
 }
@@ -147,7 +148,6 @@ pub(crate) fn get(engine: &Engine, table: &TableName, row: &[u8]) -> Option<Vec<
         families: vec![FamilySelection {
             family: F.to_vec(),
             columns: Columns::Only(vec![b"q".to_vec()]),
-            time_range: None,
         }],
         ..ReadSpec::default()
     };

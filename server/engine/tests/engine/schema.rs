@@ -193,6 +193,7 @@ fn a_dropped_family_takes_its_data_along() {
         qualifier: b"q",
         timestamp: None,
         value: b"old",
+        ttl_ms: None,
     };
     apply(&engine, &table, &[mutation(b"a", &[in_g, value(b"q", b"kept")])]).unwrap();
     engine.drop_family(&table, b"g").unwrap();

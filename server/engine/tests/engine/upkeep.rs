@@ -125,3 +125,85 @@ fn a_region_of_one_row_is_left_alone() {
     engine.run_pending().unwrap();
     assert_eq!(engine.counters().flushes.get(), flushes);
 }
+
+/// COMPACTION_ENABLED and SPLIT_ENABLED keep the server from what nobody asked for, until they are taken back.
+#[test]
+fn a_table_may_refuse_compactions_and_splits() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_flush_bytes = 20_000;
+    let engine = rig.open();
+    let mut table = descriptor("t", &["f"]);
+    for option in ["COMPACTION_ENABLED", "SPLIT_ENABLED"] {
+        table.attributes.insert(option.into(), b"false".to_vec());
+    }
+    engine.create_table(table.clone(), Vec::new()).unwrap();
+    for number in 0..20 {
+        put(&engine, &table.name, &row(number), &[b'v'; 10_000]);
+        engine.flush(&table.name).unwrap();
+        engine.run_pending().unwrap();
+    }
+    let files = || {
+        let stats = engine.region_stats();
+        (
+            stats.len(),
+            stats.iter().map(|region| region.store_files).sum::<u64>(),
+        )
+    };
+    assert_eq!(files(), (1, 20));
+    table.attributes.remove(&b"COMPACTION_ENABLED"[..]);
+    engine.alter_table(table.clone()).unwrap();
+    engine.flush(&table.name).unwrap();
+    engine.run_pending().unwrap();
+    assert!(files().0 == 1 && files().1 < 20, "{:?}", files());
+    table.attributes.remove(&b"SPLIT_ENABLED"[..]);
+    engine.alter_table(table.clone()).unwrap();
+    engine.flush(&table.name).unwrap();
+    engine.run_pending().unwrap();
+    assert!(files().0 > 1);
+    assert_eq!(rows(&engine, &table.name).len(), 20);
+}
+
+/// A region can be flushed and compacted by itself; one that is gone is named.
+#[test]
+fn upkeep_of_one_region_touches_no_other() {
+    let mut rig = Rig::in_memory();
+    // None that nobody asked for.
+    rig.options.compaction_min_files = 9;
+    let engine = rig.open();
+    engine
+        .create_table(descriptor("t", &["f", "g"]), vec![row(5)])
+        .unwrap();
+    let table = name("t");
+    let regions = engine.regions(&table).unwrap();
+    let files = || -> Vec<u64> {
+        engine
+            .region_stats()
+            .iter()
+            .map(|region| region.store_files)
+            .collect()
+    };
+    for _ in 0..2 {
+        put(&engine, &table, &row(1), b"v");
+        put(&engine, &table, &row(9), b"v");
+        engine.flush(&table).unwrap();
+    }
+    put(&engine, &table, &row(1), b"v");
+    put(&engine, &table, &row(9), b"v");
+    engine.flush_region(regions[1].id).unwrap();
+    assert_eq!(files(), [2, 3]);
+    engine.compact_region(regions[0].id, None, true, true).unwrap();
+    assert_eq!(files(), [1, 3]);
+    engine
+        .compact_region(regions[1].id, Some(b"g"), true, false)
+        .unwrap();
+    engine.run_pending().unwrap();
+    assert_eq!(files(), [1, 3], "the other family has no files");
+    engine
+        .compact_region(regions[1].id, Some(b"f"), true, false)
+        .unwrap();
+    engine.run_pending().unwrap();
+    assert_eq!(files(), [1, 1]);
+    engine.merge_regions(&[regions[0].id, regions[1].id]).unwrap();
+    let gone = engine.flush_region(regions[0].id).unwrap_err();
+    assert!(matches!(gone, basalt_engine::Error::NoSuchRegion(_)), "{gone}");
+}

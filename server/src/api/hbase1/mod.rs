@@ -7,19 +7,20 @@ use std::time::Duration;
 use basalt_engine::schema::TableState;
 use basalt_idl::thrift1::{self, Method, args};
 use basalt_idl::wire::{WireError, WireType};
-use basalt_idl::{Call, Decode};
+use basalt_idl::{Call, Decode, TApplicationException};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, from_thrift, scans, to_thrift};
+use super::{Caller, Failure, Server, access, from_thrift, scans, to_thrift};
 
 mod data;
+mod mutations;
+mod scanners;
 mod tables;
 
-use data::{
-    append, check_and_put, delete_all, delete_row, get_cells, get_rows, increment, increment_rows,
-    mutate_row, mutate_rows, prefix, range, scanner_get, some, t_scan,
-};
+use data::{OneColumn, append, atomic_increment, get_cells, get_rows, increment_rows, some};
+use mutations::{check_and_put, delete_all, delete_row, mutate_row, mutate_rows};
+use scanners::{prefix, range, row_or_before, scanner_get, t_scan};
 use tables::{
     column_descriptors, compact, create_table, is_enabled, region_of_meta_key, table_regions, user_tables,
 };
@@ -44,6 +45,7 @@ pub(super) async fn call<P: Codec>(
                 $rows,
                 $columns,
                 $before,
+                &$bound.attributes,
             )
             .await;
             reply.encoded::<args::$args, _>(result, WireType::List, |writer, value| {
@@ -142,16 +144,13 @@ async fn call_rest<P: Codec>(
         ($args:ident, |$bound:ident| $versions:expr, $before:expr) => {{
             let $bound = args::$args::decode(reader)?;
             let (versions, before) = ($versions, $before);
-            let result = get_cells(
-                server,
-                caller,
-                $bound.table_name,
-                $bound.row,
-                $bound.column,
-                versions,
-                before,
-            )
-            .await;
+            let wanted = OneColumn {
+                table: $bound.table_name,
+                row: $bound.row,
+                column: $bound.column,
+                attributes: $bound.attributes,
+            };
+            let result = get_cells(server, caller, wanted, versions, before).await;
             reply.encoded::<args::$args, _>(result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value)
             });
@@ -163,7 +162,8 @@ async fn call_rest<P: Codec>(
             answer!($args, |$bound| {
                 (|| {
                     let table = from_thrift::table($bound.table_name.as_ref())?;
-                    let (scan, sort_columns) = $scan?;
+                    let (mut scan, sort_columns) = $scan?;
+                    scan.spec.raw = from_thrift::raw(&$bound.attributes)?;
                     // HBase's Thrift 1 server keeps scanners for two scanner timeouts.
                     let lease = Duration::from_millis(server.config().scanner.lease_ms.saturating_mul(2));
                     scans::open(server, caller, table, scan, sort_columns, lease)
@@ -234,7 +234,7 @@ async fn call_rest<P: Codec>(
                 column: args.column,
                 ammount: args.value,
             };
-            increment(server, caller, one).await
+            atomic_increment(server, caller, one).await
         }),
         Method::Increment => answer!(Increment, |args| {
             let one = args.increment.unwrap_or_default();
@@ -251,6 +251,12 @@ async fn call_rest<P: Codec>(
             )
             .await;
             reply.encoded::<args::Append, _>(result, WireType::List, |writer, value| {
+                to_thrift::cells(writer, value);
+            });
+        }
+        Method::GetRowOrBefore => {
+            let result = row_or_before(server, caller, args::GetRowOrBefore::decode(reader)?).await;
+            reply.encoded::<args::GetRowOrBefore, _>(result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value);
             });
         }
@@ -370,12 +376,26 @@ async fn call_rest<P: Codec>(
             answer!(GetThriftServerType, |_args| Ok(thrift1::TThriftServerType::ONE));
         }
         Method::GetClusterId => answer!(GetClusterId, |_args| Ok(server.engine().cluster_id().to_string())),
+        Method::Grant => answer!(Grant, |args| access::change(&args.info)),
+        Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
-        // docs/compatibility.md lists these.
-        other => reply.application(
-            other.name(),
-            &basalt_idl::TApplicationException::unknown_method(other.name()),
-        ),
+        // `call` answers these and does not hand them on. They are listed so that a new method cannot be forgotten.
+        Method::GetRow
+        | Method::GetRowWithColumns
+        | Method::GetRowTs
+        | Method::GetRowWithColumnsTs
+        | Method::GetRows
+        | Method::GetRowsWithColumns
+        | Method::GetRowsTs
+        | Method::GetRowsWithColumnsTs
+        | Method::MutateRow
+        | Method::MutateRows
+        | Method::ScannerGetList => {
+            reply.application(
+                method.name(),
+                &TApplicationException::internal_error(method.name()),
+            );
+        }
     }
     Ok(())
 }

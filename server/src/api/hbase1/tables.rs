@@ -7,7 +7,7 @@ use basalt_engine::schema::{TableDescriptor, TableName, TableState};
 use basalt_idl::thrift1;
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, from_thrift, schema};
+use crate::api::{Failure, Server, from_thrift, regions, schema};
 
 pub(super) fn user_tables(server: &Server) -> impl Iterator<Item = (TableName, TableState)> {
     server
@@ -22,16 +22,12 @@ pub(super) fn is_enabled(server: &Server, table: Option<&Bytes>) -> Result<bool,
     Ok(server.engine().table(&from_thrift::table(table)?)?.1 == TableState::Enabled)
 }
 
-/// The argument is a region's name or a table's. HBase's gateway runs a minor compaction for `majorCompact`; we do what the
-/// name says. Returns when the compaction is requested.
+/// The argument is a table's name or a region's, full or encoded. HBase's gateway runs a minor compaction for `majorCompact`; we
+/// do what the name says. Returns when the compaction is requested.
 pub(super) fn compact(server: &Server, table_or_region: Option<&Bytes>, major: bool) -> Result<(), Failure> {
     let name =
         table_or_region.ok_or_else(|| Failure::illegal_argument("the table or region name is missing"))?;
-    let table = match name.iter().position(|byte| *byte == b',') {
-        Some(comma) => TableName::parse(&name[..comma])?,
-        None => TableName::parse(name)?,
-    };
-    Ok(server.engine().compact(&table, None, major, false)?)
+    regions::target(server, name)?.compact(server, None, major, false)
 }
 
 pub(super) fn column_descriptors(

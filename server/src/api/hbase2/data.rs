@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate};
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
+use crate::api::from_thrift::returns_results;
 use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
 
 pub(super) async fn get(
@@ -16,11 +17,11 @@ pub(super) async fn get(
     caller: &mut Caller,
     args: args::Get,
 ) -> Result<reads::Found, Failure> {
-    let table = from_thrift::table(Some(&args.table))?;
-    let spec = from_thrift::get(&args.tget)?;
-    reads::get(server, caller, table, vec![(args.tget.row, spec)]).await
+    get_multiple(server, caller, &args.table, &[args.tget]).await
 }
 
+/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
+/// it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then fails on the missing list.
 pub(super) async fn get_multiple(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -28,11 +29,24 @@ pub(super) async fn get_multiple(
     gets: &[thrift2::TGet],
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
-    let gets = gets
+    let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
+    let wanted = gets
         .iter()
-        .map(|get| Ok((get.row.clone(), from_thrift::get(get)?)))
+        .map(|get| {
+            let spec = from_thrift::get(get)?;
+            let spec = if wants_cells(get) {
+                spec
+            } else {
+                for_existence(spec)
+            };
+            Ok((get.row.clone(), spec))
+        })
         .collect::<Result<Vec<_>, Failure>>()?;
-    reads::get(server, caller, table, gets).await
+    let mut found = reads::get(server, caller, table, wanted).await?;
+    for (get, row) in gets.iter().zip(&mut found.rows) {
+        *row = row.filter(|_| wants_cells(get));
+    }
+    Ok(found)
 }
 
 /// Whether each get would find something.
@@ -88,10 +102,20 @@ pub(super) async fn delete(
 
 pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    writes::apply(server, table, args.trow_mutations, |mutations| {
-        Ok(vec![from_thrift::row_mutations(mutations)?])
+    let table_default = default_durability(server, &table);
+    writes::apply(server, table, args.trow_mutations, move |mutations| {
+        Ok(vec![from_thrift::row_mutations(mutations, table_default)?])
     })
     .await
+}
+
+/// What a table says about durability. A table that is not there says nothing; the write itself will find that out.
+fn default_durability(server: &Server, table: &TableName) -> Durability {
+    server
+        .engine()
+        .table(table)
+        .map(|(table, _)| table.durability())
+        .unwrap_or_default()
 }
 
 pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut) -> Result<bool, Failure> {
@@ -127,7 +151,8 @@ pub(super) async fn check_and_mutate(
     server: &Arc<Server>,
     args: args::CheckAndMutate,
 ) -> Result<bool, Failure> {
-    writes::check(server, args, |args| {
+    let table_default = default_durability(server, &from_thrift::table(Some(&args.table))?);
+    writes::check(server, args, move |args| {
         let check = Check {
             family: &args.family,
             qualifier: &args.qualifier,
@@ -138,7 +163,7 @@ pub(super) async fn check_and_mutate(
             &args.table,
             &args.row,
             check,
-            from_thrift::row_mutations(&args.row_mutations)?,
+            from_thrift::row_mutations(&args.row_mutations, table_default)?,
         ))
     })
     .await
@@ -166,7 +191,7 @@ pub(super) async fn increment(
     caller: &mut Caller,
     args: args::Increment,
 ) -> Result<CellBatch, Failure> {
-    let returns = args.tincrement.return_results;
+    let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
     let batch = writes::update(server, caller, args, |args| {
         let increment = &args.tincrement;
         let columns = increment.columns.iter().map(|column| ColumnIncrement {
@@ -191,7 +216,7 @@ pub(super) async fn append(
     caller: &mut Caller,
     args: args::Append,
 ) -> Result<CellBatch, Failure> {
-    let returns = args.tappend.return_results;
+    let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
     let batch = writes::update(server, caller, args, |args| {
         let append = &args.tappend;
         let columns = append.columns.iter().map(|column| ColumnAppend {
@@ -212,34 +237,11 @@ pub(super) async fn append(
 }
 
 /// The new cells, unless the client does not want them: then the answer is an empty result.
-fn wanted(mut batch: CellBatch, return_results: Option<bool>) -> CellBatch {
-    if return_results == Some(false) {
+fn wanted(mut batch: CellBatch, returns: bool) -> CellBatch {
+    if !returns {
         batch.clear();
     }
     batch
-}
-
-/// The scan of a `TScan` on a table. Per-family time ranges without columns need the table's families; a table that is not
-/// there shows at the first fetch.
-fn scan_of(
-    server: &Server,
-    table: &TableName,
-    scan: &thrift2::TScan,
-) -> Result<basalt_engine::op::Scan, Failure> {
-    let mut engine_scan = from_thrift::scan(scan)?;
-    if scan.col_fam_time_range_map.is_some()
-        && let Ok((descriptor, _)) = server.engine().table(table)
-    {
-        let families: Vec<Vec<u8>> = descriptor
-            .families
-            .iter()
-            .map(|family| family.name.clone())
-            .collect();
-        if let Some(selected) = from_thrift::family_ranges(scan, &families)? {
-            engine_scan.spec.families = selected;
-        }
-    }
-    Ok(engine_scan)
 }
 
 pub(super) fn open_scanner(
@@ -248,7 +250,7 @@ pub(super) fn open_scanner(
     args: &args::OpenScanner,
 ) -> Result<i32, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = scan_of(server, &table, &args.tscan)?;
+    let scan = from_thrift::scan(&args.tscan)?;
     let lease = Duration::from_millis(server.config().scanner.lease_ms);
     scans::open(server, caller, table, scan, false, lease)
 }
@@ -259,6 +261,6 @@ pub(super) async fn scanner_results(
     args: &args::GetScannerResults,
 ) -> Result<scans::Results, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = scan_of(server, &table, &args.tscan)?;
+    let scan = from_thrift::scan(&args.tscan)?;
     scans::fetch_once(server, caller, table, scan, args.num_rows).await
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{self, Method, args};
 use basalt_idl::wire::{WireError, WireType};
-use basalt_idl::{Call, Decode};
+use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, scans, schema, to_thrift};
+use super::{Caller, Failure, Server, access, scans, schema, slow_log, to_thrift};
 
 mod data;
 mod tables;
@@ -34,8 +34,8 @@ pub(super) async fn call<P: Codec>(
     match method {
         Method::Get => {
             let result = get(server, caller, args::Get::decode(reader)?).await;
-            reply.encoded::<args::Get, _>(result, WireType::Struct, |writer, batch| {
-                to_thrift::one_result(writer, &batch.batch);
+            reply.encoded::<args::Get, _>(result, WireType::Struct, |writer, found| {
+                to_thrift::found_result(writer, found);
             });
         }
         Method::Put => {
@@ -275,12 +275,22 @@ async fn call_rest<P: Codec>(
             answer!(GetThriftServerType, |_args| Ok(thrift2::TThriftServerType::TWO));
         }
         Method::GetClusterId => answer!(GetClusterId, |_args| Ok(server.engine().cluster_id().to_string())),
+        Method::GetSlowLogResponses => answer!(GetSlowLogResponses, |args| {
+            slow_log::responses(server, args.server_names.as_ref(), args.log_query_filter.as_ref())
+        }),
+        Method::ClearSlowLogResponses => answer!(ClearSlowLogResponses, |args| {
+            slow_log::clear(server, args.server_names.as_ref())
+        }),
+        Method::Grant => answer!(Grant, |args| access::change(&args.info)),
+        Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
-        // docs/compatibility.md lists these.
-        other => reply.application(
-            other.name(),
-            &basalt_idl::TApplicationException::unknown_method(other.name()),
-        ),
+        // `call` answers these and does not hand them on. They are listed so that a new method cannot be forgotten.
+        Method::Get | Method::Put | Method::PutMultiple | Method::GetMultiple | Method::GetScannerRows => {
+            reply.application(
+                method.name(),
+                &TApplicationException::internal_error(method.name()),
+            );
+        }
     }
     Ok(())
 }

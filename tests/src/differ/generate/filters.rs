@@ -100,6 +100,7 @@ impl Generator {
         let (family, qualifier) = (family.as_bytes(), qualifier.as_bytes());
         let (row, value) = (self.row_bytes(), self.value_bytes());
         match self.int(0..=18) {
+            3 | 4 | 14 if self.empty_qualifiers => filter("KeyOnlyFilter", &[]),
             0 => filter("KeyOnlyFilter", &[]),
             1 => filter("FirstKeyOnlyFilter", &[]),
             2 => filter("PrefixFilter", &[quoted(&row)]),

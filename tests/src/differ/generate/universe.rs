@@ -53,7 +53,10 @@ impl Generator {
     }
 
     pub(super) fn qualifier_name(&mut self) -> &'static str {
-        self.one_of(&QUALIFIERS)
+        match self.one_of(&QUALIFIERS) {
+            "" if !self.empty_qualifiers => "a",
+            qualifier => qualifier,
+        }
     }
 
     pub(super) fn qualifier(&mut self) -> Value {

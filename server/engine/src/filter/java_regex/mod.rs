@@ -111,8 +111,24 @@ impl JavaRegex {
         Self::with_flags(pattern, flag::DOTALL, "UTF-8")
     }
 
+    /// A pattern that must match the whole text (`Matcher.matches`), without flags.
+    pub fn whole(pattern: &str) -> Result<Self> {
+        // By itself first: `a)(b` would become a pattern in the group that is put around it.
+        Self::with_flags(pattern, 0, "UTF-8")?;
+        Self::compile(pattern, 0, "UTF-8", |translated| format!("^(?:{translated})$"))
+    }
+
     /// With flags of `java.util.regex.Pattern` and a Java charset name.
     pub fn with_flags(pattern: &str, flags: i32, charset: &str) -> Result<Self> {
+        Self::compile(pattern, flags, charset, |translated| translated)
+    }
+
+    fn compile(
+        pattern: &str,
+        flags: i32,
+        charset: &str,
+        place: impl FnOnce(String) -> String,
+    ) -> Result<Self> {
         let refuse = |what: String| Error::InvalidArgument(format!("regular expression {pattern:?}: {what}"));
         if flags & !flag::KNOWN != 0 {
             return Err(refuse(format!("unsupported flags {:#x}", flags & !flag::KNOWN)));
@@ -125,7 +141,7 @@ impl JavaRegex {
             regex::escape(pattern)
         };
         let is_set = |bit: i32| flags & bit != 0;
-        let compiled = RegexBuilder::new(&translated)
+        let compiled = RegexBuilder::new(&place(translated))
             .case_insensitive(is_set(flag::CASE_INSENSITIVE))
             .ignore_whitespace(is_set(flag::COMMENTS) && !is_set(flag::LITERAL))
             .multi_line(is_set(flag::MULTILINE))

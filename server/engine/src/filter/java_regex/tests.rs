@@ -49,6 +49,25 @@ fn found_as_in_java() {
 }
 
 #[test]
+fn whole_patterns_match_from_end_to_end() {
+    for (pattern, text, expected) in [
+        ("a|ab", "ab", true),
+        ("a", "ab", false),
+        ("b", "ab", false),
+        (r"\Qa.b", "a.b", true),
+        ("t.*", "t:x", true),
+    ] {
+        let regex = JavaRegex::whole(pattern).unwrap();
+        assert_eq!(
+            regex.is_found_in(text.as_bytes()),
+            expected,
+            "{pattern} and {text}"
+        );
+    }
+    assert!(JavaRegex::whole("a)(b").is_err());
+}
+
+#[test]
 fn bytes_that_are_no_text_match_a_dot() {
     assert!(JavaRegex::new("^a.b$").unwrap().is_found_in(b"a\xffb"));
     let latin = JavaRegex::with_flags("\u{e9}", 0, "ISO-8859-1").unwrap();

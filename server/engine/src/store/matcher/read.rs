@@ -89,7 +89,7 @@ impl ReadMatcher {
         };
         Self {
             raw: spec.raw,
-            range: effective_range(selection, spec),
+            range: effective_range(family, spec),
             expiry,
             sees_past_tombstones: family.keep_deleted_cells != KeepDeletedCells::False,
             deletes: DeleteTracker::default(),
@@ -284,12 +284,11 @@ impl ReadMatcher {
 }
 
 /// The time range of the read for this family; `None`: every timestamp.
-pub(in crate::store) fn effective_range(
-    selection: Option<&FamilySelection>,
-    spec: &ReadSpec,
-) -> Option<TimeRange> {
-    let range = selection
-        .and_then(|selection| selection.time_range)
+pub(in crate::store) fn effective_range(family: &FamilyDescriptor, spec: &ReadSpec) -> Option<TimeRange> {
+    let range = spec
+        .family_time_ranges
+        .get(&family.name)
+        .copied()
         .unwrap_or(spec.time_range);
     (range != TimeRange::ALL).then_some(range)
 }

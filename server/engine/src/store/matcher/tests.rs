@@ -60,7 +60,6 @@ fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
     let mut selection = FamilySelection {
         family: b"f".to_vec(),
         columns: Columns::All,
-        time_range: None,
     };
     let mut script = None;
     for word in words.split_whitespace() {

@@ -214,7 +214,6 @@ fn compare(
     let selection = question.columns.as_ref().map(|names| FamilySelection {
         family: b"f".to_vec(),
         columns: Columns::Only(names.iter().map(|name| name.clone().into_bytes()).collect()),
-        time_range: None,
     });
     let expected_row = |row: &str| texts(&reference.read_row(all, row, question));
     let batch = if random.one_in(2) {

@@ -73,7 +73,6 @@ fn get_column(store: &TestStore, row: &str, column: &str) -> StoreScanner {
     let selection = FamilySelection {
         family: b"f".to_vec(),
         columns: Columns::Only(vec![column.as_bytes().to_vec()]),
-        time_range: None,
     };
     let rows = ReadRows::One(row.as_bytes());
     store.open(Some(&selection), &ReadSpec::default(), SeqId::MAX, rows)

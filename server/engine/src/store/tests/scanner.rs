@@ -6,7 +6,7 @@ use crate::Result;
 use crate::cell::{Cell, CellBatch, KeyBuf};
 use crate::filter::{Filter, ReturnCode};
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec};
+use crate::op::ReadSpec;
 use crate::store::{ReadRows, RowLimit, RowProgress, StoreScanner};
 
 const ALL: ReadRows<'static> = ReadRows::Range {
@@ -156,16 +156,13 @@ fn a_cut_row_can_be_left() {
 #[test]
 fn the_range_of_a_family_overrides_that_of_the_read() {
     let store = store("a/p/5/P a/p/15/P");
-    let selection = FamilySelection {
-        family: b"f".to_vec(),
-        columns: Columns::All,
-        time_range: Some(crate::op::TimeRange { min: 10, max: 20 }),
-    };
+    let own = crate::op::TimeRange { min: 10, max: 20 };
     let spec = ReadSpec {
         time_range: crate::op::TimeRange { min: 0, max: 10 },
+        family_time_ranges: [(b"f".to_vec(), own), (b"other".to_vec(), spec().time_range)].into(),
         ..spec()
     };
-    let mut scanner = store.open(Some(&selection), &spec, SeqId::MAX, ALL);
+    let mut scanner = store.open(None, &spec, SeqId::MAX, ALL);
     assert_eq!(show(&read_all(&mut scanner, None, 9)), "a/p/15/P");
 }
 

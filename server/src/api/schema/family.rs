@@ -1,113 +1,70 @@
-//! Descriptors of tables, families and namespaces, both ways, and what both services do with them.
+//! Families, in the descriptors of both services.
 
 use std::collections::BTreeMap;
 
 use basalt_engine::schema::{
-    Attributes, BloomType, Compression, DataBlockEncoding, Durability, FOREVER_SECONDS, FamilyDescriptor,
-    KeepDeletedCells, NamespaceDescriptor, TableDescriptor, TableName, TableState,
+    BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
 use basalt_idl::{thrift1, thrift2};
 use bytes::Bytes;
 
-use super::Failure;
-use super::from_thrift::split_column;
+use super::{raw, with_defaults};
+use crate::api::Failure;
+use crate::api::from_thrift::split_column;
 
-/// A table's name as Thrift 2 gives it.
-pub(super) fn table_name(name: &thrift2::TTableName) -> Result<TableName, Failure> {
-    let text = |part: &Bytes| {
-        String::from_utf8(part.to_vec()).map_err(|_| {
-            Failure::illegal_argument(format!("Illegal table name, not ASCII: {}", escaped(part)))
-        })
-    };
-    let namespace = name.ns.as_ref().map(text).transpose()?.unwrap_or_default();
-    Ok(TableName::new(&namespace, &text(&name.qualifier)?)?)
-}
-
-fn escaped(bytes: &[u8]) -> String {
-    basalt_engine::schema::escape(bytes)
-}
-
-/// A table's name for Thrift 2: the namespace is always spelled out.
-pub(super) fn to_table_name(name: &TableName) -> thrift2::TTableName {
-    thrift2::TTableName {
-        ns: Some(Bytes::copy_from_slice(name.namespace().as_bytes())),
-        qualifier: Bytes::copy_from_slice(name.qualifier().as_bytes()),
-    }
-}
-
-/// A table from its Thrift 2 descriptor.
-pub(super) fn table(descriptor: &thrift2::TTableDescriptor) -> Result<TableDescriptor, Failure> {
-    let families = descriptor
-        .columns
-        .iter()
-        .flatten()
-        .map(family)
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut table = TableDescriptor::new(table_name(&descriptor.table_name)?, families);
-    table.attributes = raw(descriptor.attributes.as_ref());
-    if let Some(durability) = descriptor.durability {
-        let durability = super::from_thrift::durability(Some(durability));
-        table
-            .attributes
-            .insert(b"DURABILITY".to_vec(), durability.as_str().into());
-    }
-    Ok(table)
-}
-
-fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
-    attributes
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| (key.to_vec(), value.to_vec()))
-        .collect()
-}
-
-/// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. Unknown codes fall back as
-/// in HBase: bloom ROW, everything else NONE or FALSE.
-pub(super) fn family(descriptor: &thrift2::TColumnFamilyDescriptor) -> Result<FamilyDescriptor, Failure> {
+/// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. A typed field with a code that the
+/// interface does not have counts as not set, as Java reads it.
+///
+/// DATA_BLOCK_ENCODING of NONE says no more than not saying anything: it is HBase's default, which HBase spells out in every
+/// descriptor, and which clients send back, and with every table that they create, without having chosen it. So it is not
+/// kept, and files get the engine's own default.
+pub(in crate::api) fn family(
+    descriptor: &thrift2::TColumnFamilyDescriptor,
+) -> Result<FamilyDescriptor, Failure> {
     let mut attributes = raw(descriptor.attributes.as_ref());
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             attributes.insert(name.into(), value.into_bytes());
         }
     };
-    set("BLOCKSIZE", descriptor.block_size.map(|size| size.to_string()));
-    set(
-        "BLOOMFILTER",
-        descriptor
-            .bloomn_filter_type
-            .map(|code| named(code.name(), "ROW")),
-    );
-    set(
-        "COMPRESSION",
-        descriptor.compression_type.map(|code| named(code.name(), "NONE")),
-    );
-    set(
-        "DFS_REPLICATION",
-        descriptor.dfs_replication.map(|count| count.to_string()),
-    );
-    set(
-        "DATA_BLOCK_ENCODING",
-        descriptor
-            .data_block_encoding
-            .map(|code| named(code.name(), "NONE")),
-    );
-    set(
-        "KEEP_DELETED_CELLS",
-        descriptor
-            .keep_deleted_cells
-            .map(|code| named(code.name(), "FALSE")),
-    );
-    set("VERSIONS", descriptor.max_versions.map(|count| count.to_string()));
-    set(
-        "MIN_VERSIONS",
-        descriptor.min_versions.map(|count| count.to_string()),
-    );
-    set(
-        "REPLICATION_SCOPE",
-        descriptor.scope.map(|scope| scope.to_string()),
-    );
-    set("TTL", descriptor.time_to_live.map(|seconds| seconds.to_string()));
+    for (name, number) in [
+        ("BLOCKSIZE", descriptor.block_size),
+        ("DFS_REPLICATION", descriptor.dfs_replication.map(i32::from)),
+        ("VERSIONS", descriptor.max_versions),
+        ("MIN_VERSIONS", descriptor.min_versions),
+        ("REPLICATION_SCOPE", descriptor.scope),
+        ("TTL", descriptor.time_to_live),
+    ] {
+        set(name, number.map(|number| number.to_string()));
+    }
+    for (name, code) in [
+        (
+            "BLOOMFILTER",
+            descriptor
+                .bloomn_filter_type
+                .and_then(thrift2::TBloomFilterType::name),
+        ),
+        (
+            "COMPRESSION",
+            descriptor
+                .compression_type
+                .and_then(thrift2::TCompressionAlgorithm::name),
+        ),
+        (
+            "DATA_BLOCK_ENCODING",
+            descriptor
+                .data_block_encoding
+                .and_then(thrift2::TDataBlockEncoding::name),
+        ),
+        (
+            "KEEP_DELETED_CELLS",
+            descriptor
+                .keep_deleted_cells
+                .and_then(thrift2::TKeepDeletedCells::name),
+        ),
+    ] {
+        set(name, code.map(str::to_owned));
+    }
     for (name, value) in [
         ("BLOCKCACHE", descriptor.block_cache_enabled),
         ("CACHE_BLOOMS_ON_WRITE", descriptor.cache_blooms_on_write),
@@ -119,6 +76,10 @@ pub(super) fn family(descriptor: &thrift2::TColumnFamilyDescriptor) -> Result<Fa
     ] {
         set(name, value.map(|value| value.to_string()));
     }
+    let encoding = attributes.get(&b"DATA_BLOCK_ENCODING"[..]);
+    if encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"NONE")) {
+        attributes.remove(&b"DATA_BLOCK_ENCODING"[..]);
+    }
     let mut family = FamilyDescriptor::from_attributes(&descriptor.name, attributes)?;
     family.configuration = descriptor
         .configuration
@@ -127,10 +88,6 @@ pub(super) fn family(descriptor: &thrift2::TColumnFamilyDescriptor) -> Result<Fa
         .map(|(key, value)| (key.clone().into(), value.clone().into()))
         .collect();
     Ok(family)
-}
-
-fn named(name: Option<&'static str>, fallback: &str) -> String {
-    name.unwrap_or(fallback).to_owned()
 }
 
 /// HBase's raw values of a family that set nothing, which it gives back with every descriptor.
@@ -149,21 +106,8 @@ const FAMILY_DEFAULTS: &[(&str, &str)] = &[
     ("INDEX_BLOCK_ENCODING", "NONE"),
 ];
 
-/// The raw values that are set, and the defaults of those that are not.
-fn with_defaults(
-    defaults: &[(&'static str, &'static str)],
-    set: &BTreeMap<Vec<u8>, Vec<u8>>,
-) -> BTreeMap<Bytes, Bytes> {
-    let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
-    let defaults = defaults.iter().map(|(name, value)| (bytes(name), bytes(value)));
-    let set = set
-        .iter()
-        .map(|(name, value)| (name.clone().into(), value.clone().into()));
-    defaults.chain(set).collect()
-}
-
 /// A family for Thrift 2: every typed field set, all raw values, the configuration only if there is any.
-pub(super) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDescriptor {
+pub(in crate::api) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDescriptor {
     let text = |name: &str| {
         family
             .attributes
@@ -235,37 +179,8 @@ pub(super) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDesc
     }
 }
 
-/// HBase's raw values of a table that set nothing, which its gateway gives back with every descriptor.
-const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
-
-/// The table with what HBase's master writes into a descriptor when it creates a table.
-pub(super) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
-    let tracker = b"hbase.store.file-tracker.impl".to_vec();
-    table
-        .attributes
-        .entry(tracker)
-        .or_insert_with(|| b"DEFAULT".to_vec());
-    table
-}
-
-/// A table for Thrift 2.
-pub(super) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
-    thrift2::TTableDescriptor {
-        table_name: to_table_name(&table.name),
-        columns: Some(table.families.iter().map(to_family).collect()),
-        attributes: Some(with_defaults(TABLE_DEFAULTS, &table.attributes)),
-        durability: Some(match table.durability() {
-            Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
-            Durability::SkipWal => thrift2::TDurability::SKIP_WAL,
-            Durability::AsyncWal => thrift2::TDurability::ASYNC_WAL,
-            Durability::SyncWal => thrift2::TDurability::SYNC_WAL,
-            Durability::FsyncWal => thrift2::TDurability::FSYNC_WAL,
-        }),
-    }
-}
-
 /// A family from its Thrift 1 descriptor, whose defaults are not the schema's: 3 versions, no bloom filter, no block cache.
-pub(super) fn family1(descriptor: &thrift1::ColumnDescriptor) -> Result<FamilyDescriptor, Failure> {
+pub(in crate::api) fn family1(descriptor: &thrift1::ColumnDescriptor) -> Result<FamilyDescriptor, Failure> {
     let name = descriptor.name.clone().unwrap_or_default();
     if name.is_empty() {
         return Err(Failure::illegal_argument("column name is empty"));
@@ -293,7 +208,7 @@ pub(super) fn family1(descriptor: &thrift1::ColumnDescriptor) -> Result<FamilyDe
 }
 
 /// A family for Thrift 1: its name with a colon.
-pub(super) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDescriptor {
+pub(in crate::api) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDescriptor {
     thrift1::ColumnDescriptor {
         name: Some(family_key(family)),
         max_versions: family.max_versions,
@@ -308,60 +223,14 @@ pub(super) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDescriptor
 }
 
 /// `family:`
-pub(super) fn family_key(family: &FamilyDescriptor) -> Bytes {
+pub(in crate::api) fn family_key(family: &FamilyDescriptor) -> Bytes {
     [&family.name[..], b":"].concat().into()
-}
-
-/// A namespace from Thrift 2.
-pub(super) fn namespace(descriptor: &thrift2::TNamespaceDescriptor) -> NamespaceDescriptor {
-    NamespaceDescriptor {
-        name: descriptor.name.clone(),
-        configuration: descriptor.configuration.clone().unwrap_or_default(),
-    }
-}
-
-/// A namespace for Thrift 2; the configuration only if there is any.
-pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespaceDescriptor {
-    thrift2::TNamespaceDescriptor {
-        name: namespace.name.clone(),
-        configuration: (!namespace.configuration.is_empty()).then(|| namespace.configuration.clone()),
-    }
-}
-
-/// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default` are also tried
-/// with their namespace spelled out.
-pub(super) fn matching<'a, T>(
-    tables: impl IntoIterator<Item = &'a (T, TableState)>,
-    pattern: Option<&str>,
-    with_system: bool,
-) -> Result<Vec<&'a T>, Failure>
-where
-    T: std::ops::Deref<Target = TableDescriptor> + 'a,
-{
-    let pattern = pattern
-        .map(|pattern| {
-            regex::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {
-                Failure::illegal_argument(format!(
-                    "the pattern {pattern:?} is no regular expression: {error}"
-                ))
-            })
-        })
-        .transpose()?;
-    let matches = |name: &TableName| {
-        pattern.as_ref().is_none_or(|pattern| {
-            pattern.is_match(&name.to_string())
-                || pattern.is_match(&format!("{}:{}", name.namespace(), name.qualifier()))
-        })
-    };
-    Ok(tables
-        .into_iter()
-        .map(|(table, _)| table)
-        .filter(|table| (with_system || !table.name.is_system()) && matches(&table.name))
-        .collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use basalt_engine::schema::Attributes;
+
     use super::*;
 
     #[test]
@@ -385,6 +254,63 @@ mod tests {
             (given.max_versions, given.compression_type, given.in_memory)
         );
         assert_eq!(back.attributes.unwrap()[&b"TTL"[..]], Bytes::from_static(b"60"));
+    }
+
+    /// A descriptor that was read and sent back changes nothing: neither what the engine does nor what the next reader sees.
+    #[test]
+    fn a_descriptor_that_is_sent_back_changes_nothing() {
+        for set in [
+            &[][..],
+            &[("DATA_BLOCK_ENCODING", "FAST_DIFF"), ("VERSIONS", "7")],
+            &[
+                ("DATA_BLOCK_ENCODING", "ROW_INDEX_V1"),
+                ("BLOOMFILTER", "NONE"),
+                ("TTL", "60"),
+                ("KEEP_DELETED_CELLS", "TTL"),
+                ("X", "y"),
+            ],
+        ] {
+            let attributes = set
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect();
+            let before = FamilyDescriptor::from_attributes(b"f", attributes).unwrap();
+            let shown = to_family(&before);
+            let after = family(&shown).unwrap();
+            let acted_on = |family: &FamilyDescriptor| FamilyDescriptor {
+                attributes: Attributes::new(),
+                ..family.clone()
+            };
+            assert_eq!(acted_on(&after), acted_on(&before), "{set:?}");
+            let without_attributes =
+                |shown: thrift2::TColumnFamilyDescriptor| thrift2::TColumnFamilyDescriptor {
+                    attributes: None,
+                    ..shown
+                };
+            assert_eq!(
+                without_attributes(to_family(&after)),
+                without_attributes(shown),
+                "{set:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_encoding_of_none_is_no_choice() {
+        for (given, encoding) in [
+            (thrift2::TDataBlockEncoding::NONE, DataBlockEncoding::RowIndexV1),
+            (
+                thrift2::TDataBlockEncoding::FAST_DIFF,
+                DataBlockEncoding::FastDiff,
+            ),
+        ] {
+            let given = thrift2::TColumnFamilyDescriptor {
+                name: Bytes::from_static(b"f"),
+                data_block_encoding: Some(given),
+                ..Default::default()
+            };
+            assert_eq!(family(&given).unwrap().encoding, encoding);
+        }
     }
 
     /// A codec that Basalt does not have is refused, by name, when the table is made: not silently left out.

@@ -1,0 +1,145 @@
+//! Descriptors of tables, families and namespaces, both ways, and what both services do with them.
+
+use std::collections::BTreeMap;
+
+use basalt_engine::filter::JavaRegex;
+use basalt_engine::schema::{
+    Attributes, Durability, NamespaceDescriptor, TableDescriptor, TableName, TableState,
+};
+use basalt_idl::thrift2;
+use bytes::Bytes;
+
+use super::Failure;
+
+mod family;
+
+pub(super) use family::{family, family_key, family1, to_family, to_family1};
+
+/// A table's name as Thrift 2 gives it.
+pub(super) fn table_name(name: &thrift2::TTableName) -> Result<TableName, Failure> {
+    let text = |part: &Bytes| {
+        String::from_utf8(part.to_vec()).map_err(|_| {
+            Failure::illegal_argument(format!("Illegal table name, not ASCII: {}", escaped(part)))
+        })
+    };
+    let namespace = name.ns.as_ref().map(text).transpose()?.unwrap_or_default();
+    Ok(TableName::new(&namespace, &text(&name.qualifier)?)?)
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    basalt_engine::schema::escape(bytes)
+}
+
+/// A table's name for Thrift 2: the namespace is always spelled out.
+pub(super) fn to_table_name(name: &TableName) -> thrift2::TTableName {
+    thrift2::TTableName {
+        ns: Some(Bytes::copy_from_slice(name.namespace().as_bytes())),
+        qualifier: Bytes::copy_from_slice(name.qualifier().as_bytes()),
+    }
+}
+
+/// A table from its Thrift 2 descriptor.
+pub(super) fn table(descriptor: &thrift2::TTableDescriptor) -> Result<TableDescriptor, Failure> {
+    let families = descriptor
+        .columns
+        .iter()
+        .flatten()
+        .map(family)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut table = TableDescriptor::new(table_name(&descriptor.table_name)?, families);
+    table.attributes = raw(descriptor.attributes.as_ref());
+    if let Some(durability) = descriptor.durability {
+        let durability = super::from_thrift::durability(Some(durability));
+        table
+            .attributes
+            .insert(b"DURABILITY".to_vec(), durability.as_str().into());
+    }
+    Ok(table)
+}
+
+fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
+    attributes
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .collect()
+}
+
+/// HBase's raw values of a table that set nothing, which its gateway gives back with every descriptor.
+const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
+
+/// The table with what HBase's master writes into a descriptor when it creates a table.
+pub(super) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
+    let tracker = b"hbase.store.file-tracker.impl".to_vec();
+    table
+        .attributes
+        .entry(tracker)
+        .or_insert_with(|| b"DEFAULT".to_vec());
+    table
+}
+
+/// The raw values that are set, and the defaults of those that are not.
+fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) -> BTreeMap<Bytes, Bytes> {
+    let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
+    let defaults = defaults.iter().map(|(name, value)| (bytes(name), bytes(value)));
+    let set = set
+        .iter()
+        .map(|(name, value)| (name.clone().into(), value.clone().into()));
+    defaults.chain(set).collect()
+}
+
+/// A table for Thrift 2.
+pub(super) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
+    thrift2::TTableDescriptor {
+        table_name: to_table_name(&table.name),
+        columns: Some(table.families.iter().map(to_family).collect()),
+        attributes: Some(with_defaults(TABLE_DEFAULTS, &table.attributes)),
+        durability: Some(match table.durability() {
+            Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
+            Durability::SkipWal => thrift2::TDurability::SKIP_WAL,
+            Durability::AsyncWal => thrift2::TDurability::ASYNC_WAL,
+            Durability::SyncWal => thrift2::TDurability::SYNC_WAL,
+            Durability::FsyncWal => thrift2::TDurability::FSYNC_WAL,
+        }),
+    }
+}
+
+/// A namespace from Thrift 2.
+pub(super) fn namespace(descriptor: &thrift2::TNamespaceDescriptor) -> NamespaceDescriptor {
+    NamespaceDescriptor {
+        name: descriptor.name.clone(),
+        configuration: descriptor.configuration.clone().unwrap_or_default(),
+    }
+}
+
+/// A namespace for Thrift 2; the configuration only if there is any.
+pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespaceDescriptor {
+    thrift2::TNamespaceDescriptor {
+        name: namespace.name.clone(),
+        configuration: (!namespace.configuration.is_empty()).then(|| namespace.configuration.clone()),
+    }
+}
+
+/// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default` are also tried
+/// with their namespace spelled out.
+pub(super) fn matching<'a, T>(
+    tables: impl IntoIterator<Item = &'a (T, TableState)>,
+    pattern: Option<&str>,
+    with_system: bool,
+) -> Result<Vec<&'a T>, Failure>
+where
+    T: std::ops::Deref<Target = TableDescriptor> + 'a,
+{
+    let pattern = pattern.map(JavaRegex::whole).transpose()?;
+    let matches = |name: &TableName| {
+        pattern.as_ref().is_none_or(|pattern| {
+            pattern.is_found_in(name.to_string().as_bytes())
+                || pattern.is_found_in(format!("{}:{}", name.namespace(), name.qualifier()).as_bytes())
+        })
+    };
+    Ok(tables
+        .into_iter()
+        .map(|(table, _)| table)
+        .filter(|table| (with_system || !table.name.is_system()) && matches(&table.name))
+        .collect())
+}

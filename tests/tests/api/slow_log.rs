@@ -1,0 +1,187 @@
+//! The slow log as its two calls see it. The server counts every call as slow, and few bytes as large.
+
+use std::collections::BTreeSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use basalt_idl::thrift1::args as one;
+use basalt_idl::thrift2::{self, TFilterByOperator, TLogType, args as two};
+
+use crate::client::{Wire, bytes, put, some, start};
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since.as_millis()).expect("before 292278994")
+}
+
+fn server(wire: &Wire) -> BTreeSet<thrift2::TServerName> {
+    let name = thrift2::TServerName {
+        host_name: "any name of the machine".into(),
+        port: Some(i32::from(wire.shared.server.thrift.port())),
+        start_code: None,
+    };
+    [name].into()
+}
+
+fn records(wire: &mut Wire, filter: thrift2::TLogQueryFilter) -> Vec<thrift2::TOnlineLogRecord> {
+    let server_names = Some(server(wire));
+    wire.ok(&two::GetSlowLogResponses {
+        server_names,
+        log_query_filter: Some(filter),
+    })
+}
+
+fn methods(wire: &mut Wire, filter: thrift2::TLogQueryFilter) -> String {
+    let records = records(wire, filter);
+    let names: Vec<&str> = records.iter().map(|record| &record.method_name[..]).collect();
+    names.join(" ")
+}
+
+#[test]
+fn slow_calls_and_large_answers_are_told() {
+    let began = now_ms();
+    let mut wire = Wire::to(start(&["slow_log.threshold_ms=0", "slow_log.large_bytes=7000"]));
+    wire.create("slow", &["m"]);
+    let tputs = ["a", "z"].map(|row| put(row, "f:q", &"v".repeat(4_000), None));
+    wire.ok(&two::PutMultiple {
+        table: bytes("slow"),
+        tputs: tputs.to_vec(),
+    });
+    let scanner_id = wire.ok(&two::OpenScanner {
+        table: bytes("slow"),
+        tscan: thrift2::TScan {
+            start_row: some("n"),
+            ..Default::default()
+        },
+    });
+    wire.ok(&two::GetScannerRows {
+        scanner_id,
+        num_rows: 9,
+    });
+    wire.ok(&one::GetRows {
+        table_name: some("slow"),
+        rows: Some(["z", "a"].map(bytes).to_vec()),
+        attributes: None,
+    });
+    let all = records(&mut wire, thrift2::TLogQueryFilter::default());
+    let names: Vec<&str> = all.iter().map(|record| &record.method_name[..]).collect();
+    assert_eq!(
+        names,
+        [
+            "getRows",
+            "getScannerRows",
+            "openScanner",
+            "putMultiple",
+            "createTable"
+        ],
+        "newest first"
+    );
+    let regions = wire.ok(&one::GetTableRegions {
+        table_name: some("slow"),
+    });
+    let region = |index: usize| {
+        let name = regions[index].name.as_deref().unwrap_or_default();
+        Some(String::from_utf8_lossy(name).into_owned())
+    };
+    let client = wire.socket.local_addr().expect("connected").to_string();
+    for record in &all {
+        assert_eq!(
+            (&record.client_address, &record.user_name[..], record.queue_time),
+            (&client, "", 0)
+        );
+        assert!((began..=now_ms()).contains(&record.start_time), "{record:?}");
+        assert!((0..60_000).contains(&record.processing_time) && record.response_size > 0);
+        assert!(record.call_details.contains(&record.method_name));
+    }
+    let [rows, fetch, open, puts, _] = &all[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!((rows.multi_gets_count, rows.multi_mutations_count), (2, 0));
+    assert_eq!((puts.multi_gets_count, puts.multi_mutations_count), (0, 2));
+    assert_eq!(
+        (&rows.region_name, &open.region_name, &puts.region_name),
+        (&region(1), &region(1), &region(0)),
+        "that of the first row"
+    );
+    assert_eq!(rows.param, "tableName=slow, rows=[z, a]");
+    assert_eq!(rows.call_details, "getRows(Hbase)");
+    assert!(rows.response_size > 8_000 && open.response_size < 100);
+    assert!(fetch.param.contains("slow") && fetch.param.contains(&scanner_id.to_string()));
+
+    let filter = || thrift2::TLogQueryFilter::default();
+    let large = thrift2::TLogQueryFilter {
+        log_type: TLogType::LARGE_LOG,
+        ..filter()
+    };
+    assert_eq!(methods(&mut wire, large), "getRows");
+    let newest = thrift2::TLogQueryFilter { limit: 1, ..filter() };
+    assert_eq!(methods(&mut wire, newest), "getSlowLogResponses");
+    let of_table = thrift2::TLogQueryFilter {
+        table_name: Some("default:slow".into()),
+        ..filter()
+    };
+    assert_eq!(
+        methods(&mut wire, of_table.clone()),
+        "getTableRegions getRows getScannerRows openScanner putMultiple createTable"
+    );
+    let both = |filter_by_operator| thrift2::TLogQueryFilter {
+        region_name: region(1),
+        client_address: Some("10.0.0.1".into()),
+        filter_by_operator,
+        ..filter()
+    };
+    assert_eq!(
+        methods(&mut wire, both(TFilterByOperator::OR)),
+        "getRows openScanner"
+    );
+    assert_eq!(methods(&mut wire, both(TFilterByOperator::AND)), "");
+    let by_address = thrift2::TLogQueryFilter {
+        client_address: Some(wire.socket.local_addr().expect("connected").ip().to_string()),
+        filter_by_operator: TFilterByOperator::AND,
+        ..of_table
+    };
+    assert!(methods(&mut wire, by_address).ends_with("createTable"));
+    let of_user = thrift2::TLogQueryFilter {
+        user_name: Some("bob".into()),
+        ..filter()
+    };
+    assert_eq!(methods(&mut wire, of_user), "", "nobody is authenticated");
+    let negative = two::GetSlowLogResponses {
+        server_names: Some(server(&wire)),
+        log_query_filter: Some(thrift2::TLogQueryFilter {
+            limit: -1,
+            ..filter()
+        }),
+    };
+    wire.refused(&negative, &["limit", "-1"]);
+
+    let clear = |server_names| two::ClearSlowLogResponses { server_names };
+    assert!(wire.ok(&clear(None)).is_empty(), "no server was named");
+    assert!(!records(&mut wire, filter()).is_empty());
+    let server_names = Some(server(&wire));
+    assert_eq!(wire.ok(&clear(server_names)), [true]);
+    assert_eq!(methods(&mut wire, filter()), "clearSlowLogResponses");
+    let stranger = thrift2::TServerName {
+        host_name: "127.0.0.1".into(),
+        port: Some(1),
+        start_code: Some(0),
+    };
+    wire.refused(&clear(Some([stranger].into())), &["no server 127.0.0.1,1,0"]);
+    let counted = wire.shared.server.http_get("/metrics");
+    assert!(
+        counted.contains("basalt_slow_calls_total{kind=\"large\"} 1\n"),
+        "{counted}"
+    );
+}
+
+/// By default the log is on and ten seconds are slow: an ordinary call is not in it.
+#[test]
+fn ordinary_calls_are_not_in_the_slow_log() {
+    let mut wire = Wire::connect();
+    wire.create("ordinary", &[]);
+    assert_eq!(methods(&mut wire, thrift2::TLogQueryFilter::default()), "");
+    let mut off = Wire::to(start(&["slow_log.enabled=false", "slow_log.threshold_ms=0"]));
+    off.create("ordinary", &[]);
+    assert_eq!(methods(&mut off, thrift2::TLogQueryFilter::default()), "");
+    let server_names = Some(server(&off));
+    assert_eq!(off.ok(&two::ClearSlowLogResponses { server_names }), [false]);
+}
