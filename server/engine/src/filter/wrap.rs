@@ -1,7 +1,8 @@
 //! SKIP and WHILE: filters around a filter.
 //!
 //! Both look only at whether the inner filter said plain [`ReturnCode::Include`]; "include, and go to the next column" counts
-//! as a miss, as in HBase. Neither passes on the inner filter's hints or its `filter_row_cells`.
+//! as a miss, as in HBase. Neither passes on the inner filter's hints or its `filter_row_cells`, nor tells it that the scan is
+//! reversed (HBase's two classes do not override `setReversed`).
 
 use super::{Filter, ReturnCode};
 use crate::Result;
@@ -27,10 +28,6 @@ impl SkipFilter {
 }
 
 impl Filter for SkipFilter {
-    fn set_reversed(&mut self, reversed: bool) {
-        self.inner.set_reversed(reversed);
-    }
-
     fn reset(&mut self) {
         self.inner.reset();
         self.filter_row = false;
@@ -77,10 +74,6 @@ impl WhileMatchFilter {
 }
 
 impl Filter for WhileMatchFilter {
-    fn set_reversed(&mut self, reversed: bool) {
-        self.inner.set_reversed(reversed);
-    }
-
     fn reset(&mut self) {
         self.inner.reset();
     }

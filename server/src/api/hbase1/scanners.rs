@@ -17,9 +17,13 @@ pub(super) fn range(
     wanted: Option<&Vec<Bytes>>,
     timestamp: Option<i64>,
 ) -> Result<(Scan, bool), Failure> {
+    let start_row = start.map(|row| row.to_vec()).unwrap_or_default();
+    let stop_row = stop.map(|row| row.to_vec()).unwrap_or_default();
     let scan = Scan {
-        start_row: start.map(|row| row.to_vec()).unwrap_or_default(),
-        stop_row: stop.map(|row| row.to_vec()).unwrap_or_default(),
+        // Start equal to stop is a get of that row, as in Thrift 2.
+        include_stop: !start_row.is_empty() && start_row == stop_row,
+        start_row,
+        stop_row,
         spec: ReadSpec {
             families: columns(wanted),
             time_range: before(timestamp)?,

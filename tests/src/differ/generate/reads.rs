@@ -245,6 +245,18 @@ impl Generator {
         }
     }
 
+    /// Closes all scanners.
+    pub(super) fn close_scanners(&mut self) {
+        for (number, api) in std::mem::take(&mut self.scanners) {
+            let id = Value::Scanner(number);
+            if api == Api::One {
+                self.call(api, "scannerClose", [("id", id)]);
+            } else {
+                self.call(api, "closeScanner", [("scannerId", id)]);
+            }
+        }
+    }
+
     /// A closed scanner is mostly not used again; the error for one that is, is the same for all of them.
     fn forget_scanner(&mut self) {
         if self.chance(0.9) {
