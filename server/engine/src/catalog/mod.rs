@@ -109,6 +109,11 @@ impl Tables {
         self.regions.values()
     }
 
+    /// How many regions there are.
+    pub fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
     /// The region of that identity.
     pub fn region(&self, id: RegionId) -> Option<&Arc<Region>> {
         self.regions.get(&id)

@@ -69,6 +69,12 @@ impl RegionInfo {
         name
     }
 
+    /// A number from 0 to below 1 that the name decides, in another way for each region.
+    pub fn draw(&self) -> f64 {
+        let digits = self.encoded_name.get(..8).unwrap_or_default();
+        u32::from_str_radix(digits, 16).map_or(0.5, |drawn| f64::from(drawn) / (f64::from(u32::MAX) + 1.0))
+    }
+
     /// Whether `row` lies in `[start, end)`.
     pub fn contains(&self, row: &[u8]) -> bool {
         self.start.as_slice() <= row && (self.end.is_empty() || row < self.end.as_slice())

@@ -47,6 +47,7 @@ use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
 
 mod batch;
+mod busy;
 mod check;
 mod info;
 mod locks;
@@ -57,6 +58,7 @@ mod shared;
 mod update;
 
 pub use batch::{check_edit, insert_cells, write_rows};
+pub use busy::{BusyRate, Busyness};
 pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
@@ -146,6 +148,8 @@ pub struct Region {
     pub writes: Counter,
     /// Writes refused because of a memstore limit.
     pub blocked_writes: Counter,
+    /// The share of those, for the split policy that asks.
+    pub busy: BusyRate,
     /// Flushes done.
     pub flushes: Counter,
     /// Compactions done.
@@ -177,6 +181,7 @@ impl Region {
             reads: Counter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
+            busy: BusyRate::default(),
             flushes: Counter::default(),
             compactions: Counter::default(),
         })

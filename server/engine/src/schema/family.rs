@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Attributes, check_family_name, parse_attribute};
+use super::{Attributes, check_family_name, insane, parse_attribute};
 use crate::error::{Error, Result};
 
 /// A TTL of for ever, in seconds (HBase: `HConstants.FOREVER`).
@@ -193,12 +193,7 @@ impl FamilyDescriptor {
     /// HBase's sanity checks (`TableDescriptorChecker`).
     pub fn check(&self) -> Result<()> {
         check_family_name(&self.name)?;
-        let refuse = |what: String| {
-            Err(Error::DoNotRetry(format!(
-                "{what} Set hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity \
-                 checks"
-            )))
-        };
+        let refuse = |what: String| Err(insane(what));
         let name = super::Escaped(&self.name);
         if self.ttl_seconds <= 0 {
             return refuse(format!("TTL for column family {name} must be positive."));

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 
 mod family;
 mod name;
+mod split;
 mod table;
 
 pub use family::{
@@ -19,6 +20,7 @@ pub use name::{
     DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
     check_namespace_name,
 };
+pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
 /// Raw option names and values, ordered by name.
@@ -53,6 +55,13 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// The refusal of a descriptor that makes no sense, in HBase's words (`TableDescriptorChecker`).
+fn insane(what: impl fmt::Display) -> Error {
+    Error::DoNotRetry(format!(
+        "{what} Set hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity checks"
+    ))
 }
 
 /// An attribute's text, parsed; an unreadable value is an error that names it.

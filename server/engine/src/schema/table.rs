@@ -1,6 +1,8 @@
 //! Tables: families and table-wide options.
 
-use super::{Attributes, FamilyDescriptor, TableName, family::parse_bool, parse_attribute};
+use super::{
+    Attributes, FamilyDescriptor, SplitOptions, TableName, family::parse_bool, insane, parse_attribute,
+};
 use crate::error::{Error, Result};
 
 /// How hard a write tries to survive a crash (HBase: `Durability`; the codes are Thrift's `TDurability`).
@@ -97,12 +99,12 @@ impl TableDescriptor {
 
     /// MAX_FILESIZE: a region with a larger store splits. `None`: the server's setting.
     pub fn max_file_bytes(&self) -> Option<u64> {
-        self.optional_bytes("MAX_FILESIZE")
+        self.optional_bytes(&MAX_FILESIZE)
     }
 
     /// MEMSTORE_FLUSHSIZE. `None`: the server's setting.
     pub fn memstore_flush_bytes(&self) -> Option<u64> {
-        self.optional_bytes("MEMSTORE_FLUSHSIZE")
+        self.optional_bytes(&MEMSTORE_FLUSHSIZE)
     }
 
     /// READONLY: writes are refused.
@@ -128,6 +130,16 @@ impl TableDescriptor {
         parse_bool(&self.attributes, "SPLIT_ENABLED", true)
     }
 
+    /// MERGE_ENABLED.
+    pub fn merge_enabled(&self) -> bool {
+        parse_bool(&self.attributes, "MERGE_ENABLED", true)
+    }
+
+    /// When and where regions split. What cannot be read has its default: a table that was made without checks may have that.
+    pub fn split_options(&self) -> SplitOptions {
+        SplitOptions::of(&self.name, &self.attributes).unwrap_or_default()
+    }
+
     /// Whether a family's REPLICATION_SCOPE is global.
     pub fn has_global_scope(&self) -> bool {
         let mut scopes = self
@@ -141,11 +153,7 @@ impl TableDescriptor {
     /// but not the checks of names and of a table without families, which nothing could serve.
     pub fn check(&self) -> Result<()> {
         if self.families.is_empty() {
-            return Err(Error::DoNotRetry(
-                "Table should have at least one column family. Set hbase.table.sanity.checks to false at conf or table \
-                 descriptor if you want to bypass sanity checks"
-                    .into(),
-            ));
+            return Err(insane("Table should have at least one column family."));
         }
         for pair in self.families.windows(2) {
             if pair[0].name == pair[1].name {
@@ -163,29 +171,55 @@ impl TableDescriptor {
             }
         }
         if checked {
-            self.check_floor("MAX_FILESIZE", 2 << 20)?;
-            self.check_floor("MEMSTORE_FLUSHSIZE", 1 << 20)?;
+            self.check_floor(
+                &MAX_FILESIZE,
+                2 << 20,
+                "over splitting into unmanageable number of regions",
+            )?;
+            self.check_floor(&MEMSTORE_FLUSHSIZE, 1 << 20, "very frequent flushing")?;
+            SplitOptions::of(&self.name, &self.attributes)?;
         }
         Ok(())
     }
 
-    fn check_floor(&self, option: &str, least: i64) -> Result<()> {
-        let value = parse_attribute(&self.attributes, option, -1_i64)?;
-        if value >= 0 && value < least {
-            return Err(Error::DoNotRetry(format!(
-                "{option} for table descriptor or \"{option}\" ({value}) is too small, which might cause over splitting \
-                 into unmanageable number of regions or very frequent flushing. The least is {least}. Set \
-                 hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity checks"
+    fn check_floor(&self, size: &Size, least: i64, danger: &str) -> Result<()> {
+        let is_set = |option: &&str| self.attributes.contains_key(option.as_bytes());
+        let Some(option) = [size.option, size.setting].into_iter().find(is_set) else {
+            return Ok(());
+        };
+        let value = parse_attribute(&self.attributes, option, least)?;
+        if value < least {
+            return Err(insane(format!(
+                "{} for table descriptor or \"{}\" ({value}) is too small, which might cause {danger}.",
+                size.option, size.setting
             )));
         }
         Ok(())
     }
 
-    fn optional_bytes(&self, option: &str) -> Option<u64> {
-        let value = parse_attribute(&self.attributes, option, -1_i64).unwrap_or(-1);
-        u64::try_from(value).ok().filter(|bytes| *bytes > 0)
+    fn optional_bytes(&self, size: &Size) -> Option<u64> {
+        [size.option, size.setting].into_iter().find_map(|option| {
+            let value = parse_attribute(&self.attributes, option, -1_i64).unwrap_or(-1);
+            u64::try_from(value).ok().filter(|bytes| *bytes > 0)
+        })
     }
 }
+
+/// A size among a table's options: its own name, and that of the server's setting, which counts when the first is not there.
+struct Size {
+    option: &'static str,
+    setting: &'static str,
+}
+
+const MAX_FILESIZE: Size = Size {
+    option: "MAX_FILESIZE",
+    setting: "hbase.hregion.max.filesize",
+};
+
+const MEMSTORE_FLUSHSIZE: Size = Size {
+    option: "MEMSTORE_FLUSHSIZE",
+    setting: "hbase.hregion.memstore.flush.size",
+};
 
 #[cfg(test)]
 mod tests {
@@ -212,5 +246,27 @@ mod tests {
             .insert(b"hbase.table.sanity.checks".to_vec(), b"false".to_vec());
         assert!(table.check().is_ok());
         assert_eq!(table.max_file_bytes(), Some(1 << 20));
+    }
+
+    /// A size under the name of HBase's setting counts for the table, after the table's own.
+    #[test]
+    fn settings_hold_for_the_table() {
+        let mut table =
+            TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![FamilyDescriptor::new(b"f")]);
+        let mut set = |name: &str, value: &str| {
+            table.attributes.insert(name.into(), value.into());
+            (table.max_file_bytes(), table.check())
+        };
+        assert_eq!(set("hbase.hregion.max.filesize", "7000000").0, Some(7_000_000));
+        assert_eq!(set("MAX_FILESIZE", "8000000").0, Some(8_000_000));
+        let (_, refused) = set("MAX_FILESIZE", "1000");
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "MAX_FILESIZE for table descriptor or \"hbase.hregion.max.filesize\" (1000) is too small, which might cause over \
+             splitting into unmanageable number of regions. Set hbase.table.sanity.checks to false at conf or table descriptor \
+             if you want to bypass sanity checks"
+        );
+        set("MAX_FILESIZE", "8000000").1.unwrap();
+        set("hbase.hregion.memstore.flush.size", "7").1.unwrap_err();
     }
 }

@@ -7,6 +7,7 @@ mod publication;
 mod regions;
 mod rig;
 mod schema;
+mod splits;
 mod system;
 mod threads;
 mod upkeep;

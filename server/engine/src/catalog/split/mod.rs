@@ -16,29 +16,52 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use self::choose::{Sizes, calculated_row, check_row, is_larger, limit_bytes};
 use super::{Catalog, CompactionOutcome, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionMeta};
 use crate::region::{Region, RegionInfo, RegionVersion};
-use crate::schema::{TableState, escape};
+use crate::schema::{BusyOptions, SplitPolicy, TableState, escape};
 use crate::store::{Clip, StoreFile, StoreVersion};
 
+mod choose;
+
+/// With so many regions in the server, none is split by itself any more (HBase: `hbase.regionserver.regionSplitLimit`).
+const REGION_SPLIT_LIMIT: usize = 1000;
+
 impl Catalog {
-    /// Splits a region at `row`, or near its middle. Returns the two halves.
+    /// Splits a region at `row`, or near its middle: there the files it shares with its sibling since a split are compacted
+    /// first, since their middle is that of both. Returns the two halves.
     pub fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
         let _schema = self.schema.lock();
         let (table, region) = self.region(id)?;
+        let options = table.descriptor.split_options();
+        if options.policy == SplitPolicy::Disabled {
+            return Err(Error::DoNotRetry(format!(
+                "{} NOT splittable",
+                region.info().encoded_name
+            )));
+        }
+        if !table.descriptor.split_enabled() {
+            return Err(Error::DoNotRetry(format!(
+                "Split region {} failed as region split is disabled for the table",
+                escape(&region.info().name())
+            )));
+        }
         region.cancel_compaction.store(true, Ordering::Release);
         self.limiter.wake();
         let _compacting = region.compacting.lock();
         region.cancel_compaction.store(false, Ordering::Release);
         self.flush_region(&region)?;
         let at = match row {
-            Some(row) => row.to_vec(),
-            None => middle_row(&region.version())?,
+            Some(row) => options.given_row(row.to_vec()),
+            None => {
+                self.unclip(&region)?;
+                calculated_row(region.info(), &region.version(), &options)?
+            }
         };
-        check_split_row(region.info(), &at)?;
+        check_row(region.info(), &at)?;
         let flushing = region.flushing.lock();
         let blocked = region.updates.write();
         self.flush_blocked(&region, &blocked, &flushing)?;
@@ -56,6 +79,16 @@ impl Catalog {
     pub fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
         let _schema = self.schema.lock();
         let (table, mut regions) = self.merge_candidates(ids)?;
+        if !table.descriptor.merge_enabled() {
+            let names: Vec<_> = regions
+                .iter()
+                .map(|region| escape(&region.info().name()))
+                .collect();
+            return Err(Error::DoNotRetry(format!(
+                "Merge of {} failed as region merge is disabled for the table",
+                names.join(", ")
+            )));
+        }
         regions.sort_by_key(|region| region.id());
         for region in &regions {
             region.cancel_compaction.store(true, Ordering::Release);
@@ -206,29 +239,48 @@ impl Catalog {
         Ok(new)
     }
 
-    /// Whether a region has grown so large that it should be split (HBase's `SteppingSplitPolicy`: the only region of a table
-    /// at twice the flush size, others at the maximal size).
+    /// Whether a region should be split by itself, as the table's policy says.
     pub fn should_split(&self, region: &Region) -> bool {
         let Ok((table, _)) = self.region(region.id()) else {
             return false;
         };
         let version = region.version();
+        let options = version.table.split_options();
         if table.state != TableState::Enabled
             || !version.table.split_enabled()
+            || options.policy == SplitPolicy::Disabled
             || region.has_inherited_files()
+            || self.tables().region_count() >= REGION_SPLIT_LIMIT
         {
             return false;
         }
-        let max_bytes = version
-            .table
-            .max_file_bytes()
-            .unwrap_or(self.shared.options.region_max_bytes);
-        let limit = if table.regions.len() == 1 {
-            max_bytes.min(self.shared.flush_bytes(&version.table).saturating_mul(2))
-        } else {
-            max_bytes
+        let sizes = Sizes {
+            max_bytes: version
+                .table
+                .max_file_bytes()
+                .unwrap_or(self.shared.options.region_max_bytes),
+            initial_bytes: self.shared.flush_bytes(&version.table).saturating_mul(2),
+            regions: table.regions.len(),
+            draw: region.info().draw(),
         };
-        version.stores.iter().any(|store| store.file_bytes() > limit) && has_split_row(region, &version)
+        let is_large =
+            || limit_bytes(&options, sizes).is_some_and(|limit| is_larger(&version, &options, limit));
+        let is_busy = options.policy == SplitPolicy::Busy && self.is_busy(region, &options.busy);
+        // Where one row fills the region there is no row to split at, and trying would flush the region and stop its compactions
+        // each time. When that cannot be found out, the try will say why.
+        (is_busy || is_large())
+            && !matches!(
+                calculated_row(region.info(), &version, &options),
+                Err(Error::DoNotRetry(_))
+            )
+    }
+
+    fn is_busy(&self, region: &Region, options: &BusyOptions) -> bool {
+        let (writes, refused) = (region.writes.get(), region.blocked_writes.get());
+        let busyness = region
+            .busy
+            .look(self.shared.mono_ms(), writes, refused, options.window_ms);
+        busyness.age_ms >= options.age_min_ms && busyness.refused_share >= options.refused_share
     }
 }
 
@@ -261,48 +313,4 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
         versions.iter().flat_map(files).collect()
     };
     Region::new(meta, RegionVersion { table, stores }, inherited)
-}
-
-/// The row in the middle of the largest file of the largest store.
-fn middle_row(version: &RegionVersion) -> Result<Vec<u8>> {
-    let nothing = || Error::DoNotRetry("The region has nothing to split on: it has no store files".into());
-    let store = version
-        .stores
-        .iter()
-        .max_by_key(|store| store.file_bytes())
-        .ok_or_else(nothing)?;
-    let file = store
-        .files
-        .iter()
-        .max_by_key(|file| file.meta().bytes)
-        .ok_or_else(nothing)?;
-    let middle = file.reader().mid_key()?.ok_or_else(nothing)?;
-    Ok(middle.as_key().row().to_vec())
-}
-
-/// Whether there is a row to split at. Where one row fills the region there is none, and trying would flush the region and stop
-/// its compactions each time. When that cannot be found out, the try will say why.
-fn has_split_row(region: &Region, version: &RegionVersion) -> bool {
-    let checked = middle_row(version).and_then(|row| check_split_row(region.info(), &row));
-    !matches!(checked, Err(Error::DoNotRetry(_)))
-}
-
-fn check_split_row(region: &RegionInfo, row: &[u8]) -> Result<()> {
-    if row == region.start {
-        return Err(Error::DoNotRetry(format!(
-            "Region {} cannot be split: the split row {} equals its start row",
-            region.encoded_name,
-            escape(row)
-        )));
-    }
-    if !region.contains(row) {
-        return Err(Error::DoNotRetry(format!(
-            "Region {} cannot be split: the split row {} is not between its start row {} and its end row {}",
-            region.encoded_name,
-            escape(row),
-            escape(&region.start),
-            escape(&region.end)
-        )));
-    }
-    Ok(())
 }
