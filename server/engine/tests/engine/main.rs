@@ -2,6 +2,7 @@
 
 mod crash;
 mod data;
+mod moving;
 mod opening;
 mod publication;
 mod regions;
