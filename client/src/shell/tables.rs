@@ -36,10 +36,11 @@ fn split_keys(options: &mut Options) -> ShellResult<Vec<Vec<u8>>> {
                 let known = SplitAlgorithm::NAMES.join(", ");
                 return wrong(format!("SPLITALGO is '{algorithm}', which is none of {known}"));
             };
-            let Ok(regions) = usize::try_from(regions) else {
-                return wrong(format!("NUMREGIONS is {regions}, which is negative"));
-            };
-            Ok(algorithm.split_keys(regions)?)
+            // HBase's shell makes a table of one region without an algorithm only.
+            match usize::try_from(regions) {
+                Ok(regions @ 2..) => Ok(algorithm.split_keys(regions)?),
+                _ => wrong(format!("NUMREGIONS is {regions} and must be greater than 1")),
+            }
         }
         (None, None, _, _) => wrong("NUMREGIONS and SPLITALGO go together"),
         _ => wrong("a table is split by one of SPLITS, SPLITS_FILE, or NUMREGIONS with SPLITALGO"),
@@ -272,4 +273,38 @@ fn delete_family(schema: &mut TableSchema, name: &[u8]) -> ShellResult<()> {
         return wrong("the last family of a table cannot be deleted");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(regions: Option<i64>, algorithm: Option<&str>) -> Result<Vec<Vec<u8>>, String> {
+        let regions = regions.map(|count| (b"NUMREGIONS".to_vec(), Value::Integer(count)));
+        let algorithm = algorithm.map(|name| (b"SPLITALGO".to_vec(), Value::Bytes(name.into())));
+        let mut options = Options::new(regions.into_iter().chain(algorithm).collect()).unwrap();
+        split_keys(&mut options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tables_are_split_as_by_hbases_shell() {
+        assert_eq!(keys(None, None), Ok(Vec::new()));
+        let thirds = Ok(vec![b"55555555".to_vec(), b"aaaaaaaa".to_vec()]);
+        assert_eq!(keys(Some(3), Some("HexStringSplit")), thirds);
+        let class = "org.apache.hadoop.hbase.util.RegionSplitter$HexStringSplit";
+        assert_eq!(keys(Some(3), Some(class)), thirds);
+        for count in [1, 0, -1] {
+            let refused = keys(Some(count), Some("UniformSplit")).unwrap_err();
+            assert_eq!(
+                refused,
+                format!("NUMREGIONS is {count} and must be greater than 1")
+            );
+        }
+        let refused = keys(Some(3), Some("MySplit")).unwrap_err();
+        assert!(
+            refused.contains("MySplit") && refused.contains("UniformSplit"),
+            "{refused}"
+        );
+        assert!(keys(Some(3), None).is_err() && keys(None, Some("UniformSplit")).is_err());
+    }
 }
