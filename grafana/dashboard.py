@@ -246,7 +246,9 @@ ENGINE = [
         "Memstores", "bytes",
         (summed("basalt_memstore_bytes"), "used"),
         (summed("basalt_memstore_limit_bytes"), "limit"),
-        description="Memory of all memstores, and memstore.total_bytes, where writes are refused.",
+        (summed("basalt_memstore_pinned_bytes"), "pinned by scans"),
+        description="Memory of all memstores, and memstore.total_bytes, where writes are refused. What scans hold of flushed "
+        "memstores comes on top.",
     ),
     graph(
         "Refused writes", "wps",

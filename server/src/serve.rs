@@ -130,7 +130,7 @@ async fn serve(
     Ok(())
 }
 
-/// Housekeeping once a second: histograms' sample buffers, expired scanners.
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold.
 async fn upkeep(
     server: Arc<Server>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
@@ -144,6 +144,12 @@ async fn upkeep(
             _ = ticks.tick() => {
                 recorder.run_upkeep();
                 server.sessions().expire();
+                // With what scans let go of, files may have to be removed.
+                let idle = Arc::clone(&server);
+                let let_go = tokio::task::spawn_blocking(move || idle.sessions().let_go());
+                if let Err(error) = let_go.await {
+                    tracing::warn!(%error, "idle scans could not let go of memory");
+                }
             }
         }
     }

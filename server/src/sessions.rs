@@ -271,6 +271,19 @@ impl Sessions {
         });
     }
 
+    /// Makes idle scans let go of memory and files that their regions have let go of. One that is being fetched from has done so.
+    pub(crate) fn let_go(&self) {
+        for mut session in self.by_id.iter_mut() {
+            if let Some(OpenScan {
+                scanner: Some(scanner),
+                ..
+            }) = session.scan.get_mut()
+            {
+                scanner.let_go();
+            }
+        }
+    }
+
     /// Closes everything.
     pub(crate) fn close_all(&self) {
         self.by_id.clear();

@@ -75,6 +75,8 @@ metric_names! {
 
     gauge MEMSTORE_BYTES = "basalt_memstore_bytes", Unit::Bytes, "Memory of all memstores.";
     gauge MEMSTORE_LIMIT_BYTES = "basalt_memstore_limit_bytes", Unit::Bytes, "memstore.total_bytes.";
+    gauge MEMSTORE_PINNED_BYTES = "basalt_memstore_pinned_bytes", Unit::Bytes,
+        "Memory of memstores that were flushed and that open scans still hold.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
     gauge READ_POINT_LAG = "basalt_mvcc_read_point_lag", Unit::Count,
         "Edits that have a sequence id and are not visible to readers yet.";

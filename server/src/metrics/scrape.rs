@@ -62,6 +62,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     }
     gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
+    gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
     let user_tables = engine

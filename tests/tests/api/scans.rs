@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use basalt_idl::admin::args as admin;
 use basalt_idl::thrift1::{self, args as one};
 use basalt_idl::thrift2::{self, args as two};
 
@@ -290,4 +291,47 @@ fn metric(wire: &Wire, start: &str) -> f64 {
         .filter(|line| line.starts_with(start))
         .filter_map(|line| line.rsplit(' ').next());
     values.map(|value| value.parse::<f64>().expect("a number")).sum()
+}
+
+/// Between two fetches a flush makes the memory that a scanner reads its own. The server takes it back without waiting for the
+/// client, and the scan goes on as if nothing had been.
+#[test]
+fn a_scanner_that_waits_holds_no_memory() {
+    let mut wire = Wire::to(start(&[]));
+    wire.create("w", &["m"]);
+    for row in ["a", "b", "n", "o"] {
+        wire.put("w", row, "f:q", "before", None);
+    }
+    let scanner_id = wire.ok(&two::OpenScanner {
+        table: bytes("w"),
+        tscan: thrift2::TScan::default(),
+    });
+    let fetch = |wire: &mut Wire, num_rows| {
+        let rows = wire.ok(&two::GetScannerRows { scanner_id, num_rows });
+        rows.iter()
+            .map(|row| (key(row), text(&row.column_values[0].value)))
+            .collect::<Vec<_>>()
+    };
+    let mut seen = fetch(&mut wire, 1);
+    for row in ["a", "b", "n", "o"] {
+        wire.put("w", row, "f:q", "after", None);
+    }
+    wire.ok(&admin::BasaltFlush { table: bytes("w") });
+    let deadline = Instant::now() + Duration::from_mins(1);
+    let pinned = |metrics: String| {
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with("basalt_memstore_pinned_bytes "))
+            .map(str::to_owned);
+        line.expect("the metric is served")
+    };
+    while pinned(wire.shared.server.http_get("/metrics")) != "basalt_memstore_pinned_bytes 0" {
+        assert!(
+            Instant::now() < deadline,
+            "the scanner still holds what was flushed"
+        );
+    }
+    seen.extend(fetch(&mut wire, 10));
+    let expected = ["a", "b", "n", "o"].map(|row| (row.to_owned(), "before".to_owned()));
+    assert_eq!(seen, expected);
 }

@@ -4,6 +4,7 @@
 //! behind the ones chosen.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Catalog;
 use crate::error::Result;
@@ -114,7 +115,7 @@ impl Catalog {
             inputs,
             all_files,
             target: &target,
-            now_ms: self.shared.now_ms(),
+            horizon: self.shared.horizon(),
             limiter: &self.limiter,
             cancel: &region.cancel_compaction,
         })
@@ -172,6 +173,7 @@ impl Catalog {
         for file in inputs {
             file.mark_obsolete();
         }
+        self.shared.let_go.fetch_add(1, Ordering::Release);
         Ok(true)
     }
 

@@ -12,6 +12,7 @@
 //! One flush of a region at a time (`Region::flushing`).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::{MutexGuard, RwLockWriteGuard};
 
@@ -93,7 +94,7 @@ impl Catalog {
                 &store.family,
                 &store.frozen,
                 &target,
-                self.shared.now_ms(),
+                self.shared.horizon(),
             ) {
                 Ok(result) => done.push(FamilyFlush {
                     family: store.family.name.clone(),
@@ -174,6 +175,10 @@ impl Catalog {
             }
             next
         });
+        for memstore in done.iter().flat_map(|family| &family.memstores) {
+            self.shared.flushed_memstores.note(memstore);
+        }
+        self.shared.let_go.fetch_add(1, Ordering::Release);
         Ok(true)
     }
 

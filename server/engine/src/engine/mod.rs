@@ -343,6 +343,11 @@ impl Engine {
     pub fn memstore_bytes(&self) -> u64 {
         self.catalog.shared().memstore_total_bytes.load(Ordering::Acquire)
     }
+    /// Bytes of memstores that were flushed and that open scans still hold: no limit counts them. A scan holds them until its next
+    /// fetch.
+    pub fn pinned_memstore_bytes(&self) -> u64 {
+        self.catalog.shared().flushed_memstores.pinned_bytes()
+    }
     /// The newest edit readers see, and the newest that has a sequence id.
     pub fn read_point(&self) -> (SeqId, SeqId) {
         let wal = &self.catalog.shared().wal;

@@ -1,16 +1,22 @@
 //! Get and Scan.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Fetched;
-use crate::catalog::{Catalog, SystemTable, View};
+use crate::catalog::{Catalog, SystemTable};
 use crate::cell::CellBatch;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, Scan};
-use crate::region::{RegionInfo, RegionScanner, ScanRange, Shared, Step, check_read, check_row, read_row};
+use crate::region::{
+    OpenMoment, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step, check_read,
+    check_row, read_row,
+};
 use crate::schema::TableName;
+use crate::store::Moment;
 
 /// Reads one row.
 pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
@@ -18,12 +24,15 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
     let (region, version, read_point) = catalog.view_row(table, get.row)?;
     check_read(&version.table, &get.spec)?;
     let shared = catalog.shared();
+    let moment = Moment {
+        read_point,
+        now_ms: shared.now_ms(),
+    };
     read_row(
         &version,
         &get.spec,
         get.row,
-        read_point,
-        shared.now_ms(),
+        moment,
         shared.options.row_max_bytes,
         out,
     )?;
@@ -60,11 +69,27 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
     catalog.region_named(row.key()).map(Some)
 }
 
-/// A running scan: one snapshot of the table, from open to end.
+/// A region that a scan has not read to its end.
+#[derive(Debug)]
+struct Ahead {
+    region: Arc<Region>,
+    /// What the scan reads of it, or will read.
+    version: Arc<RegionVersion>,
+}
+
+/// A running scan: one moment of the table, from open to end.
 ///
-/// It captures all regions that overlap its range when it is opened and reads them one after the other; later writes,
-/// flushes, compactions, splits and schema changes do not change what it sees. It holds no lock, but keeps memstores and
-/// files alive. After an error it is of no more use.
+/// When it is opened it captures all regions that overlap its range, and then reads them one after the other. Writes, flushes,
+/// compactions, splits and merges that come later do not change what it sees. It holds no lock.
+///
+/// What it captured it holds only for as long as the regions hold it, too: where a region has flushed memstores or compacted
+/// files since, the scan goes on in what the region has instead ([`Self::let_go`]), at the moment it began with and behind the
+/// row it had come to. So a long scan takes no memory that the limit of all memstores does not count, but for what it holds
+/// from a flush to its next fetch, in the middle of a row until the row's end, and over a change of the table's descriptor.
+/// A region that was split or merged is read to its end as it was.
+///
+/// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan ends; flushes and
+/// compactions keep what can be seen there. After an error the scan is of no more use.
 ///
 /// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
 /// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
@@ -74,17 +99,20 @@ pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,
     range: ScanRange,
-    view: View,
-    /// Position in the view of the region that is read next, counted in scan direction.
-    next_region: usize,
-    /// The region being read.
+    /// In the order of the scan; the first is in hand.
+    ahead: VecDeque<Ahead>,
+    /// Reads the region in hand; `None` until it is begun.
     current: Option<RegionScanner>,
+    /// What it sees.
+    open: OpenMoment,
+    /// `Shared::let_go` when the scan last looked whether its regions have let go of something.
+    looked: u64,
+    /// The region in hand has let go of something, which has to wait for the end of a row.
+    overdue: bool,
     /// Results of the region in hand since HBase's client would have sent a request.
     in_request: usize,
     /// Rows that may still be returned.
     rows_left: u64,
-    /// The time that decides what has expired, for the whole scan.
-    now_ms: i64,
     /// Why it is of no more use.
     failed: Option<Error>,
 }
@@ -100,21 +128,59 @@ impl Scanner {
             return Err(Error::InvalidArgument("A scan's batch must be at least 1".into()));
         }
         let range = ScanRange::of_scan(&scan);
-        let view = catalog.view(table, |region| range.overlaps(region.info()))?;
-        check_read(&view.table.descriptor, &scan.spec)?;
         let shared = Arc::clone(catalog.shared());
+        let looked = shared.let_go.load(Ordering::Acquire);
+        let mut open = shared.read_points.enter(|| shared.moment());
+        let view = catalog.view(table, |region| range.overlaps(region.info()))?;
+        open.advance(view.read_point);
+        check_read(&view.table.descriptor, &scan.spec)?;
+        let mut ahead: VecDeque<_> = view
+            .regions
+            .into_iter()
+            .map(|(region, version)| Ahead { region, version })
+            .collect();
+        if range.reversed {
+            ahead.make_contiguous().reverse();
+        }
         Ok(Self {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
-            now_ms: shared.now_ms(),
             shared,
             scan,
             range,
-            view,
-            next_region: 0,
+            ahead,
             current: None,
+            open,
+            looked,
+            overdue: false,
             failed: None,
         })
+    }
+
+    /// Lets go of memstores and files that its regions have let go of, without reading anything: the next fetch goes on in what
+    /// the regions have instead. Each fetch begins with this; for a scan that waits long between fetches it is to be called now
+    /// and then.
+    pub fn let_go(&mut self) {
+        let let_go = self.shared.let_go.load(Ordering::Acquire);
+        if let_go == self.looked && !self.overdue {
+            return;
+        }
+        (self.looked, self.overdue) = (let_go, false);
+        for (index, ahead) in self.ahead.iter_mut().enumerate() {
+            if ahead.region.is_current(&ahead.version) {
+                continue;
+            }
+            let version = ahead.region.load_version();
+            // Another descriptor may have other families, and keep less of them.
+            if !Arc::ptr_eq(&version.table, &ahead.version.table) {
+                continue;
+            }
+            if index == 0 && self.current.as_mut().is_some_and(|current| !current.pause()) {
+                self.overdue = true;
+                continue;
+            }
+            ahead.version = version;
+        }
     }
 
     /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
@@ -125,7 +191,7 @@ impl Scanner {
         let result = self.try_fetch(limits, out);
         if let Err(error) = &result {
             self.failed = Some(error.clone());
-            self.current = None;
+            self.finish();
         }
         result
     }
@@ -134,36 +200,43 @@ impl Scanner {
         let clock: Arc<dyn Clock> = Arc::clone(&self.shared.clock);
         let began = clock.mono();
         let (first_row, first_byte) = (out.row_count(), out.data_bytes());
+        self.let_go();
         loop {
             if self.rows_left == 0 {
-                self.current = None;
+                self.finish();
                 return Ok(Fetched::End);
             }
             if out.row_count() - first_row >= limits.results || out.data_bytes() - first_byte >= limits.bytes
             {
                 return Ok(Fetched::More);
             }
-            let Some(scanner) = self.region_scanner()? else {
+            let Some((region, scanner)) = self.in_hand()? else {
                 return Ok(Fetched::End);
             };
-            match scanner.step(out)? {
+            let step = scanner.step(out)?;
+            let filter_is_done = scanner.filter_is_done();
+            if matches!(step, Step::Row | Step::Nothing) {
+                region.reads.increment();
+            }
+            match step {
                 Step::Row => {
-                    let filter_is_done = scanner.filter_is_done();
                     self.rows_left -= 1;
-                    self.region_in_hand().reads.increment();
                     self.count_result();
                     if filter_is_done {
                         self.end_region();
                     }
                 }
                 Step::Piece => self.count_result(),
-                Step::Nothing => self.region_in_hand().reads.increment(),
+                Step::Nothing => {}
                 Step::End => {
-                    if scanner.filter_is_done() && self.in_request == 0 {
+                    if filter_is_done && self.in_request == 0 {
                         self.rows_left = 0;
                     }
                     self.end_region();
                 }
+            }
+            if self.overdue && step != Step::Piece {
+                self.let_go();
             }
             // After the work, so that every fetch gets somewhere however short its time is.
             if clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
@@ -179,41 +252,39 @@ impl Scanner {
         }
     }
 
+    /// Nothing more of the region in hand.
     fn end_region(&mut self) {
         self.current = None;
+        self.ahead.pop_front();
         self.in_request = 0;
     }
 
-    /// The scanner of the region in hand; opens the next region's when there is none.
-    fn region_scanner(&mut self) -> Result<Option<&mut RegionScanner>> {
-        if self.current.is_none() {
-            if self.next_region == self.view.regions.len() {
-                return Ok(None);
+    /// The region in hand with its scanner, which is opened, or goes on after a pause.
+    fn in_hand(&mut self) -> Result<Option<(&Region, &mut RegionScanner)>> {
+        let Some(Ahead { region, version }) = self.ahead.front() else {
+            return Ok(None);
+        };
+        let (spec, moment) = (&self.scan.spec, self.open.moment());
+        let scanner = match &mut self.current {
+            Some(scanner) => {
+                scanner.resume(version, spec, moment)?;
+                scanner
             }
-            self.next_region += 1;
-            let (_, version) = &self.view.regions[self.index_in_hand()];
-            self.current = Some(RegionScanner::open(
+            none => none.insert(RegionScanner::open(
                 version,
-                &self.scan.spec,
+                spec,
                 self.range.clone(),
                 self.scan.batch,
-                self.view.read_point,
-                self.now_ms,
+                moment,
                 self.shared.options.row_max_bytes,
-            )?);
-        }
-        Ok(self.current.as_mut())
+            )?),
+        };
+        Ok(Some((region, scanner)))
     }
 
-    fn index_in_hand(&self) -> usize {
-        if self.range.reversed {
-            self.view.regions.len() - self.next_region
-        } else {
-            self.next_region - 1
-        }
-    }
-
-    fn region_in_hand(&self) -> &crate::region::Region {
-        &self.view.regions[self.index_in_hand()].0
+    /// Nothing will be read any more.
+    fn finish(&mut self) {
+        self.current = None;
+        self.ahead.clear();
     }
 }

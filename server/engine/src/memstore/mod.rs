@@ -2,7 +2,8 @@
 //!
 //! 1. Commits insert cells, from many threads at once; scans and gets read them through cursors at the same time.
 //! 2. A flush freezes the memstore (the store puts an empty one in its place) and writes its cells to a store file in order.
-//! 3. The last cursor that stands in it drops it, and all its memory goes at once.
+//! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is counted as pinned
+//!    ([`FlushedMemstores`]).
 //!
 //! The cells lie in a skiplist of our own ([`skiplist`]) on chunks of memory ([`arena`]); those two modules hold all `unsafe`.
 //!
@@ -10,6 +11,7 @@
 //! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
 
 mod arena;
+mod flushed;
 mod skiplist;
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+pub use self::flushed::FlushedMemstores;
 use self::skiplist::{NodeRef, RowTarget, SkipList, Target, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};

@@ -23,7 +23,8 @@
 //!
 //! A reader takes the regions' versions, then the read point, then makes sure that the versions are still current
 //! (`catalog::View`). So all cells up to the read point are in the versions taken, and all cells of their files are at
-//! or below it. From there on it holds no lock.
+//! or below it. From there on it holds no lock. A scan that goes on for long takes up later versions at the read point it began
+//! with; [`ReadPoints`] says what these must have kept.
 //!
 //! # Lock order
 //!
@@ -52,6 +53,7 @@ mod check;
 mod info;
 mod locks;
 mod plan;
+mod read_points;
 mod row;
 mod scan;
 mod shared;
@@ -63,6 +65,7 @@ pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
 pub use plan::{PlannedCell, RowPlan, Times, check, check_row, family_index};
+pub use read_points::{OpenMoment, ReadPoints};
 pub use row::{newest_cell, newest_timestamps, read_row};
 pub use scan::{Bound, RegionScanner, ScanRange, Step, check_read};
 pub use shared::{Shared, logging_of, stronger};

@@ -5,18 +5,18 @@ use crate::error::Result;
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec};
 use crate::region::{RegionScanner, RegionVersion, Step};
+use crate::store::Moment;
 
 /// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
 pub fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,
     row: &[u8],
-    read_point: SeqId,
-    now_ms: i64,
+    moment: Moment,
     row_max_bytes: usize,
     out: &mut CellBatch,
 ) -> Result<bool> {
-    let mut scanner = RegionScanner::open_row(version, spec, row, read_point, now_ms, row_max_bytes)?;
+    let mut scanner = RegionScanner::open_row(version, spec, row, moment, row_max_bytes)?;
     Ok(scanner.step(out)? == Step::Row)
 }
 
@@ -69,6 +69,10 @@ fn read_column(
         max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
         ..ReadSpec::default()
     };
-    read_row(version, &spec, row, SeqId::MAX, now_ms, usize::MAX, out)?;
+    let unpublished = Moment {
+        read_point: SeqId::MAX,
+        now_ms,
+    };
+    read_row(version, &spec, row, unpublished, usize::MAX, out)?;
     Ok(())
 }

@@ -10,18 +10,18 @@
 //! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells.
 //! 5. `reset`. A row without cells is no result.
 //!
-//! A scanner belongs to one region version, one read point and one caller at a time. It takes no lock.
+//! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
+//! can be paused and go on in a later version of the region.
 
 use std::cmp::Ordering;
 
 use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec, Scan};
+use crate::op::{Columns, ReadSpec, Scan};
 use crate::region::{RegionInfo, RegionVersion, family_index};
 use crate::schema::{TableDescriptor, escape};
-use crate::store::{ReadRows, RowLimit, RowProgress, StoreScanner};
+use crate::store::{Moment, ReadRows, RowLimit, RowProgress, StoreScanner};
 
 /// One end of a range of rows. An empty row is no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,11 +136,21 @@ pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
     Ok(())
 }
 
+/// One family of a scan.
+#[derive(Debug)]
+struct Part {
+    /// Its place among the families asked for.
+    place: usize,
+    store: StoreScanner,
+}
+
 /// Reads a region.
 #[derive(Debug)]
 pub struct RegionScanner {
-    /// Of the families asked for, in the table's order.
-    stores: Vec<StoreScanner>,
+    /// The families asked for, in the table's order.
+    parts: Vec<Part>,
+    /// While it is paused: of each family that was not at its end, its place and the row it stood at.
+    paused: Option<Vec<(usize, Vec<u8>)>>,
     order: RowOrder,
     range: ScanRange,
     filter: Option<Box<dyn Filter>>,
@@ -162,8 +172,7 @@ impl RegionScanner {
         spec: &ReadSpec,
         range: ScanRange,
         batch: Option<usize>,
-        read_point: SeqId,
-        now_ms: i64,
+        moment: Moment,
         row_max_bytes: usize,
     ) -> Result<Self> {
         let rows = ReadRows::Range {
@@ -171,7 +180,7 @@ impl RegionScanner {
             high: &range.high.row,
             reversed: range.reversed,
         };
-        let stores = open_stores(version, spec, read_point, now_ms, rows)?;
+        let parts = open_parts(version, spec, moment, rows)?;
         let mut filter = spec.filter.as_ref().map(|factory| factory.create());
         if let Some(filter) = &mut filter {
             filter.set_reversed(range.reversed);
@@ -183,7 +192,8 @@ impl RegionScanner {
             }
         }
         Ok(Self {
-            stores,
+            parts,
+            paused: None,
             order: version.row_order(),
             range,
             filter,
@@ -200,17 +210,17 @@ impl RegionScanner {
         version: &RegionVersion,
         spec: &ReadSpec,
         row: &[u8],
-        read_point: SeqId,
-        now_ms: i64,
+        moment: Moment,
         row_max_bytes: usize,
     ) -> Result<Self> {
-        let stores = open_stores(version, spec, read_point, now_ms, ReadRows::One(row))?;
+        let parts = open_parts(version, spec, moment, ReadRows::One(row))?;
         let bound = Bound {
             row: row.to_vec(),
             included: true,
         };
         Ok(Self {
-            stores,
+            parts,
+            paused: None,
             order: version.row_order(),
             range: ScanRange {
                 low: bound.clone(),
@@ -223,6 +233,41 @@ impl RegionScanner {
             row: Vec::new(),
             in_row: false,
         })
+    }
+
+    /// Lets go of the version it reads, unless it is in the middle of a row. Keeps its place and its filter: given a version
+    /// again ([`Self::resume`]) it goes on as if nothing had been. Says whether it did.
+    pub fn pause(&mut self) -> bool {
+        if self.in_row {
+            return false;
+        }
+        if self.paused.is_none() {
+            let places = self
+                .parts
+                .drain(..)
+                .filter_map(|part| Some((part.place, part.store.row()?.to_vec())));
+            self.paused = Some(places.collect());
+        }
+        true
+    }
+
+    /// Goes on in `version`, if it was paused.
+    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's.
+    pub fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
+        for (place, row) in self.paused.take().unwrap_or_default() {
+            let (low, high) = if self.range.reversed {
+                (&self.range.low.row, &row)
+            } else {
+                (&row, &self.range.high.row)
+            };
+            let rows = ReadRows::Range {
+                low,
+                high,
+                reversed: self.range.reversed,
+            };
+            self.parts.push(open_part(version, spec, place, moment, rows)?);
+        }
+        Ok(())
     }
 
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
@@ -294,7 +339,7 @@ impl RegionScanner {
 
     /// Puts the next row into `self.row`; false when there is none.
     fn find_row(&mut self) -> bool {
-        let rows = self.stores.iter().filter_map(StoreScanner::row);
+        let rows = self.parts.iter().filter_map(|part| part.store.row());
         let order = self.order;
         let next = if self.range.reversed {
             rows.max_by(|left, right| order.compare(left, right))
@@ -311,12 +356,10 @@ impl RegionScanner {
 
     /// Passes over the row in hand.
     fn skip_row(&mut self) -> Result<()> {
-        for store in self
-            .stores
-            .iter_mut()
-            .filter(|store| store.row() == Some(self.row.as_slice()))
-        {
-            store.skip_row(&self.row)?;
+        for Part { store, .. } in &mut self.parts {
+            if store.row() == Some(self.row.as_slice()) {
+                store.skip_row(&self.row)?;
+            }
         }
         if let Some(filter) = &mut self.filter {
             filter.reset();
@@ -335,7 +378,7 @@ impl RegionScanner {
                 ..RowLimit::NONE
             },
         };
-        for store in &mut self.stores {
+        for Part { store, .. } in &mut self.parts {
             // A filter that is done ends each family's part by itself; the row so far is still judged.
             let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
             if store.read_row(&self.row, filter, &mut limit, out)? == RowProgress::LimitReached {
@@ -360,21 +403,33 @@ impl RegionScanner {
 }
 
 /// Scanners of the families that `spec` asks for, in the table's order.
-fn open_stores(
+fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
-    read_point: SeqId,
-    now_ms: i64,
+    moment: Moment,
     rows: ReadRows<'_>,
-) -> Result<Vec<StoreScanner>> {
-    let open = |index: usize, selection: Option<&FamilySelection>| {
-        StoreScanner::open(&version.stores[index], selection, spec, read_point, now_ms, rows)
+) -> Result<Vec<Part>> {
+    let families = match spec.families.len() {
+        0 => version.stores.len(),
+        asked => asked,
     };
-    if spec.families.is_empty() {
-        return (0..version.stores.len()).map(|index| open(index, None)).collect();
-    }
-    spec.families
-        .iter()
-        .map(|selection| open(family_index(&version.table, &selection.family)?, Some(selection)))
+    (0..families)
+        .map(|place| open_part(version, spec, place, moment, rows))
         .collect()
+}
+
+fn open_part(
+    version: &RegionVersion,
+    spec: &ReadSpec,
+    place: usize,
+    moment: Moment,
+    rows: ReadRows<'_>,
+) -> Result<Part> {
+    let selection = spec.families.get(place);
+    let index = match selection {
+        None => place,
+        Some(selection) => family_index(&version.table, &selection.family)?,
+    };
+    let store = StoreScanner::open(&version.stores[index], selection, spec, moment, rows)?;
+    Ok(Part { place, store })
 }

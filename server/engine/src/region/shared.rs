@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Timestamps};
 use crate::id::FileId;
+use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::options::Options;
-use crate::region::RowLocks;
+use crate::region::{ReadPoints, RowLocks};
 use crate::schema::{Durability, TableDescriptor};
-use crate::store::StoreContext;
+use crate::store::{Moment, StoreContext};
 use crate::wal::{Logging, Wal};
 
 /// The server around the regions: log, clocks, locks, limits. One for each open engine.
@@ -37,6 +38,12 @@ pub struct Shared {
     pub row_locks: RowLocks,
     /// Bytes of all memstores.
     pub memstore_total_bytes: AtomicU64,
+    /// Memstores that were flushed and may still be read.
+    pub flushed_memstores: FlushedMemstores,
+    /// Moments of open scans.
+    pub read_points: Arc<ReadPoints>,
+    /// Grows whenever a region has let go of memstores or files that readers may hold.
+    pub let_go: AtomicU64,
     /// The next store file's identity.
     next_file: AtomicU64,
 }
@@ -69,6 +76,9 @@ impl Shared {
             listener,
             row_locks: RowLocks::default(),
             memstore_total_bytes: AtomicU64::new(0),
+            flushed_memstores: FlushedMemstores::default(),
+            read_points: Arc::default(),
+            let_go: AtomicU64::new(0),
             next_file: AtomicU64::new(next_file),
         }
     }
@@ -81,6 +91,19 @@ impl Shared {
     /// Wall-clock milliseconds as cells have them.
     pub fn now_ms(&self) -> i64 {
         i64::try_from(self.clock.wall_ms()).unwrap_or(i64::MAX - 1)
+    }
+
+    /// The moment in which the server is.
+    pub fn moment(&self) -> Moment {
+        Moment {
+            read_point: self.wal.read_point(),
+            now_ms: self.now_ms(),
+        }
+    }
+
+    /// How far back flush and compaction must look.
+    pub fn horizon(&self) -> Moment {
+        self.read_points.horizon(|| self.moment())
     }
 
     /// Monotonic milliseconds.

@@ -1,6 +1,7 @@
 //! Flush: turns frozen memstores into one store file.
 //!
-//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay.
+//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay,
+//!    and so does what an open scan may see.
 //! 2. The file is written, synced, its name synced, and opened again.
 //! 3. The region writes the manifest edit and publishes the version with the file and without the memstores.
 //!
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use super::matcher::{Purge, RetainMatcher};
 use super::merge::MergeCursor;
 use super::output::FileOutput;
-use super::{NewFile, StoreContext, WrittenFile};
+use super::{Moment, NewFile, StoreContext, WrittenFile};
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::Result;
 use crate::id::SeqId;
@@ -30,14 +31,15 @@ pub struct Flushed {
     pub cells_out: u64,
 }
 
-/// Writes all cells of `memstores` (newest first) that must be kept into one store file, durable when this returns.
+/// Writes all cells of `memstores` (newest first) that must be kept into one store file, durable when this returns. Nobody reads
+/// at an earlier moment than `horizon`.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub fn flush(
     context: &StoreContext,
     family: &FamilyDescriptor,
     memstores: &[Arc<Memstore>],
     target: &NewFile,
-    now_ms: i64,
+    horizon: Moment,
 ) -> Result<Flushed> {
     let expected: u64 = memstores.iter().map(|memstore| memstore.cell_count()).sum();
     let max_seq = memstores
@@ -46,7 +48,7 @@ pub fn flush(
         .max()
         .unwrap_or(SeqId::ZERO);
     let mut output = FileOutput::new(context, target, family, max_seq, false, expected)?;
-    let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, now_ms);
+    let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, horizon);
     let mut cursor = MergeCursor::new(memstores.iter().map(Memstore::cursor).collect());
     let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family) {
         Ok(cells_in) => cells_in,

@@ -12,8 +12,11 @@
 //! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the versions are
 //!   still current. So every cell of the files is at or below the read point; memstores may hold newer cells, which the
 //!   scanner leaves out.
-//! - Before a flush, everything in the frozen memstores is published. Therefore neither flush nor compaction cares for open
-//!   readers: a reader keeps the version it began with.
+//! - Before a flush, everything in the frozen memstores is published.
+//! - A reader may go on in a later version than it began with, at the moment it began with. Flush and compaction keep what can
+//!   be seen at the earliest such moment or later, and sequence ids are kept, so that files can be read at a moment too.
+//!   Versions beyond VERSIONS are no part of a moment: whether a delete brings one back depends on whether it was dropped
+//!   before, as in HBase.
 //! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked
 //!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader.
 
@@ -26,7 +29,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::hfile::ReaderContext;
-use crate::id::FileId;
+use crate::id::{FileId, SeqId};
 use crate::metrics::EventListener;
 use crate::schema::TableName;
 
@@ -48,6 +51,15 @@ pub use output::{NewFile, WrittenFile};
 pub use scanner::{RowLimit, RowProgress, StoreScanner};
 pub use sorted_cells::SortedCells;
 pub use version::{Clip, StoreFile, StoreVersion};
+
+/// A moment: what a scan sees, and how far back flush and compaction must look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Edits up to here belong to it.
+    pub read_point: SeqId,
+    /// The time that decides what has expired, in milliseconds.
+    pub now_ms: i64,
+}
 
 /// What every store of the server shares.
 #[derive(Clone, Debug)]

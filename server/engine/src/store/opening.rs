@@ -101,14 +101,14 @@ impl<'a> Opening<'a> {
             }
         }
         for file in version.files.iter().rev() {
-            if let Some(source) = self.file_source(file)? {
+            if let Some(source) = self.file_source(file, read_point)? {
                 sources.push(source);
             }
         }
         Ok(sources)
     }
 
-    fn file_source(&self, file: &StoreFile) -> Result<Option<Source>> {
+    fn file_source(&self, file: &StoreFile, read_point: SeqId) -> Result<Option<Source>> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
         if !may_matter || !self.may_hold_rows(file, properties) {
@@ -119,9 +119,11 @@ impl<'a> Opening<'a> {
             return Ok(None);
         }
         let cursor = file.reader().cursor(options);
-        let mut source = if file.is_clipped() {
-            let clip = file.clip().clone();
-            Source::Clipped(ClippedCursor::new(cursor, clip, &self.family.name))
+        let clipped = |cursor| ClippedCursor::new(cursor, file.clip().clone(), &self.family.name);
+        let mut source = if file.meta().max_seq > read_point {
+            Source::Newer(VisibleCursor::new(clipped(cursor), read_point))
+        } else if file.is_clipped() {
+            Source::Clipped(clipped(cursor))
         } else {
             Source::File(cursor)
         };

@@ -13,15 +13,14 @@ use std::sync::Arc;
 use crate::Result;
 use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf, RowOrder};
 use crate::filter::Filter;
-use crate::id::SeqId;
 use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::FamilyDescriptor;
 
-use super::StoreVersion;
 use super::matcher::{Decision, ReadMatcher};
 use super::merge::MergeCursor;
 use super::opening::{Opening, ReadRows};
 use super::source::Source;
+use super::{Moment, StoreVersion};
 
 /// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,15 +98,15 @@ pub struct StoreScanner {
 impl StoreScanner {
     /// Opens a scanner over `version` and positions it: `One` at that row, `Range` at `low` (reversed: at `high`).
     ///
-    /// `selection`: what to read of this family; `None`: everything. `now_ms` decides what has expired, for the whole scan.
+    /// `selection`: what to read of this family; `None`: everything.
     pub fn open(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        read_point: SeqId,
-        now_ms: i64,
+        moment: Moment,
         rows: ReadRows<'_>,
     ) -> Result<Self> {
+        let Moment { read_point, now_ms } = moment;
         let sources = Opening::new(version, selection, spec, now_ms, rows).sources(version, read_point)?;
         let walk = match rows {
             ReadRows::One(_) => Walk::Single,

@@ -18,6 +18,8 @@ pub(super) enum Source {
     File(FileCursor),
     /// A file that was written before a split.
     Clipped(ClippedCursor<FileCursor>),
+    /// A file with cells that were written after the read point.
+    Newer(VisibleCursor<ClippedCursor<FileCursor>>),
     /// The cells of a system table.
     System(SortedCellsCursor),
 }
@@ -28,6 +30,7 @@ macro_rules! each {
             Source::Memstore($cursor) => $call,
             Source::File($cursor) => $call,
             Source::Clipped($cursor) => $call,
+            Source::Newer($cursor) => $call,
             Source::System($cursor) => $call,
         }
     };

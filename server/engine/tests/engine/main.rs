@@ -2,6 +2,7 @@
 
 mod crash;
 mod data;
+mod memory;
 mod moving;
 mod opening;
 mod publication;

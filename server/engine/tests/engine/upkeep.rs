@@ -117,8 +117,7 @@ fn a_region_of_one_row_is_left_alone() {
     }
     engine.flush(&table).unwrap();
     engine.run_pending().unwrap();
-    // The row is cut off from what could be before it, once.
-    assert_eq!(engine.regions(&table).unwrap().len(), 2);
+    assert_eq!(engine.regions(&table).unwrap().len(), 1);
     let flushes = engine.counters().flushes.get();
     put(&engine, &table, b"one", b"v");
     engine.compact(&table, None, true, true).unwrap();

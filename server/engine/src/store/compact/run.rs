@@ -5,7 +5,7 @@
 //! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the inputs gone it will
 //!    be the only copy.
 //!
-//! Sequence ids are kept: they decide between writes of the same version.
+//! Sequence ids are kept: they decide between writes of the same version, and what an open scan sees.
 //! Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::schema::FamilyDescriptor;
 use crate::store::matcher::{Purge, RetainMatcher};
 use crate::store::output::FileOutput;
 use crate::store::source::{ClippedCursor, Source};
-use crate::store::{MergeCursor, NewFile, StoreContext, StoreFile, WrittenFile};
+use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
 
 /// Cancellation is looked at, and the rate limit asked, after so many bytes: about a block's worth.
 const STEP_BYTES: u64 = 64 << 10;
@@ -42,8 +42,8 @@ pub struct CompactionJob<'a> {
     pub all_files: bool,
     /// Where the output goes.
     pub target: &'a NewFile,
-    /// The time that decides what has expired.
-    pub now_ms: i64,
+    /// Nobody reads at an earlier moment.
+    pub horizon: Moment,
     /// Bytes per second.
     pub limiter: &'a RateLimiter,
     /// Set from outside to stop it.
@@ -113,7 +113,7 @@ pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
 
 /// Reads all inputs and appends what stays. Returns the number of cells read; `None` when cancelled.
 fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Option<u64>> {
-    let mut matcher = RetainMatcher::new(job.family, purge(job), job.now_ms);
+    let mut matcher = RetainMatcher::new(job.family, purge(job), job.horizon);
     // Newest first, as the merge wants them.
     let sources = job
         .inputs

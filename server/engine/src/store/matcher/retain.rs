@@ -2,9 +2,15 @@
 //!
 //! Dropping a masked put is always safe because its tombstone stays. Dropping a tombstone is safe only when every file that
 //! may hold a put it masks takes part.
+//!
+//! What is newer than the horizon is not visible to all who read. Such a tombstone masks nothing yet, such a put pushes no older
+//! version out, and neither is pushed out itself (HBase: `maxReadPointToTrackVersions`).
 
 use crate::cell::Cell;
+use crate::id::SeqId;
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
+
+use crate::store::Moment;
 
 use super::Expiry;
 use super::columns::{AllColumns, Versions};
@@ -26,6 +32,7 @@ pub(in crate::store) enum Purge {
 #[derive(Debug)]
 pub(in crate::store) struct RetainMatcher {
     purge: Purge,
+    horizon: SeqId,
     keep_deleted: KeepDeletedCells,
     expiry: Expiry,
     deletes: DeleteTracker,
@@ -35,10 +42,11 @@ pub(in crate::store) struct RetainMatcher {
 }
 
 impl RetainMatcher {
-    pub(in crate::store) fn new(family: &FamilyDescriptor, purge: Purge, now_ms: i64) -> Self {
-        let expiry = Expiry::new(family, now_ms);
+    pub(in crate::store) fn new(family: &FamilyDescriptor, purge: Purge, horizon: Moment) -> Self {
+        let expiry = Expiry::new(family, horizon.now_ms);
         Self {
             purge,
+            horizon: horizon.read_point,
             keep_deleted: family.keep_deleted_cells,
             expiry,
             deletes: DeleteTracker::default(),
@@ -62,8 +70,13 @@ impl RetainMatcher {
             return false;
         }
         let cell_type = cell.key.cell_type();
+        let is_new = cell.seq > self.horizon;
         if !cell_type.is_delete() {
-            return self.deletes.judge(cell.key) == Masked::No && self.is_wanted_version(cell, false);
+            return self.deletes.judge(cell.key) == Masked::No
+                && (is_new || self.is_wanted_version(cell, false));
+        }
+        if is_new {
+            return true;
         }
         let keeps_deleted = match self.keep_deleted {
             KeepDeletedCells::False => false,

@@ -4,8 +4,10 @@
 use crate::Result;
 use crate::cell::{Cell, CellType, Key, KeyBuf, compare_keys};
 use crate::filter::{Filter, FilterSpec, ReturnCode};
+use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::FamilyDescriptor;
+use crate::store::Moment;
 use crate::store::tests::{TextCell, parse_cells};
 
 use super::{Decision, Purge, ReadMatcher, RetainMatcher};
@@ -142,7 +144,16 @@ fn check_read(family_options: &str, spec_words: &str, table: &str) {
 
 /// Runs cells through a flush or compaction; `kept` lists what must remain.
 fn check_retain(family_options: &str, purge: Purge, cells: &str, kept: &str) {
-    let mut matcher = RetainMatcher::new(&family(family_options), purge, NOW_MS);
+    check_retain_beyond(SeqId::MAX, family_options, purge, cells, kept);
+}
+
+/// The same when an open scan looks back as far as `horizon`.
+fn check_retain_beyond(horizon: SeqId, family_options: &str, purge: Purge, cells: &str, kept: &str) {
+    let horizon = Moment {
+        read_point: horizon,
+        now_ms: NOW_MS,
+    };
+    let mut matcher = RetainMatcher::new(&family(family_options), purge, horizon);
     let got: Vec<String> = parse_cells(cells)
         .iter()
         .filter(|cell| matcher.keeps(cell.as_cell()))
@@ -613,6 +624,40 @@ fn all_files_together_drop_tombstones() {
         ALL_FILES,
         "r//40/DF r//20/DFV r/a/50/P r/a/40/P r/b/60/DC r/b/50/P r/b/70/P r/c/90/D r/c/90/P r/c/80/P",
         "r/a/50/P r/b/70/P r/c/80/P",
+    );
+}
+
+/// Cells above the horizon stay, count for nothing and mask nothing: an open scan does not see them.
+#[test]
+fn what_an_open_scan_sees_is_kept() {
+    let flush = Purge::KeepTombstones;
+    let cells = "r/a/50/P#9 r/a/40/P#7 r/a/30/P#5 r/a/20/P#3 r/a/10/P#1";
+    for (horizon, kept) in [
+        (9, "r/a/50/P#9"),
+        (8, "r/a/50/P#9 r/a/40/P#7"),
+        (5, "r/a/50/P#9 r/a/40/P#7 r/a/30/P#5"),
+        (0, cells),
+    ] {
+        check_retain_beyond(SeqId(horizon), "VERSIONS=1", flush, cells, kept);
+        check_retain_beyond(SeqId(horizon), "VERSIONS=1", ALL_FILES, cells, kept);
+    }
+    let deleted = "r/a/40/DC#4 r/a/30/P#3 r/a/20/P#2";
+    check_retain_beyond(SeqId(4), "VERSIONS=2", flush, deleted, "r/a/40/DC#4");
+    check_retain_beyond(SeqId(4), "VERSIONS=2", ALL_FILES, deleted, "");
+    for purge in [flush, ALL_FILES] {
+        check_retain_beyond(SeqId(3), "VERSIONS=2", purge, deleted, deleted);
+    }
+    // The same version written twice: the scan sees the older write.
+    let twice = "r/a/40/P#2 r/a/40/P#1";
+    check_retain_beyond(SeqId(1), "VERSIONS=1", flush, twice, twice);
+    check_retain_beyond(SeqId(2), "VERSIONS=1", flush, twice, "r/a/40/P#2");
+    // A tombstone that all see masks a put that not all see: nobody ever sees that.
+    check_retain_beyond(
+        SeqId(1),
+        "VERSIONS=1",
+        flush,
+        "r/a/40/DC#1 r/a/40/P#2",
+        "r/a/40/DC#1",
     );
 }
 

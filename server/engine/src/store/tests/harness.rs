@@ -22,11 +22,17 @@ use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
-    Clip, NewFile, ReadRows, RowLimit, RowProgress, StoreContext, StoreFile, StoreScanner, StoreVersion,
-    create_store_dir, flush,
+    Clip, Moment, NewFile, ReadRows, RowLimit, RowProgress, StoreContext, StoreFile, StoreScanner,
+    StoreVersion, create_store_dir, flush,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;
+
+/// The horizon when nobody reads.
+pub(super) const NOBODY: Moment = Moment {
+    read_point: SeqId::MAX,
+    now_ms: NOW_MS,
+};
 
 /// A family with these options, as `VERSIONS=3 TTL=5`.
 pub(super) fn family(options: &str) -> FamilyDescriptor {
@@ -45,6 +51,8 @@ pub(super) struct TestStore {
     pub(super) version: StoreVersion,
     pub(super) dir: PathBuf,
     pub(super) seq: u64,
+    /// How far back flushes and compactions look.
+    pub(super) horizon: Moment,
     next_file: u64,
 }
 
@@ -81,6 +89,7 @@ impl TestStore {
             version: StoreVersion::new(Arc::new(family(options)), Vec::new()),
             dir,
             seq: 0,
+            horizon: NOBODY,
             next_file: 1,
         }
     }
@@ -100,6 +109,7 @@ impl TestStore {
             version: StoreVersion::new(Arc::clone(&self.version.family), files),
             dir: self.dir.clone(),
             seq: self.seq,
+            horizon: self.horizon,
             next_file: self.next_file + 1000 * side,
         }
     }
@@ -141,7 +151,13 @@ impl TestStore {
         self.freeze();
         let target = self.new_file();
         let frozen = self.version.frozen.clone();
-        let flushed = flush(&self.context, &self.version.family, &frozen, &target, NOW_MS)?;
+        let flushed = flush(
+            &self.context,
+            &self.version.family,
+            &frozen,
+            &target,
+            self.horizon,
+        )?;
         assert_eq!(
             flushed.cells_out,
             flushed.file.as_ref().map_or(0, |file| file.meta.cells)
@@ -169,7 +185,7 @@ impl TestStore {
             inputs: &inputs,
             all_files: inputs.len() == self.version.files.len(),
             target: &target,
-            now_ms: NOW_MS,
+            horizon: self.horizon,
             limiter: &RateLimiter::new(Arc::clone(&self.context.clock), 0),
             cancel,
         })?;
@@ -195,7 +211,22 @@ impl TestStore {
         read_point: SeqId,
         rows: ReadRows<'_>,
     ) -> StoreScanner {
-        StoreScanner::open(&self.version, selection, spec, read_point, NOW_MS, rows).unwrap()
+        let moment = Moment {
+            read_point,
+            now_ms: NOW_MS,
+        };
+        self.open_at(selection, spec, moment, rows)
+    }
+
+    /// The same at any moment.
+    pub(super) fn open_at(
+        &self,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        moment: Moment,
+        rows: ReadRows<'_>,
+    ) -> StoreScanner {
+        StoreScanner::open(&self.version, selection, spec, moment, rows).unwrap()
     }
 
     /// Reads one row with default settings but these versions; cells as text without sequence ids.

@@ -4,6 +4,7 @@ mod files;
 mod harness;
 mod merge;
 mod model;
+mod moments;
 mod options;
 mod reference;
 mod scanner;

@@ -1,6 +1,6 @@
 //! Each option of a family changes what the engine does, seen from outside.
 
-use super::harness::{TestStore, family};
+use super::harness::{NOBODY, TestStore, family};
 use crate::error::Error;
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
@@ -170,8 +170,7 @@ fn a_read_from_memory_only_does_not_touch_the_disk() {
         tier: ReadTier::Memory,
         ..ReadSpec::default()
     };
-    let open =
-        |spec: &ReadSpec| StoreScanner::open(&store.version, None, spec, SeqId::MAX, 0, ReadRows::One(b"a"));
+    let open = |spec: &ReadSpec| StoreScanner::open(&store.version, None, spec, NOBODY, ReadRows::One(b"a"));
     assert!(matches!(open(&memory), Err(Error::NotInMemory)));
     assert!(open(&ReadSpec::default()).is_ok());
     let calls = store.disk.op_count();

@@ -1,0 +1,109 @@
+//! The moments at which open scans read.
+//!
+//! A scan goes on over flushes and compactions: between two fetches it takes up the versions that its regions have by then, and
+//! reads on at the moment it began with. So that it finds the same rows there, flushes and compactions ask here how far back
+//! somebody still looks ([`ReadPoints::horizon`]), and keep what can be seen from there on.
+//!
+//! Invariant: of a scan's moment and the horizon of any flush or compaction whose result it may take up, the horizon is not
+//! later. A flush that asked before the scan was entered got the read point of that time or an earlier one, and the scan's own
+//! read point is taken later, or under the same lock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::id::SeqId;
+use crate::store::Moment;
+
+/// The moments of all open scans of the server. Shared by all threads.
+#[derive(Debug, Default)]
+pub struct ReadPoints {
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    moments: BTreeMap<u64, Moment>,
+}
+
+/// An open scan's entry. It ends with its drop.
+#[derive(Debug)]
+pub struct OpenMoment {
+    points: Arc<ReadPoints>,
+    key: u64,
+    moment: Moment,
+}
+
+impl ReadPoints {
+    /// Enters a scan that reads at the moment that `now` gives, or later ([`OpenMoment::advance`]).
+    pub fn enter(self: &Arc<Self>, now: impl FnOnce() -> Moment) -> OpenMoment {
+        let mut open = self.open.lock();
+        let (key, moment) = (open.next, now());
+        open.next += 1;
+        open.moments.insert(key, moment);
+        OpenMoment {
+            points: Arc::clone(self),
+            key,
+            moment,
+        }
+    }
+
+    /// The earliest moment at which somebody reads or may begin to: what `now` gives, if no open scan looks further back.
+    pub fn horizon(&self, now: impl FnOnce() -> Moment) -> Moment {
+        let open = self.open.lock();
+        open.moments.values().fold(now(), |earliest, moment| Moment {
+            read_point: earliest.read_point.min(moment.read_point),
+            now_ms: earliest.now_ms.min(moment.now_ms),
+        })
+    }
+}
+
+impl OpenMoment {
+    /// The moment.
+    pub fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    /// Moves on to a later read point.
+    pub fn advance(&mut self, read_point: SeqId) {
+        assert!(read_point >= self.moment.read_point, "read points do not go back");
+        self.moment.read_point = read_point;
+        self.points.open.lock().moments.insert(self.key, self.moment);
+    }
+}
+
+impl Drop for OpenMoment {
+    fn drop(&mut self) {
+        self.points.open.lock().moments.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(read_point: u64, now_ms: i64) -> Moment {
+        Moment {
+            read_point: SeqId(read_point),
+            now_ms,
+        }
+    }
+
+    #[test]
+    fn the_horizon_is_the_earliest_of_all() {
+        let points = Arc::new(ReadPoints::default());
+        let horizon = |read_point, now_ms| points.horizon(|| at(read_point, now_ms));
+        assert_eq!(horizon(9, 90), at(9, 90));
+        let mut first = points.enter(|| at(5, 50));
+        let second = points.enter(|| at(7, 40));
+        assert_eq!(horizon(9, 90), at(5, 40), "each part is the earliest");
+        first.advance(SeqId(8));
+        assert_eq!((horizon(9, 90), first.moment()), (at(7, 40), at(8, 50)));
+        drop(second);
+        assert_eq!(horizon(9, 90), at(8, 50));
+        drop(first);
+        assert_eq!(horizon(9, 90), at(9, 90));
+    }
+}
