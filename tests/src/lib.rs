@@ -133,11 +133,20 @@ impl Server {
 
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory there ever was, in bytes.
+    pub fn peak_resident_bytes(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, of: &str) -> u64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the server runs");
         let line = status
             .lines()
-            .find(|line| line.starts_with("VmRSS:"))
+            .find(|line| line.starts_with(of))
             .expect("Linux states it");
         let kib: u64 = line
             .split_whitespace()
