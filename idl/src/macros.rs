@@ -164,6 +164,7 @@ macro_rules! thrift_struct {
                     requiredness: requiredness!($requiredness),
                     default: default_text!($($value)?),
                 }, )*],
+                memory: size_of::<$name>(),
                 recode: $crate::schema::recode::<$name>,
             };
         }
@@ -244,6 +245,7 @@ macro_rules! thrift_union {
                     requiredness: $crate::schema::Requiredness::Default,
                     default: None,
                 }, )+],
+                memory: size_of::<$name>(),
                 recode: $crate::schema::recode::<$name>,
             };
         }

@@ -12,9 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use crate::wire::{
-    BinaryReader, BinaryWriter, CompactReader, CompactWriter, Protocol, RESERVE_ELEMENTS_MAX, Reader,
-    WireError, WireType, Writer,
+    BinaryReader, BinaryWriter, CompactReader, CompactWriter, Protocol, RESERVE_BYTES_MAX, Reader, WireError,
+    WireType, Writer,
 };
+
+mod check;
+
+pub use check::check;
 
 /// Thrift's names for its types, so that declarations read like the IDL.
 #[allow(non_camel_case_types, missing_docs)]
@@ -108,6 +112,23 @@ impl TypeDescriptor {
             TypeDescriptor::Struct(_) => WireType::Struct,
         }
     }
+
+    /// Bytes that a value of this type takes in memory, without what it points to.
+    pub const fn memory(&self) -> usize {
+        match self {
+            TypeDescriptor::Void => 0,
+            TypeDescriptor::Bool | TypeDescriptor::I8 => 1,
+            TypeDescriptor::I16 => 2,
+            TypeDescriptor::I32 | TypeDescriptor::Enum(_) => 4,
+            TypeDescriptor::I64 => 8,
+            TypeDescriptor::Binary => size_of::<Bytes>(),
+            TypeDescriptor::String => size_of::<String>(),
+            TypeDescriptor::List(_) => size_of::<Vec<u8>>(),
+            TypeDescriptor::Set(_) => size_of::<BTreeSet<u8>>(),
+            TypeDescriptor::Map(..) => size_of::<BTreeMap<u8, u8>>(),
+            TypeDescriptor::Struct(of) => of.memory,
+        }
+    }
 }
 
 /// The type as the IDL writes it, for example `map<binary,TTimeRange>`.
@@ -181,6 +202,8 @@ pub struct StructDescriptor {
     pub kind: StructKind,
     /// In the order of the IDL.
     pub fields: &'static [FieldDescriptor],
+    /// Bytes that the Rust type takes in memory, without what it points to.
+    pub memory: usize,
     /// Decodes and encodes the Rust type.
     pub recode: Recode,
 }
@@ -340,7 +363,7 @@ impl<T: Decode> Decode for Vec<T> {
         if list.len > 0 {
             check_element(reader, T::WIRE_TYPE, list.element)?;
             reader.charge(list.len.saturating_mul(size_of::<T>()))?;
-            elements.reserve_exact(list.len.min(RESERVE_ELEMENTS_MAX));
+            elements.reserve_exact(list.len.min(RESERVE_BYTES_MAX / size_of::<T>().max(1)));
             for _ in 0..list.len {
                 elements.push(T::decode(reader)?);
             }
@@ -406,7 +429,8 @@ impl<K: Decode + Ord, V: Decode> Decode for BTreeMap<K, V> {
         if let Some((key, value)) = map.types {
             check_element(reader, K::WIRE_TYPE, key)?;
             check_element(reader, V::WIRE_TYPE, value)?;
-            reader.charge(map.len.saturating_mul(size_of::<(K, V)>() * TREE_OVERHEAD))?;
+            let pair = size_of::<K>() + size_of::<V>();
+            reader.charge(map.len.saturating_mul(pair * TREE_OVERHEAD))?;
             for _ in 0..map.len {
                 let key = K::decode(reader)?;
                 pairs.insert(key, V::decode(reader)?);

@@ -148,7 +148,12 @@ impl Server {
 
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        resident_bytes(&self.child)
+        memory(&self.child, "VmRSS:")
+    }
+
+    /// The most resident memory there ever was, in bytes.
+    pub fn peak_resident_bytes(&self) -> u64 {
+        memory(&self.child, "VmHWM:")
     }
 
     /// The value of the first series in the metrics that begins so, rounded down.
@@ -184,11 +189,12 @@ impl Drop for Server {
 }
 
 /// Resident memory of a running process in bytes.
-fn resident_bytes(process: &Child) -> u64 {
+/// A figure of memory that Linux has of a process, in bytes; `of` is its name with the colon.
+fn memory(process: &Child, of: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).expect("the process runs");
     let line = status
         .lines()
-        .find(|line| line.starts_with("VmRSS:"))
+        .find(|line| line.starts_with(of))
         .expect("Linux states it");
     let kib: u64 = line
         .split_whitespace()

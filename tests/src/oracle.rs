@@ -89,7 +89,7 @@ impl Oracle {
 
     /// Resident memory of the process in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        crate::resident_bytes(&self.process.child)
+        crate::memory(&self.process.child, "VmRSS:")
     }
 }
 

@@ -16,7 +16,7 @@
 //!
 //! Limits that hold for everything that comes in: nesting [`MAX_DEPTH`], counted over structs and
 //! containers, known or skipped; a container's count times its smallest element fits in the bytes left;
-//! at most [`RESERVE_ELEMENTS_MAX`] elements are reserved ahead; a string fits in the bytes left; a varint
+//! at most [`RESERVE_BYTES_MAX`] of elements are reserved ahead; a string fits in the bytes left; a varint
 //! has at most ten bytes; decoded containers stay within a memory budget (see [`Reader::charge`]).
 
 #![cfg_attr(
@@ -51,9 +51,9 @@ pub use scanner::{MessageScanner, Scan};
 /// Apache Thrift's libraries.
 pub const MAX_DEPTH: usize = 64;
 
-/// Most elements that are reserved on the word of a container header. Longer containers grow as their
-/// elements are really there.
-pub const RESERVE_ELEMENTS_MAX: usize = 1024;
+/// Most memory that is reserved on the word of a container header, in bytes. Longer containers grow as their elements are really
+/// there.
+pub const RESERVE_BYTES_MAX: usize = 16 << 10;
 
 /// Longest method name in bytes. HBase's longest has 31.
 pub const METHOD_NAME_BYTES_MAX: usize = 256;
@@ -62,7 +62,7 @@ pub const METHOD_NAME_BYTES_MAX: usize = 256;
 pub const DECODED_BYTES_BASE: usize = 64 << 20;
 
 /// Memory that decoded containers may take on top for each byte of the message, in bytes.
-pub const DECODED_BYTES_PER_MESSAGE_BYTE: usize = 16;
+pub const DECODED_BYTES_PER_MESSAGE_BYTE: usize = 2;
 
 /// The type tag of a value. The codes are those of the binary protocol; compact has codes of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

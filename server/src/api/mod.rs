@@ -321,20 +321,32 @@ impl Server {
         reply: &mut Reply<'_, P>,
     ) -> Option<Api> {
         let name = header.name();
-        // Arguments that the interface does not allow end in a message that names the field; the connection goes on.
+        // Arguments that the interface does not allow are refused before anything is built of them, with a message that names the
+        // field; the connection goes on.
+        macro_rules! checked {
+            ($method:ident, $call:expr) => {
+                match basalt_idl::schema::check(&mut reader.clone(), $method.descriptor().args) {
+                    Ok(()) => $call.await,
+                    Err(error) => Err(error),
+                }
+            };
+        }
         let (api, outcome) = match service {
-            Service::Thrift1 => (
-                Api::Thrift1,
-                hbase1::call(self, caller, thrift1::Method::from_name(name)?, reader, reply).await,
-            ),
-            Service::Thrift2 => (
-                Api::Thrift2,
-                hbase2::call(self, caller, thrift2::Method::from_name(name)?, reader, reply).await,
-            ),
-            _ => (
-                Api::Admin,
-                basalt_admin::call(self, admin::Method::from_name(name)?, reader, reply).await,
-            ),
+            Service::Thrift1 => {
+                let method = thrift1::Method::from_name(name)?;
+                let outcome = checked!(method, hbase1::call(self, caller, method, reader, reply));
+                (Api::Thrift1, outcome)
+            }
+            Service::Thrift2 => {
+                let method = thrift2::Method::from_name(name)?;
+                let outcome = checked!(method, hbase2::call(self, caller, method, reader, reply));
+                (Api::Thrift2, outcome)
+            }
+            _ => {
+                let method = admin::Method::from_name(name)?;
+                let outcome = checked!(method, basalt_admin::call(self, method, reader, reply));
+                (Api::Admin, outcome)
+            }
         };
         if let Err(error) = outcome {
             reply.application(name, &TApplicationException::from(&error));

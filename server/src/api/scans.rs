@@ -16,7 +16,7 @@ use basalt_engine::schema::TableName;
 use super::{Caller, Failure, Server};
 use crate::sessions::{OpenScan, PendingScan};
 
-/// One turn of a fetch. After each it looks whether its client is still there.
+/// One turn of a fetch. Before each it looks whether its client is still there.
 const TURN: Duration = Duration::from_millis(50);
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
@@ -126,6 +126,9 @@ where
     let (began, gone) = (Instant::now(), caller.gone());
     let mut batch = caller.take_batch();
     loop {
+        if gone.load(Ordering::Acquire) {
+            return Err(Failure::plain_io("the client has closed the connection"));
+        }
         let is_done;
         (scan, batch, is_done) = server
             .on_pool(move |server| {
@@ -135,9 +138,6 @@ where
             .await?;
         if is_done {
             return Ok(batch);
-        }
-        if gone.load(Ordering::Acquire) {
-            return Err(Failure::plain_io("the client has closed the connection"));
         }
     }
 }

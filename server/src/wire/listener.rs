@@ -91,7 +91,8 @@ impl Listener {
                 tracing::debug!(%peer, %error, "connection ended while it was set up");
                 continue;
             }
-            let served = serve(socket, peer);
+            // Boxed: moved into another future it would be in there twice, before and while it is awaited.
+            let served = Box::pin(serve(socket, peer));
             tasks.spawn(async move {
                 served.await;
                 drop(place);

@@ -7,8 +7,10 @@ use basalt_idl::{
 use basalt_tests::Server;
 
 mod client;
+mod rows;
 
-use client::{Http, bytes, create, put_rows, request};
+use client::{Http, request};
+use rows::{bytes, create, put_rows};
 
 fn is_unknown_method<E: std::error::Error>(error: &CallError<E>) -> bool {
     let unknown = Some(TApplicationExceptionType::UNKNOWN_METHOD);

@@ -8,7 +8,8 @@ use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::{MessageKind, Protocol};
 use basalt_tests::Server;
 
-use super::speech::{Answer, Client, PROTOCOLS, SOCKETS, Transport, encode};
+use super::bad_messages::written;
+use super::speech::{Answer, Client, PROTOCOLS, SOCKETS, Transport};
 
 /// Every speech that the setting does not name gets an exception in its own form, for its own call, and the end; it is counted.
 #[test]
@@ -48,7 +49,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
                     continue;
                 }
                 // A large message: the refusal must arrive although the client goes on sending.
-                let mut message = encode(protocol, 77, &GetTableNames {});
+                let mut message = written(protocol, 77, &GetTableNames {});
                 message.resize(1 << 20, 0);
                 client.send(&message);
                 let (header, exception) = client.exception();

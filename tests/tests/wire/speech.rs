@@ -4,13 +4,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use basalt_idl::wire::{
-    BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageHeader, MessageScanner, Protocol,
-    Reader, Scan,
-};
+use basalt_idl::wire::{BinaryReader, CompactReader, MessageHeader, MessageScanner, Protocol, Reader, Scan};
 use basalt_idl::{Call, CallError, Decode, TApplicationException, call};
 use basalt_tests::Server;
 use bytes::Bytes;
+
+use super::bad_messages::written;
 
 /// All protocols.
 pub(crate) const PROTOCOLS: [Protocol; 3] = [Protocol::BinaryStrict, Protocol::BinaryOld, Protocol::Compact];
@@ -89,6 +88,12 @@ impl Client {
         self.send_raw(&wrapped);
     }
 
+    /// Ends what is sent, so that the server does not wait for more.
+    pub(crate) fn finish(&mut self) {
+        // Fails when the server has ended the connection already.
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+
     /// Reads until `done` says how long the answer is; `None` at the end of the connection.
     fn read_until(&mut self, mut done: impl FnMut(&[u8]) -> Option<usize>) -> Option<Vec<u8>> {
         loop {
@@ -165,7 +170,7 @@ impl Client {
     }
 
     pub(crate) fn call<C: Call>(&mut self, args: &C) -> Result<C::Success, CallError<C::Exception>> {
-        self.send(&encode(self.protocol, 7, args));
+        self.send(&written(self.protocol, 7, args));
         let Answer::Message(answer) = self.answer() else {
             panic!("{} was not answered", C::METHOD.name)
         };
@@ -181,23 +186,6 @@ fn read_exception<R: Reader>(mut reader: R) -> (MessageHeader, TApplicationExcep
     let header = reader.message_begin().expect("a header");
     let exception = TApplicationException::decode(&mut reader).expect("an exception");
     (header, exception)
-}
-
-/// A call as bytes.
-pub(crate) fn encode<C: Call>(protocol: Protocol, seqid: i32, args: &C) -> Vec<u8> {
-    let mut message = Vec::new();
-    match protocol {
-        Protocol::Compact => call::write_call(&mut CompactWriter::new(&mut message), seqid, args),
-        _ => call::write_call(&mut BinaryWriter::new(&mut message), seqid, args),
-    }
-    if protocol == Protocol::BinaryOld {
-        // The old header has no version in front, and the kind behind the name.
-        let name = 4 + C::METHOD.name.len();
-        let kind = message[3];
-        message.drain(..4);
-        message.insert(name, kind);
-    }
-    message
 }
 
 /// Waits for something that the server does at its own time.

@@ -112,3 +112,14 @@ async fn an_idle_connection_gives_memory_back() {
     tokio::time::advance(RELEASE_AFTER * 2).await;
     call(&mut client).await;
 }
+
+/// Thousands of connections are mostly idle: each is this future, and little more.
+#[tokio::test]
+async fn a_connection_is_small() {
+    let server = crate::rig::server(Config::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let served = run(server, socket, 1, CancellationToken::new());
+    let size = size_of_val(&served);
+    assert!(size <= 8 << 10, "{size} bytes");
+}
