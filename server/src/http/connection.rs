@@ -32,6 +32,8 @@ use crate::config;
 
 /// Largest head of a request. HBase's servlet container has the same limit.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// The library's read buffer, about: what a connection that has sent a large body may keep.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// Why a connection ended, when it was not the client who closed it between two requests.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +76,7 @@ pub(super) async fn run(
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .max_header_size(HEAD_BYTES_MAX)
+            .max_buf_size(BUFFER_BYTES_MAX)
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(watched), service)
     );
@@ -186,3 +189,6 @@ impl AsyncWrite for Watched {
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,6 +94,33 @@ async fn a_message_has_its_time_once() {
     );
 }
 
+/// A client that sends calls and reads no answer is waited for, and then no more.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_disconnected() {
+    let (client, served) = connect(Thrift {
+        write_timeout_ms: 30_000,
+        ..Thrift::default()
+    })
+    .await;
+    let began = Instant::now();
+    let (_unread, mut sending) = client.into_split();
+    let calls = tokio::spawn(async move {
+        let mut message = Vec::new();
+        write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
+        let calls = message.repeat(1000);
+        // Ends when the server closes.
+        while sending.write_all(&calls).await.is_ok() {}
+    });
+    let end = served.await.unwrap().unwrap_err();
+    assert!(matches!(end, End::SlowReader(_)), "{end}");
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(30) && took < Duration::from_secs(32),
+        "{took:?}"
+    );
+    calls.await.unwrap();
+}
+
 /// What an idle connection keeps for its next call goes back after a while, and it serves on.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_gives_memory_back() {

@@ -1,0 +1,142 @@
+//! Goal: a connection waits as long as it should, and no longer. Method: a real socket, a site of a few lines, and a clock that
+//! jumps to the next timer when there is nothing else to do.
+
+use axum::routing::get;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::*;
+
+const LARGE: usize = 64 << 20;
+
+/// A connection to a site, and the task that serves it.
+async fn connect(config: config::Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
+    let site = Router::new()
+        .route("/", get(|| async { "here" }))
+        .route(
+            "/slow",
+            get(|| async {
+                tokio::time::sleep(Duration::from_hours(2)).await;
+                "late"
+            }),
+        )
+        .route("/large", get(|| async { vec![0_u8; LARGE] }));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    let served = tokio::spawn(async move { run(socket, site, &config, CancellationToken::new()).await });
+    (client, served)
+}
+
+async fn ask(client: &mut TcpStream, path: &str) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: basalt\r\n\r\n");
+    client.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// Reads until the answer ends with this.
+async fn answer(client: &mut TcpStream, end: &str) {
+    let mut text = Vec::new();
+    while !text.ends_with(end.as_bytes()) {
+        assert_ne!(client.read_buf(&mut text).await.unwrap(), 0, "closed");
+    }
+}
+
+/// The setting in the reason for the end.
+async fn ended(served: JoinHandle<Result<(), End>>) -> &'static str {
+    match served.await.unwrap() {
+        Err(End::Silent(_, setting)) => setting,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_lives_for_ever() {
+    let (mut client, _served) = connect(config::Thrift::default()).await;
+    for _ in 0..3 {
+        ask(&mut client, "/").await;
+        answer(&mut client, "here").await;
+        tokio::time::advance(Duration::from_hours(24 * 365)).await;
+    }
+    ask(&mut client, "/slow").await;
+    answer(&mut client, "late").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_lives_as_long_as_configured() {
+    let config = config::Thrift {
+        idle_timeout_ms: 60_000,
+        ..config::Thrift::default()
+    };
+    let (mut client, served) = connect(config).await;
+    // What is served takes its own time.
+    ask(&mut client, "/slow").await;
+    answer(&mut client, "late").await;
+    let began = Instant::now();
+    assert_eq!(ended(served).await, "thrift.idle_timeout_ms");
+    assert!(
+        began.elapsed() >= Duration::from_secs(59),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+/// Bytes that come one by one do not give a head more time.
+#[tokio::test(start_paused = true)]
+async fn the_head_of_a_request_has_its_time_once() {
+    let (mut client, served) = connect(config::Thrift::default()).await;
+    ask(&mut client, "/").await;
+    answer(&mut client, "here").await;
+    let began = Instant::now();
+    let sending = tokio::spawn(async move {
+        client.write_all(b"GET / HTTP/1.1\r\nX: ").await.unwrap();
+        // Ends when the server closes.
+        while client.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
+    assert_eq!(ended(served).await, "thrift.message_timeout_ms");
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(30) && took < Duration::from_secs(33),
+        "{took:?}"
+    );
+    sending.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_disconnected() {
+    let (mut client, served) = connect(config::Thrift::default()).await;
+    let began = Instant::now();
+    ask(&mut client, "/large").await;
+    assert_eq!(ended(served).await, "thrift.write_timeout_ms");
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(30) && took < Duration::from_secs(32),
+        "{took:?}"
+    );
+}
+
+/// One that reads slowly is not: each piece renews its time.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_slowly_is_served() {
+    let config = config::Thrift::default();
+    let seen = watch::Sender::new(Seen::default());
+    let receiver = seen.subscribe();
+    let silent = tokio::spawn(async move { silence(receiver, &config).await });
+    for _ in 0..10 {
+        note(&seen, |seen| seen.stalled = true);
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        note(&seen, |seen| seen.stalled = false);
+    }
+    assert!(!silent.is_finished());
+    note(&seen, |seen| seen.stalled = true);
+    let End::Silent(limit, setting) = silent.await.unwrap() else {
+        panic!("not silent")
+    };
+    assert_eq!(
+        (limit, setting),
+        (Duration::from_secs(30), "thrift.write_timeout_ms")
+    );
+}
