@@ -146,7 +146,6 @@ fn a_scan_that_is_moved_all_the_time_returns_the_same() {
     let columns = |names: &[&str]| FamilySelection {
         family: b"g".to_vec(),
         columns: Columns::Only(names.iter().map(|name| name.as_bytes().to_vec()).collect()),
-        time_range: None,
     };
     let filtered = |filter: &str| ReadSpec {
         filter: Some(Arc::new(FilterSpec::parse(filter.as_bytes()).unwrap())),
@@ -237,6 +236,7 @@ fn write_wide(engine: &Engine, table: &TableName, text: &str) {
                 qualifier: column.as_bytes(),
                 timestamp: None,
                 value: text.as_bytes(),
+                ttl_ms: None,
             })
         });
         let writes: Vec<_> = writes.collect();

@@ -208,6 +208,7 @@ fn the_middle_is_that_of_the_largest_store_that_has_one() {
         qualifier: b"q",
         timestamp: None,
         value,
+        ttl_ms: None,
     };
     let large = vec![7; 600_000];
     apply(&engine, &table, &[mutation(&row(0), &[in_g(&large)])]).unwrap();

@@ -81,7 +81,6 @@ fn columns(families: &[(&str, &[&str])]) -> ReadSpec {
                             .collect(),
                     ),
                 },
-                time_range: None,
             })
             .collect(),
         ..ReadSpec::default()
