@@ -83,8 +83,7 @@ fn every_field_of_a_get() {
                 filter_string: some("QualifierFilter(=, 'binary:a')"),
                 ..get()
             },
-            // HBase's QualifierFilter lets the empty qualifier pass.
-            "e a3 g",
+            "a3 g",
         ),
         (
             thrift2::TGet {

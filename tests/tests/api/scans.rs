@@ -68,7 +68,7 @@ fn scans_over_regions() {
         "ranges are half open, each family has its own"
     );
 
-    // Thrift 1: start equal to stop is nothing; rows come with sorted columns where asked.
+    // Thrift 1: start equal to stop is that row; rows come with sorted columns where asked.
     let open = |scan| one::ScannerOpenWithScan {
         table_name: some("s"),
         scan: Some(scan),
@@ -80,7 +80,7 @@ fn scans_over_regions() {
         ..Default::default()
     };
     let id = Some(wire.ok(&open(row)));
-    assert!(wire.ok(&one::ScannerGetList { id, nb_rows: Some(9) }).is_empty());
+    assert_eq!(wire.ok(&one::ScannerGetList { id, nb_rows: Some(9) }).len(), 1);
     let sorted = thrift1::TScan {
         sort_columns: Some(true),
         timestamp: Some(7),

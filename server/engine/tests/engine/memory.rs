@@ -160,7 +160,7 @@ fn a_scan_that_is_moved_all_the_time_returns_the_same() {
         "FirstKeyOnlyFilter() AND KeyOnlyFilter()",
         "SingleColumnValueFilter('f','c1',=,'substring:7')",
         "SKIP ValueFilter(!=,'substring:13')",
-        "WHILE RowFilter(<,'binary:r023')",
+        "WHILE RowFilter(!=,'binary:r023')",
         "TimestampsFilter(1700000000000)",
     ]
     .into_iter()

@@ -107,7 +107,7 @@ fn family_is_left_by_itself() {
 }
 
 #[test]
-fn qualifier_lets_empty_ones_pass() {
+fn qualifier_judges_empty_ones_too() {
     check(
         "QualifierFilter(=, 'binary:b')",
         "r1/f:b@2=y r2/f:b@5=x r2/g:b@5=x",
@@ -115,7 +115,7 @@ fn qualifier_lets_empty_ones_pass() {
     check_spec(
         &parse("QualifierFilter(=, 'binary:b')"),
         &Read::new("r f:@1=x r f:a@1=x r f:b@1=x"),
-        "r/f:@1=x r/f:b@1=x",
+        "r/f:b@1=x",
     );
 }
 
