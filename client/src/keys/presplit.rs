@@ -167,7 +167,8 @@ mod tests {
     /// The same for raw bytes: the interval is that of 2^64 numbers, rounded down.
     #[test]
     fn raw_keys_are_those_of_hbase() {
-        let cases: &[(usize, &[&[u8]], &[&[u8]])] = &[
+        type Keys = &'static [&'static [u8]];
+        let cases: &[(usize, Keys, Keys)] = &[
             (2, &[b"\x80\0\0\0\0\0\0\0"], &[]),
             (3, &[b"UUUUUUUU", &[0xaa; 8]], &[]),
             (5, &[b"33333333", b"ffffffff", &[0x99; 8], &[0xcc; 8]], &[]),

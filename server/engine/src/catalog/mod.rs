@@ -168,7 +168,7 @@ impl Catalog {
             schema: Mutex::new(()),
             manifest: Mutex::new(manifest),
             limiter,
-            system: SystemTables::new(),
+            system: SystemTables::default(),
         }
     }
 

@@ -22,7 +22,7 @@ impl RowOrder {
     pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
         match self {
             Self::Bytes => left.cmp(right),
-            Self::Meta => parts(left).cmp(&parts(right)),
+            Self::Meta => Name::of(left).cmp(&Name::of(right)),
         }
     }
 
@@ -30,33 +30,52 @@ impl RowOrder {
     pub fn successor(self, row: &[u8]) -> Vec<u8> {
         let mut next = Vec::with_capacity(row.len() + 2);
         next.extend_from_slice(row);
-        match (self, parts(row)) {
-            (Self::Bytes, _) => next.push(0),
-            (Self::Meta, (_, None)) => next.extend_from_slice(b",,"),
+        if self == Self::Bytes {
+            next.push(0);
+            return next;
+        }
+        let name = Name::of(row);
+        match name.start_and_id {
+            None => next.extend_from_slice(b",,"),
             // An id has no comma, so the first one behind `table,start` as an id begins with the table and a greater byte.
-            (Self::Meta, (table, Some((_, id)))) if id == row => {
+            Some((_, id)) if id == row => {
                 next.push(b',');
-                next.extend_from_slice(table);
+                next.extend_from_slice(name.table);
                 next.push(b',' + 1);
             }
-            (Self::Meta, _) => next.push(0),
+            Some(_) => next.push(0),
         }
         next
     }
 }
 
-/// Table, and start row and id where there is a comma. With a single comma there is no id, and HBase takes the whole row for it.
-fn parts(row: &[u8]) -> (&[u8], Option<(&[u8], &[u8])>) {
-    let comma = |byte: &u8| *byte == b',';
-    let Some(first) = row.iter().position(comma) else {
-        return (row, None);
-    };
-    let (table, rest) = (&row[..first], &row[first + 1..]);
-    let start_and_id = match rest.iter().rposition(comma) {
-        Some(last) => (&rest[..last], &rest[last + 1..]),
-        None => (rest, row),
-    };
-    (table, Some(start_and_id))
+/// A row of `hbase:meta`, taken apart.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'a> {
+    table: &'a [u8],
+    /// `None` where there is no comma. With a single comma there is no id, and HBase takes the whole row for it.
+    start_and_id: Option<(&'a [u8], &'a [u8])>,
+}
+
+impl<'a> Name<'a> {
+    fn of(row: &'a [u8]) -> Self {
+        let comma = |byte: &u8| *byte == b',';
+        let Some(first) = row.iter().position(comma) else {
+            return Self {
+                table: row,
+                start_and_id: None,
+            };
+        };
+        let (table, rest) = (&row[..first], &row[first + 1..]);
+        let start_and_id = match rest.iter().rposition(comma) {
+            Some(last) => (&rest[..last], &rest[last + 1..]),
+            None => (rest, row),
+        };
+        Self {
+            table,
+            start_and_id: Some(start_and_id),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -78,17 +78,20 @@ mod tests {
     #[test]
     fn a_share_is_that_of_about_one_window() {
         let rate = BusyRate::default();
-        let look = |now_ms, writes, refused| rate.look(now_ms, writes, refused, 100).refused_share;
-        assert_eq!(look(1_000, 50, 40), 0.0, "what was before does not count");
-        assert_eq!(look(1_050, 60, 50), 0.0, "no window has passed");
-        assert_eq!(look(1_100, 70, 50), 0.5);
+        let percent = |now_ms, writes, refused| {
+            let look = rate.look(now_ms, writes, refused, 100);
+            (look.refused_share * 100.0).round() as u64
+        };
+        assert_eq!(percent(1_000, 50, 40), 0, "what was before does not count");
+        assert_eq!(percent(1_050, 60, 50), 0, "no window has passed");
+        assert_eq!(percent(1_100, 70, 50), 50);
         assert_eq!(
-            look(1_150, 170, 50),
-            0.25,
+            percent(1_150, 170, 50),
+            25,
             "half of the window before, half of this one"
         );
-        assert_eq!(look(1_200, 170, 50), 0.0);
-        assert_eq!(look(1_300, 170, 60), 10.0, "nothing went through");
+        assert_eq!(percent(1_200, 170, 50), 0);
+        assert_eq!(percent(1_300, 170, 60), 1000, "nothing went through");
         assert_eq!(rate.look(1_301, 170, 60, 100).age_ms, 301);
     }
 }

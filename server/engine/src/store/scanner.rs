@@ -348,7 +348,7 @@ impl StoreScanner {
         filter: Option<&(dyn Filter + '_)>,
     ) -> Result<RowProgress> {
         let progress = self.end_row(row)?;
-        self.finished |= filter.is_some_and(|filter| filter.filter_all_remaining());
+        self.finished |= filter.is_some_and(Filter::filter_all_remaining);
         Ok(progress)
     }
 

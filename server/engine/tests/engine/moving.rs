@@ -154,7 +154,7 @@ fn change(engine: &Engine, table: &TableName, round: usize) {
         3 => engine.compact(table, None, true, true).unwrap(),
         _ => {
             let ids = ids(engine);
-            let merged = if round % 2 == 0 {
+            let merged = if round.is_multiple_of(2) {
                 &ids[..]
             } else {
                 &ids[ids.len().saturating_sub(2)..]
@@ -184,7 +184,7 @@ fn scans_keep_their_moment_while_regions_change() {
     std::thread::scope(|scope| {
         let (engine, table, changes, scanning, stop, rounds) =
             (&engine, &table, &changes, &scanning, &stop, &rounds);
-        for writer in 0..2 {
+        for (writer, whole) in rounds.iter().enumerate() {
             scope.spawn(move || {
                 for round in 1.. {
                     for number in (writer..ROWS).step_by(2) {
@@ -193,7 +193,7 @@ fn scans_keep_their_moment_while_regions_change() {
                         }
                         write(engine, table, number, round);
                     }
-                    rounds[writer].store(round, Ordering::SeqCst);
+                    whole.store(round, Ordering::SeqCst);
                 }
             });
         }

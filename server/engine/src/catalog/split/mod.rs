@@ -54,12 +54,11 @@ impl Catalog {
         let _compacting = region.compacting.lock();
         region.cancel_compaction.store(false, Ordering::Release);
         self.flush_region(&region)?;
-        let at = match row {
-            Some(row) => options.given_row(row.to_vec()),
-            None => {
-                self.unclip(&region)?;
-                calculated_row(region.info(), &region.version(), &options)?
-            }
+        let at = if let Some(row) = row {
+            options.given_row(row.to_vec())
+        } else {
+            self.unclip(&region)?;
+            calculated_row(region.info(), &region.version(), &options)?
         };
         check_row(region.info(), &at)?;
         let flushing = region.flushing.lock();

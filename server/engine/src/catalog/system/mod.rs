@@ -129,16 +129,18 @@ pub struct SystemTables {
     listed: [Mutex<Option<Listed>>; 2],
 }
 
-impl SystemTables {
-    /// Nothing has been listed yet.
-    pub fn new() -> Self {
+/// Nothing has been listed yet.
+impl Default for SystemTables {
+    fn default() -> Self {
         Self {
             server: OnceLock::new(),
             descriptors: SystemTable::ALL.map(|table| Arc::new(descriptors::of(table))),
             listed: [const { Mutex::new(None) }; 2],
         }
     }
+}
 
+impl SystemTables {
     /// Says where the server can be reached. The first call counts; before it, regions are listed without a server.
     pub fn announce(&self, server: ServerName) {
         if self.server.set(server).is_ok() {

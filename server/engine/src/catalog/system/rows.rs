@@ -128,19 +128,19 @@ fn time(created_ms: u64, server: Option<&ServerName>) -> i64 {
 
 /// Where the next cells go.
 struct Row<'a> {
-    row: &'a [u8],
+    key: &'a [u8],
     family: &'static [u8],
     time: i64,
 }
 
 impl<'a> Row<'a> {
-    fn new(row: &'a [u8], family: &'static [u8], time: i64) -> Self {
-        Self { row, family, time }
+    fn new(key: &'a [u8], family: &'static [u8], time: i64) -> Self {
+        Self { key, family, time }
     }
 
     fn put(&mut self, out: &mut CellBatch, qualifier: &str, value: &[u8]) {
         let key = KeyBuf::new(
-            self.row,
+            self.key,
             self.family,
             qualifier.as_bytes(),
             self.time,
