@@ -141,6 +141,12 @@ pub(in crate::api) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
     })
 }
 
+/// Rows of one request of HBase's client; nothing set, or nonsense, means no bound.
+pub(in crate::api) fn caching(rows: Option<i32>) -> Option<usize> {
+    rows.and_then(|rows| usize::try_from(rows).ok())
+        .filter(|rows| *rows > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,10 +190,4 @@ mod tests {
             assert!(filter(Some(&bytes(wrong)), Some(&encoded)).is_err(), "{wrong:?}");
         }
     }
-}
-
-/// Rows of one request of HBase's client; nothing set, or nonsense, means no bound.
-pub(in crate::api) fn caching(rows: Option<i32>) -> Option<usize> {
-    rows.and_then(|rows| usize::try_from(rows).ok())
-        .filter(|rows| *rows > 0)
 }
