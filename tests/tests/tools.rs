@@ -47,7 +47,8 @@ fn the_shell_runs_every_command() {
         ("exists 't'", "Table t does exist"),
         ("describe 't'", "VERSIONS => '3'"),
         (
-            "put 't', 'a', 'f:q', 'one'\nput 't', 'a', 'f:q', 'two'\nput 't', 'z', 'f:q', 'last'\n\
+            // Two puts of one millisecond would be one version.
+            "put 't', 'a', 'f:q', 'one', 1\nput 't', 'a', 'f:q', 'two', 2\nput 't', 'z', 'f:q', 'last'\n\
              get 't', 'a', {COLUMN => 'f:q', VERSIONS => 2}",
             "value=one",
         ),

@@ -115,7 +115,7 @@ impl Catalog {
             inputs,
             all_files,
             target: &target,
-            horizon: self.shared.horizon(),
+            horizon: self.shared.horizon(&region.info().table),
             limiter: &self.limiter,
             cancel: &region.cancel_compaction,
         })

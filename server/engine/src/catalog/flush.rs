@@ -94,7 +94,7 @@ impl Catalog {
                 &store.family,
                 &store.frozen,
                 &target,
-                self.shared.horizon(),
+                self.shared.horizon(&region.info().table),
             ) {
                 Ok(result) => done.push(FamilyFlush {
                     family: store.family.name.clone(),

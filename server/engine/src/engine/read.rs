@@ -130,7 +130,7 @@ impl Scanner {
         let range = ScanRange::of_scan(&scan);
         let shared = Arc::clone(catalog.shared());
         let looked = shared.let_go.load(Ordering::Acquire);
-        let mut open = shared.read_points.enter(|| shared.moment());
+        let mut open = shared.read_points.enter(table, || shared.moment());
         let view = catalog.view(table, |region| range.overlaps(region.info()))?;
         open.advance(view.read_point);
         check_read(&view.table.descriptor, &scan.spec)?;

@@ -2,9 +2,10 @@
 //!
 //! A scan goes on over flushes and compactions: between two fetches it takes up the versions that its regions have by then, and
 //! reads on at the moment it began with. So that it finds the same rows there, flushes and compactions ask here how far back
-//! somebody still looks ([`ReadPoints::horizon`]), and keep what can be seen from there on.
+//! somebody still looks into their table ([`ReadPoints::horizon`]), and keep what can be seen from there on. A scan of one table
+//! keeps nothing of another.
 //!
-//! Invariant: of a scan's moment and the horizon of any flush or compaction whose result it may take up, the horizon is not
+//! Invariant: of a scan's moment and the horizon of any flush or compaction of its table whose result it may take up, the horizon is not
 //! later. A flush that asked before the scan was entered got the read point of that time or an earlier one, and the scan's own
 //! read point is taken later, or under the same lock.
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::id::SeqId;
+use crate::schema::TableName;
 use crate::store::Moment;
 
 /// The moments of all open scans of the server. Shared by all threads.
@@ -25,7 +27,7 @@ pub struct ReadPoints {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    moments: BTreeMap<u64, Moment>,
+    moments: BTreeMap<u64, (TableName, Moment)>,
 }
 
 /// An open scan's entry. It ends with its drop.
@@ -37,12 +39,12 @@ pub struct OpenMoment {
 }
 
 impl ReadPoints {
-    /// Enters a scan that reads at the moment that `now` gives, or later ([`OpenMoment::advance`]).
-    pub fn enter(self: &Arc<Self>, now: impl FnOnce() -> Moment) -> OpenMoment {
+    /// Enters a scan of the table that reads at the moment that `now` gives, or later ([`OpenMoment::advance`]).
+    pub fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
         let mut open = self.open.lock();
         let (key, moment) = (open.next, now());
         open.next += 1;
-        open.moments.insert(key, moment);
+        open.moments.insert(key, (table.clone(), moment));
         OpenMoment {
             points: Arc::clone(self),
             key,
@@ -50,10 +52,12 @@ impl ReadPoints {
         }
     }
 
-    /// The earliest moment at which somebody reads or may begin to: what `now` gives, if no open scan looks further back.
-    pub fn horizon(&self, now: impl FnOnce() -> Moment) -> Moment {
+    /// The earliest moment at which somebody reads the table or may begin to: what `now` gives, if no open scan of it looks
+    /// further back.
+    pub fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
         let open = self.open.lock();
-        open.moments.values().fold(now(), |earliest, moment| Moment {
+        let of_table = open.moments.values().filter(|(scanned, _)| scanned == table);
+        of_table.fold(now(), |earliest, (_, moment)| Moment {
             read_point: earliest.read_point.min(moment.read_point),
             now_ms: earliest.now_ms.min(moment.now_ms),
         })
@@ -70,7 +74,9 @@ impl OpenMoment {
     pub fn advance(&mut self, read_point: SeqId) {
         assert!(read_point >= self.moment.read_point, "read points do not go back");
         self.moment.read_point = read_point;
-        self.points.open.lock().moments.insert(self.key, self.moment);
+        if let Some((_, moment)) = self.points.open.lock().moments.get_mut(&self.key) {
+            *moment = self.moment;
+        }
     }
 }
 
@@ -94,16 +100,24 @@ mod tests {
     #[test]
     fn the_horizon_is_the_earliest_of_all() {
         let points = Arc::new(ReadPoints::default());
-        let horizon = |read_point, now_ms| points.horizon(|| at(read_point, now_ms));
+        let table = TableName::parse(b"t").expect("a name");
+        let other = TableName::parse(b"u").expect("a name");
+        let horizon = |read_point, now_ms| points.horizon(&table, || at(read_point, now_ms));
         assert_eq!(horizon(9, 90), at(9, 90));
-        let mut first = points.enter(|| at(5, 50));
-        let second = points.enter(|| at(7, 40));
+        let mut first = points.enter(&table, || at(5, 50));
+        let second = points.enter(&table, || at(7, 40));
+        let elsewhere = points.enter(&other, || at(1, 10));
         assert_eq!(horizon(9, 90), at(5, 40), "each part is the earliest");
         first.advance(SeqId(8));
         assert_eq!((horizon(9, 90), first.moment()), (at(7, 40), at(8, 50)));
         drop(second);
         assert_eq!(horizon(9, 90), at(8, 50));
         drop(first);
-        assert_eq!(horizon(9, 90), at(9, 90));
+        assert_eq!(
+            horizon(9, 90),
+            at(9, 90),
+            "a scan of another table does not count"
+        );
+        drop(elsewhere);
     }
 }

@@ -11,7 +11,7 @@ use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::options::Options;
 use crate::region::{ReadPoints, RowLocks};
-use crate::schema::{Durability, TableDescriptor};
+use crate::schema::{Durability, TableDescriptor, TableName};
 use crate::store::{Moment, StoreContext};
 use crate::wal::{Logging, Wal};
 
@@ -101,9 +101,9 @@ impl Shared {
         }
     }
 
-    /// How far back flush and compaction must look.
-    pub fn horizon(&self) -> Moment {
-        self.read_points.horizon(|| self.moment())
+    /// How far back a flush or compaction of the table must look.
+    pub fn horizon(&self, table: &TableName) -> Moment {
+        self.read_points.horizon(table, || self.moment())
     }
 
     /// Monotonic milliseconds.

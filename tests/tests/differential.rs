@@ -1,0 +1,41 @@
+//! Basalt beside a real HBase: the same calls, the same answers. Not run without Java and Maven.
+//!
+//! Longer runs: `cargo run -p basalt-tests --bin basalt-differ -- --seeds 1..200 --steps 500`.
+
+use basalt_tests::differ::generate;
+use basalt_tests::differ::run::Pair;
+use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt, HBASE_SETTINGS, HBase};
+use basalt_tests::{Oracle, Server};
+
+/// Seeds and steps of a run that is short enough for every test run. Other seeds than those in `tests/cases`.
+const SEEDS: std::ops::RangeInclusive<u64> = 1001..=1012;
+const STEPS: usize = 250;
+
+#[test]
+fn generated_calls_have_hbases_answers() {
+    let Some(oracle) = Oracle::start_with(HBASE_SETTINGS) else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), BASALT_SETTINGS);
+    let hbase = HBase::connect(oracle).expect("HBase accepts connections");
+    let basalt = Basalt::connect(server.thrift).expect("a connection");
+    let mut pair = Pair::new(hbase, basalt);
+    let mut played = 0;
+    for seed in SEEDS {
+        let script = generate::script(seed, STEPS);
+        let run = pair
+            .run(&script)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        played += run.played;
+        if let Some(difference) = &run.difference {
+            let shrunk = pair.shrunk(&run);
+            let shown = shrunk.as_ref().unwrap_or(&run);
+            let last = shown.difference.as_ref().unwrap_or(difference);
+            panic!("seed {seed}:\n{}\nBasalt {}", shown.script, last.basalt);
+        }
+        pair.hbase.oracle.drop_all().expect("HBase drops its tables");
+    }
+    println!("{played} steps, no difference that is not explained");
+    server.stop();
+}
