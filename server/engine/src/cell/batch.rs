@@ -18,6 +18,20 @@ struct Span {
     seq: SeqId,
 }
 
+impl Span {
+    /// The cell that lies here in the batch's bytes.
+    fn cell(self, bytes: &[u8]) -> Cell<'_> {
+        let value_at = self.start + self.key_len as usize;
+        let tags_at = value_at + self.value_len as usize;
+        Cell {
+            key: Key::trusted(&bytes[self.start..value_at]),
+            value: &bytes[value_at..tags_at],
+            tags: &bytes[tags_at..tags_at + self.tags_len as usize],
+            seq: self.seq,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct RowEnd {
     /// One past its last cell.
@@ -104,18 +118,18 @@ impl CellBatch {
         self.cells.truncate(write);
     }
 
+    /// Puts the cells of the open row in the order of their families; within a family they keep theirs.
+    pub fn sort_open_by_family(&mut self) {
+        let open = self.open_cells();
+        let Self { bytes, cells, .. } = self;
+        let family = |span: &Span| span.cell(bytes).key.family();
+        cells[open].sort_by(|left, right| family(left).cmp(family(right)));
+    }
+
     /// Cell number `index` of the batch.
     /// REQUIRES: `index < cell_count()`.
     pub fn cell(&self, index: usize) -> Cell<'_> {
-        let span = self.cells[index];
-        let value_at = span.start + span.key_len as usize;
-        let tags_at = value_at + span.value_len as usize;
-        Cell {
-            key: Key::trusted(&self.bytes[span.start..value_at]),
-            value: &self.bytes[value_at..tags_at],
-            tags: &self.bytes[tags_at..tags_at + span.tags_len as usize],
-            seq: span.seq,
-        }
+        self.cells[index].cell(&self.bytes)
     }
 
     /// Cells in all, those of the open row included.

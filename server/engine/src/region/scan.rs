@@ -2,13 +2,20 @@
 //!
 //! For each row, in HBase's order:
 //!
-//! 1. The next row is the first one that any family's scanner stands at. Past the stop row, or when the filter says that
-//!    nothing more can match: the end.
+//! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or when the filter
+//!    says that nothing more can match: the end.
 //! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells.
-//! 3. Each family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here; the
-//!    piece is returned, and steps 1 to 3 go on with the same row, without `reset`.
-//! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells.
-//! 5. `reset`. A row without cells is no result.
+//! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here;
+//!    the piece is returned, and steps 1 to 3 go on with the same row, without `reset`.
+//! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells. A row
+//!    without cells before this step goes no further.
+//! 5. The other families append their cells, past the filter too, and the row is put in order again.
+//! 6. `reset`. A row without cells is no result.
+//!
+//! A filter may say that it can judge rows by some families only (`Filter::is_family_essential`). HBase then reads the others on
+//! demand, for rows that passed (`RegionScannerImpl.joinedHeap`): blocks of the others are not touched for rows that did not, and
+//! rows that exist only in the others are not seen. HBase refuses this in a reversed scan; here all families are essential
+//! then.
 //!
 //! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
 //! can be paused and go on in a later version of the region.
@@ -70,6 +77,15 @@ struct Part {
     /// Its place among the families asked for.
     place: usize,
     store: StoreScanner,
+    /// Whether rows are found and judged by it.
+    essential: bool,
+}
+
+impl Part {
+    /// Whether it stands at `row`.
+    fn stands_at(&self, row: &[u8]) -> bool {
+        self.store.row() == Some(row)
+    }
 }
 
 /// Reads a region.
@@ -108,7 +124,6 @@ impl RegionScanner {
             high: &range.high.row,
             reversed: range.reversed,
         };
-        let parts = open_parts(version, spec, moment, rows)?;
         let mut filter = spec.filter.as_ref().map(|factory| factory.create());
         if let Some(filter) = &mut filter {
             filter.set_reversed(range.reversed);
@@ -119,8 +134,9 @@ impl RegionScanner {
                 ));
             }
         }
+        let judge = filter.as_deref().filter(|_| !range.reversed);
         Ok(Self {
-            parts,
+            parts: open_parts(version, spec, judge, moment, rows)?,
             paused: None,
             order: version.row_order(),
             range,
@@ -141,7 +157,8 @@ impl RegionScanner {
         moment: Moment,
         row_max_bytes: usize,
     ) -> Result<Self> {
-        let parts = open_parts(version, spec, moment, ReadRows::One(row))?;
+        let filter = spec.filter.as_ref().map(|factory| factory.create());
+        let parts = open_parts(version, spec, filter.as_deref(), moment, ReadRows::One(row))?;
         let bound = Bound {
             row: row.to_vec(),
             included: true,
@@ -155,7 +172,7 @@ impl RegionScanner {
                 high: bound,
                 reversed: false,
             },
-            filter: spec.filter.as_ref().map(|factory| factory.create()),
+            filter,
             batch: None,
             row_max_bytes,
             row: Vec::new(),
@@ -193,7 +210,9 @@ impl RegionScanner {
                 high,
                 reversed: self.range.reversed,
             };
-            self.parts.push(open_part(version, spec, place, moment, rows)?);
+            let judge = self.filter.as_deref().filter(|_| !self.range.reversed);
+            self.parts
+                .push(open_part(version, spec, judge, place, moment, rows)?);
         }
         Ok(())
     }
@@ -231,23 +250,16 @@ impl RegionScanner {
                 return Ok(Step::Nothing);
             }
         }
-        let bytes_before = out.data_bytes();
-        let progress = self.read_cells(out)?;
-        if self.batch.is_none()
-            && (progress == RowProgress::LimitReached || out.data_bytes() - bytes_before > self.row_max_bytes)
-        {
-            return Err(Error::RowTooBig(format!(
-                "Max row size allowed: {}, but the row is bigger than that. Row: {}",
-                self.row_max_bytes,
-                escape(&self.row)
-            )));
-        }
-        if progress == RowProgress::LimitReached {
+        let mut limit = self.row_limit();
+        if self.read_cells(true, &mut limit, out)? == RowProgress::LimitReached {
             self.in_row = true;
             out.end_row(true);
             return Ok(Step::Piece);
         }
-        self.judge_row(out);
+        let passed = self.judge_row(out);
+        if passed && self.parts.iter().any(|part| !part.essential) {
+            self.join(&mut limit, out)?;
+        }
         self.in_row = false;
         if let Some(filter) = &mut self.filter {
             filter.reset();
@@ -267,7 +279,8 @@ impl RegionScanner {
 
     /// Puts the next row into `self.row`; false when there is none.
     fn find_row(&mut self) -> bool {
-        let rows = self.parts.iter().filter_map(|part| part.store.row());
+        let essential = self.parts.iter().filter(|part| part.essential);
+        let rows = essential.filter_map(|part| part.store.row());
         let order = self.order;
         let next = if self.range.reversed {
             rows.max_by(|left, right| order.compare(left, right))
@@ -284,9 +297,9 @@ impl RegionScanner {
 
     /// Passes over the row in hand.
     fn skip_row(&mut self) -> Result<()> {
-        for Part { store, .. } in &mut self.parts {
-            if store.row() == Some(self.row.as_slice()) {
-                store.skip_row(&self.row)?;
+        for part in &mut self.parts {
+            if part.essential && part.stands_at(&self.row) {
+                part.store.skip_row(&self.row)?;
             }
         }
         if let Some(filter) = &mut self.filter {
@@ -295,45 +308,86 @@ impl RegionScanner {
         Ok(())
     }
 
-    fn read_cells(&mut self, out: &mut CellBatch) -> Result<RowProgress> {
-        let mut limit = match self.batch {
+    /// What the row in hand, or its next piece, may have.
+    fn row_limit(&self) -> RowLimit {
+        match self.batch {
             Some(cells) => RowLimit {
                 cells,
                 ..RowLimit::NONE
             },
+            // One byte more than it may have: when nothing is left, the row is too big.
             None => RowLimit {
-                bytes: self.row_max_bytes,
+                bytes: self.row_max_bytes.saturating_add(1),
                 ..RowLimit::NONE
             },
-        };
-        for Part { store, .. } in &mut self.parts {
-            // A filter that is done ends each family's part by itself; the row so far is still judged.
-            let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
-            if store.read_row(&self.row, filter, &mut limit, out)? == RowProgress::LimitReached {
-                return Ok(RowProgress::LimitReached);
-            }
         }
-        Ok(RowProgress::Done)
     }
 
-    /// Asks the filter about the row as a whole.
-    fn judge_row(&mut self, out: &mut CellBatch) {
+    /// Appends the cells of the families that are essential, or of those that are not.
+    fn read_cells(
+        &mut self,
+        essential: bool,
+        limit: &mut RowLimit,
+        out: &mut CellBatch,
+    ) -> Result<RowProgress> {
+        let mut progress = RowProgress::Done;
+        for part in self.parts.iter_mut().filter(|part| part.essential == essential) {
+            // A filter that is done ends each family's part by itself; the row so far is still judged.
+            let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
+            progress = part.store.read_row(&self.row, filter, limit, out)?;
+            if progress == RowProgress::LimitReached {
+                break;
+            }
+        }
+        if limit.bytes == 0 {
+            return Err(Error::RowTooBig(format!(
+                "Max row size allowed: {}, but the row is bigger than that. Row: {}",
+                self.row_max_bytes,
+                escape(&self.row)
+            )));
+        }
+        Ok(progress)
+    }
+
+    /// Appends what the families that are not essential have of the row, which has passed.
+    fn join(&mut self, limit: &mut RowLimit, out: &mut CellBatch) -> Result<()> {
+        for part in self.parts.iter_mut().filter(|part| !part.essential) {
+            let behind = |at| self.order.compare(at, &self.row).is_lt();
+            if part.store.row().is_some_and(behind) {
+                part.store.seek_row(&self.row)?;
+            }
+        }
+        // No batch limit is reached here: filters that judge whole rows allow none, and the only other filter that does without a
+        // family, `ColumnValueFilter`, takes no cell of it.
+        let progress = self.read_cells(false, limit, out)?;
+        debug_assert_ne!(progress, RowProgress::LimitReached, "a piece of a joined row");
+        out.sort_open_by_family();
+        Ok(())
+    }
+
+    /// Asks the filter about the row as a whole. Whether the row passed: it had cells, and the filter did not leave it out.
+    fn judge_row(&mut self, out: &mut CellBatch) -> bool {
+        let had_cells = !out.open_cells().is_empty();
         let Some(filter) = &mut self.filter else {
-            return;
+            return had_cells;
         };
         if filter.has_filter_row() {
             filter.filter_row_cells(out);
         }
         if !out.open_cells().is_empty() && filter.filter_row() {
             out.abandon_row();
+            return false;
         }
+        had_cells
     }
 }
 
-/// Scanners of the families that `spec` asks for, in the table's order.
+/// Scanners of the families that `spec` asks for, in the table's order. `judge`: the filter that says which of them are essential;
+/// without one all are.
 fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
+    judge: Option<&dyn Filter>,
     moment: Moment,
     rows: ReadRows<'_>,
 ) -> Result<Vec<Part>> {
@@ -342,13 +396,14 @@ fn open_parts(
         asked => asked,
     };
     (0..families)
-        .map(|place| open_part(version, spec, place, moment, rows))
+        .map(|place| open_part(version, spec, judge, place, moment, rows))
         .collect()
 }
 
 fn open_part(
     version: &RegionVersion,
     spec: &ReadSpec,
+    judge: Option<&dyn Filter>,
     place: usize,
     moment: Moment,
     rows: ReadRows<'_>,
@@ -359,5 +414,10 @@ fn open_part(
         Some(selection) => family_index(&version.table, &selection.family)?,
     };
     let store = StoreScanner::open(&version.stores[index], selection, spec, moment, rows)?;
-    Ok(Part { place, store })
+    let essential = judge.is_none_or(|filter| filter.is_family_essential(&version.stores[index].family.name));
+    Ok(Part {
+        place,
+        store,
+        essential,
+    })
 }

@@ -1,5 +1,6 @@
 //! The engine through its front door: data, schema, regions, many threads, crashes.
 
+mod blocks;
 mod crash;
 mod data;
 mod memory;
