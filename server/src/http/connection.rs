@@ -12,6 +12,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -44,9 +45,10 @@ pub(super) enum End {
     Silent(Duration, &'static str),
 }
 
-/// Serves a connection until either side ends it.
+/// Serves a connection until either side ends it. Each request carries `peer`, its address.
 pub(super) async fn run(
     socket: TcpStream,
+    peer: SocketAddr,
     site: Router,
     config: &config::Thrift,
     stop: CancellationToken,
@@ -58,7 +60,8 @@ pub(super) async fn run(
         seen: seen.clone(),
     };
     let site = TowerToHyperService::new(site);
-    let service = service_fn(|request: hyper::Request<Incoming>| {
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(peer);
         note(&seen, |seen| seen.serving = true);
         let answer = site.call(request.map(Body::new));
         let seen = seen.clone();

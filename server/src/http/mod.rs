@@ -43,11 +43,10 @@ pub(crate) async fn serve(
     let stopping = stop.clone();
     listener
         .accept(tasks, stop, |socket, peer| {
-            // The slow log tells where a call came from.
-            let site = site.clone().layer(axum::Extension(peer));
+            let site = site.clone();
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             async move {
-                if let Err(end) = connection::run(socket, site, &server.config().thrift, stop).await {
+                if let Err(end) = connection::run(socket, peer, site, &server.config().thrift, stop).await {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");
                 }
             }

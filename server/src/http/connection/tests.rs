@@ -25,8 +25,9 @@ async fn connect(config: config::Thrift) -> (TcpStream, JoinHandle<Result<(), En
         .route("/large", get(|| async { vec![0_u8; LARGE] }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let (socket, _) = listener.accept().await.unwrap();
-    let served = tokio::spawn(async move { run(socket, site, &config, CancellationToken::new()).await });
+    let (socket, peer) = listener.accept().await.unwrap();
+    let served =
+        tokio::spawn(async move { run(socket, peer, site, &config, CancellationToken::new()).await });
     (client, served)
 }
 
