@@ -36,27 +36,27 @@ fn tours(language: Language, transports: &[&str], protocols: &[&str]) {
     server.stop();
 }
 
-const SOCKETS: &[&str] = &["unbuffered", "buffered", "framed"];
+const TRANSPORTS: &[&str] = &["unbuffered", "buffered", "framed", "http"];
 const PROTOCOLS: &[&str] = &["binary", "old-binary", "compact"];
 
 #[test]
 fn cpp() {
-    tours(Language::Cpp, SOCKETS, PROTOCOLS);
+    tours(Language::Cpp, TRANSPORTS, PROTOCOLS);
 }
 
 #[test]
 fn go() {
-    tours(Language::Go, SOCKETS, PROTOCOLS);
+    tours(Language::Go, TRANSPORTS, PROTOCOLS);
 }
 
 #[test]
 fn node() {
     // Its library buffers always.
-    tours(Language::Node, &["buffered", "framed"], PROTOCOLS);
+    tours(Language::Node, &["buffered", "framed", "http"], PROTOCOLS);
 }
 
 #[test]
 fn python() {
     let accelerated: &[&str] = &["accelerated-binary", "accelerated-compact"];
-    tours(Language::Python, SOCKETS, &[PROTOCOLS, accelerated].concat());
+    tours(Language::Python, TRANSPORTS, &[PROTOCOLS, accelerated].concat());
 }
