@@ -105,6 +105,41 @@ fn stepping_takes_the_first_step_early() {
     }
 }
 
+/// By default a region splits when one of its stores is too large; with `hbase.hregion.split.overallfiles`, when all together are.
+#[test]
+fn all_stores_together_may_count() {
+    for (together, regions) in [("false", 1), ("true", 2)] {
+        let engine = small_rig().open();
+        let mut table = with(&[
+            ("SPLIT_POLICY", "ConstantSizeRegionSplitPolicy"),
+            ("MAX_FILESIZE", "150000"),
+            ("hbase.hregion.split.overallfiles", together),
+        ]);
+        table.families.push(FamilyDescriptor::new(b"g"));
+        engine.create_table(table, Vec::new()).unwrap();
+        // 100 kB in each of two stores.
+        for number in 0..100 {
+            let write = |family| Write::Put {
+                family,
+                qualifier: b"q",
+                timestamp: None,
+                value: &[7; 1_000],
+                ttl_ms: None,
+            };
+            apply(
+                &engine,
+                &name("t"),
+                &[mutation(&row(number), &[write(b"f"), write(b"g")])],
+            )
+            .unwrap();
+            engine.run_pending().unwrap();
+        }
+        engine.flush(&name("t")).unwrap();
+        engine.run_pending().unwrap();
+        assert_eq!(region_count(&engine, &name("t")), regions, "together: {together}");
+    }
+}
+
 /// The rows of a group are in one region, whether the region split by itself or was asked to.
 #[test]
 fn prefix_policies_keep_groups_together() {
