@@ -4,11 +4,12 @@
 //!    machine that has none), compiles, and writes the class path down.
 //! 2. From then on only `java` is called, never Maven.
 //!
-//! Everything built lies in `target/<project>`, where the pom puts it. A lock file keeps test processes from building together.
+//! Everything built lies in `target/<project>`, where the pom puts it (`made`).
 
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::made::{MadeFolder, append_files};
 use crate::workspace;
 
 /// The oldest Java that runs the programs.
@@ -50,20 +51,16 @@ impl JavaProgram {
 
     fn build(project: &str) -> Result<Self, String> {
         check_java()?;
-        let target = workspace().join("target").join(project);
+        let folder = MadeFolder::lock(project)?;
+        let target = folder.path();
         let project = workspace().join("tests").join(project);
-        std::fs::create_dir_all(&target).map_err(|error| error.to_string())?;
-        let lock = std::fs::File::create(target.join("lock")).map_err(|error| error.to_string())?;
-        lock.lock().map_err(|error| error.to_string())?;
         let sources = contents(&project).map_err(|error| error.to_string())?;
-        let stamp = target.join("built-from");
-        let is_built = std::fs::read(&stamp).is_ok_and(|built_from| built_from == sources);
-        if let (true, Some(program)) = (is_built, Self::built(&target)) {
+        if let (true, Some(program)) = (folder.is_made_of(&sources), Self::built(target)) {
             return Ok(program);
         }
-        run_maven(&project, &target)?;
-        let program = Self::built(&target).ok_or("Maven succeeded and left no class path")?;
-        std::fs::write(&stamp, sources).map_err(|error| error.to_string())?;
+        run_maven(&project, target)?;
+        let program = Self::built(target).ok_or("Maven succeeded and left no class path")?;
+        folder.done(&sources);
         Ok(program)
     }
 
@@ -115,10 +112,7 @@ fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
     }
     files.sort();
     let mut contents = Vec::new();
-    for file in files {
-        contents.extend_from_slice(format!("{}\n", file.display()).as_bytes());
-        contents.extend(std::fs::read(file)?);
-    }
+    append_files(&mut contents, &files);
     Ok(contents)
 }
 

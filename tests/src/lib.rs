@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 pub mod differ;
 pub mod dynamic;
 mod java;
+mod made;
 pub mod oracle;
 mod python;
 pub mod toolchain;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::toolchain::{fetch, lock};
-use crate::workspace;
+use crate::made::{MadeFolder, fetch};
 
 /// A Python that has the packages asked for.
 #[derive(Clone, Debug)]
@@ -29,21 +28,23 @@ pub fn happybase() -> Option<Python> {
         .clone()
 }
 
-/// Makes the environment once and keeps it in the target folder. A lock file keeps test processes from making it together.
+/// What the environment has.
+const PACKAGE: &str = "happybase==1.3.0";
+
+/// Makes the environment once and keeps it in the target folder.
 fn environment() -> Result<Python, String> {
-    let dir = workspace().join("target/python");
-    std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
-    let _lock = lock(&dir)?;
-    let interpreter = dir.join("bin/python");
+    let folder = MadeFolder::lock("python")?;
     let python = Python {
-        interpreter,
+        interpreter: folder.path().join("bin/python"),
         home: None,
     };
-    if python.run("import happybase", &[]).is_ok() {
+    // The system's Python, on which the environment stands, may be gone since.
+    if folder.is_made_of(PACKAGE.as_bytes()) && python.run("import happybase", &[]).is_ok() {
         return Ok(python);
     }
-    fetch(Command::new("python3").args(["-m", "venv"]).arg(&dir))?;
-    fetch(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", "happybase==1.3.0"]))?;
+    fetch(Command::new("python3").args(["-m", "venv"]).arg(folder.path()))?;
+    fetch(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", PACKAGE]))?;
+    folder.done(PACKAGE.as_bytes());
     Ok(python)
 }
 

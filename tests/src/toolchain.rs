@@ -7,15 +7,15 @@
 //! 2. The runtime library is fetched with the language's own package client, at the version that the program pins.
 //! 3. The program is compiled.
 //!
-//! That happens once: the file `built-from` holds all that a folder was made of and is written last. A lock file keeps test
-//! processes from making one folder together. Without a tool or a package the client is `not run`; whatever else fails is
-//! our fault and panics.
+//! That happens once for what a client is made of (`made`). Without a tool or a package the client is `not run`; whatever else
+//! fails is our fault and panics.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::made::{MadeFolder, append_files, fetch};
 use crate::workspace;
 
 /// A language with a runtime library of Apache Thrift.
@@ -113,24 +113,22 @@ impl Language {
     /// The client, made now unless it has been made of the same.
     fn prepare(self) -> Result<Client, String> {
         let source = workspace().join("tests/clients").join(self.folder());
-        let dir = workspace().join("target/clients").join(self.folder());
-        fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
         let contents = self.contents(&source)?;
-        let _lock = lock(&dir)?;
-        let stamp = dir.join("built-from");
-        if fs::read(&stamp).is_ok_and(|built_from| built_from == contents) {
-            return Ok(self.client(&dir));
+        let folder = MadeFolder::lock(&format!("clients/{}", self.folder()))?;
+        let dir = folder.path();
+        if folder.is_made_of(&contents) {
+            return Ok(self.client(dir));
         }
-        clear(&dir);
+        folder.clear();
         for file in files(&source) {
             let name = file.file_name().expect("a file has a name");
             fs::copy(&file, dir.join(name)).expect("target can be written");
         }
-        self.generate(&dir);
-        self.fetch_library(&dir)?;
-        self.compile(&dir);
-        fs::write(&stamp, contents).expect("target can be written");
-        Ok(self.client(&dir))
+        self.generate(dir);
+        self.fetch_library(dir)?;
+        self.compile(dir);
+        folder.done(&contents);
+        Ok(self.client(dir))
     }
 
     /// All that the client is made of: tools, program, interfaces, and the steps in this module.
@@ -139,10 +137,7 @@ impl Language {
         for tool in [["thrift", "--version"].as_slice()].iter().chain(self.tools()) {
             contents.extend(version(tool)?);
         }
-        for file in files(source).iter().chain(&interfaces()) {
-            contents.extend_from_slice(format!("{}\n", file.display()).as_bytes());
-            contents.extend(fs::read(file).expect("a file of the repository"));
-        }
+        append_files(&mut contents, files(source).iter().chain(&interfaces()));
         Ok(contents)
     }
 
@@ -252,47 +247,12 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Removes all but the lock, which is held.
-fn clear(dir: &Path) {
-    for entry in fs::read_dir(dir).expect("the folder is there") {
-        let path = entry.expect("an entry").path();
-        let removed = if path.is_dir() {
-            fs::remove_dir_all(&path)
-        } else if path.ends_with("lock") {
-            Ok(())
-        } else {
-            fs::remove_file(&path)
-        };
-        removed.expect("target can be written");
-    }
-}
-
-/// Waits until no other test process is at work in the folder, and keeps others off until the value is dropped.
-pub(crate) fn lock(dir: &Path) -> Result<fs::File, String> {
-    let lock = fs::File::create(dir.join("lock")).map_err(|error| error.to_string())?;
-    lock.lock().map_err(|error| error.to_string())?;
-    Ok(lock)
-}
-
 /// What a tool prints about its version, or that it is missing.
 fn version(command: &[&str]) -> Result<Vec<u8>, String> {
     match Command::new(command[0]).args(&command[1..]).output() {
         Ok(output) if output.status.success() => Ok(output.stdout),
         _ => Err(format!("{} is not installed", command[0])),
     }
-}
-
-/// Runs a command that needs what the machine may not have, as the network. The error is one line of what it printed: the first
-/// that speaks of an error, or else the last.
-pub(crate) fn fetch(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let error = printed.lines().find(|line| line.to_lowercase().contains("error"));
-    let why = error.or_else(|| printed.lines().last());
-    Err(why.unwrap_or("it failed and said nothing").to_owned())
 }
 
 /// Runs a command that fails only through a fault of ours.
