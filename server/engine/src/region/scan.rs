@@ -26,7 +26,7 @@ use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::op::{Columns, ReadSpec};
-use crate::region::{Bound, RegionVersion, ScanRange, family_index};
+use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{TableDescriptor, escape};
 use crate::store::{Moment, ReadRows, RowLimit, RowProgress, StoreScanner};
 
@@ -96,7 +96,8 @@ pub struct RegionScanner {
     /// While it is paused: of each family that was not at its end, its place and the row it stood at.
     paused: Option<Vec<(usize, Vec<u8>)>>,
     order: RowOrder,
-    range: ScanRange,
+    /// `None`: the one row that the stores were opened for.
+    range: Option<ScanRange>,
     filter: Option<Box<dyn Filter>>,
     /// Most cells of a result.
     batch: Option<usize>,
@@ -139,7 +140,7 @@ impl RegionScanner {
             parts: open_parts(version, spec, judge, moment, rows)?,
             paused: None,
             order: version.row_order(),
-            range,
+            range: Some(range),
             filter,
             batch,
             row_max_bytes,
@@ -159,19 +160,11 @@ impl RegionScanner {
     ) -> Result<Self> {
         let filter = spec.filter.as_ref().map(|factory| factory.create());
         let parts = open_parts(version, spec, filter.as_deref(), moment, ReadRows::One(row))?;
-        let bound = Bound {
-            row: row.to_vec(),
-            included: true,
-        };
         Ok(Self {
             parts,
             paused: None,
             order: version.row_order(),
-            range: ScanRange {
-                low: bound.clone(),
-                high: bound,
-                reversed: false,
-            },
+            range: None,
             filter,
             batch: None,
             row_max_bytes,
@@ -199,20 +192,25 @@ impl RegionScanner {
     /// Goes on in `version`, if it was paused.
     /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's.
     pub fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
+        let judge = self.filter.as_deref().filter(|_| !self.is_reversed());
         for (place, row) in self.paused.take().unwrap_or_default() {
-            let (low, high) = if self.range.reversed {
-                (&self.range.low.row, &row)
-            } else {
-                (&row, &self.range.high.row)
+            let rows = match &self.range {
+                None => ReadRows::One(&row),
+                Some(range) => {
+                    let (low, high) = if range.reversed {
+                        (&range.low.row, &row)
+                    } else {
+                        (&row, &range.high.row)
+                    };
+                    ReadRows::Range {
+                        low,
+                        high,
+                        reversed: range.reversed,
+                    }
+                }
             };
-            let rows = ReadRows::Range {
-                low,
-                high,
-                reversed: self.range.reversed,
-            };
-            let judge = self.filter.as_deref().filter(|_| !self.range.reversed);
             self.parts
-                .push(open_part(version, spec, judge, place, moment, rows)?);
+                .extend(open_part(version, spec, judge, place, moment, rows)?);
         }
         Ok(())
     }
@@ -232,7 +230,8 @@ impl RegionScanner {
             if self.filter_is_done() || !self.find_row() {
                 return Ok(Step::End);
             }
-            match self.range.position(&self.row, self.order) {
+            let range = self.range.as_ref();
+            match range.map_or(Ordering::Equal, |range| range.position(&self.row, self.order)) {
                 Ordering::Less => {
                     self.skip_row()?;
                     return Ok(Step::Nothing);
@@ -277,12 +276,16 @@ impl RegionScanner {
         filter.is_some_and(|filter| filter.filter_all_remaining())
     }
 
+    fn is_reversed(&self) -> bool {
+        self.range.as_ref().is_some_and(|range| range.reversed)
+    }
+
     /// Puts the next row into `self.row`; false when there is none.
     fn find_row(&mut self) -> bool {
         let essential = self.parts.iter().filter(|part| part.essential);
         let rows = essential.filter_map(|part| part.store.row());
         let order = self.order;
-        let next = if self.range.reversed {
+        let next = if self.is_reversed() {
             rows.max_by(|left, right| order.compare(left, right))
         } else {
             rows.min_by(|left, right| order.compare(left, right))
@@ -382,8 +385,8 @@ impl RegionScanner {
     }
 }
 
-/// Scanners of the families that `spec` asks for, in the table's order. `judge`: the filter that says which of them are essential;
-/// without one all are.
+/// Scanners of the families that `spec` asks for, in the table's order, as `rows` opens them. `judge`: the filter that says which of
+/// them are essential; without one all are.
 fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
@@ -395,11 +398,11 @@ fn open_parts(
         0 => version.stores.len(),
         asked => asked,
     };
-    (0..families)
-        .map(|place| open_part(version, spec, judge, place, moment, rows))
-        .collect()
+    let parts = (0..families).map(|place| open_part(version, spec, judge, place, moment, rows));
+    parts.filter_map(Result::transpose).collect()
 }
 
+/// `None`: a single row, of which the family has nothing.
 fn open_part(
     version: &RegionVersion,
     spec: &ReadSpec,
@@ -407,17 +410,21 @@ fn open_part(
     place: usize,
     moment: Moment,
     rows: ReadRows<'_>,
-) -> Result<Part> {
+) -> Result<Option<Part>> {
     let selection = spec.families.get(place);
     let index = match selection {
         None => place,
         Some(selection) => family_index(&version.table, &selection.family)?,
     };
-    let store = StoreScanner::open(&version.stores[index], selection, spec, moment, rows)?;
-    let essential = judge.is_none_or(|filter| filter.is_family_essential(&version.stores[index].family.name));
-    Ok(Part {
+    let version = &version.stores[index];
+    let store = match rows {
+        ReadRows::One(row) => StoreScanner::open_row(version, selection, spec, moment, row)?,
+        ReadRows::Range { .. } => Some(StoreScanner::open(version, selection, spec, moment, rows)?),
+    };
+    let essential = judge.is_none_or(|filter| filter.is_family_essential(&version.family.name));
+    Ok(store.map(|store| Part {
         place,
         store,
         essential,
-    })
+    }))
 }

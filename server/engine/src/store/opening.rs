@@ -10,6 +10,8 @@
 //! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what is older, hence
 //!   gone as well.
 
+use std::cell::OnceCell;
+
 use crate::Result;
 use crate::cache::Priority;
 use crate::cell::{CellCursor, KeyBuf};
@@ -47,8 +49,10 @@ pub(super) struct Opening<'a> {
     expiry: Expiry,
     spec: &'a ReadSpec,
     rows: ReadRows<'a>,
-    /// For a single row: its beginning, and that of the first column asked for.
-    targets: Option<(KeyBuf, KeyBuf)>,
+    /// For a single row: its beginning. Made when the first source is looked at.
+    row_start: OnceCell<KeyBuf>,
+    /// The same of the first column asked for.
+    column_start: OnceCell<KeyBuf>,
 }
 
 impl<'a> Opening<'a> {
@@ -64,13 +68,6 @@ impl<'a> Opening<'a> {
             Some(Columns::Only(wanted)) => wanted,
             _ => &[],
         };
-        let targets = match rows {
-            ReadRows::Range { .. } => None,
-            ReadRows::One(row) => Some((
-                KeyBuf::first_on_row(row, &family.name),
-                KeyBuf::first_on_column(row, &family.name, columns.first().map_or(b"", Vec::as_slice)),
-            )),
-        };
         Self {
             family,
             columns,
@@ -78,7 +75,8 @@ impl<'a> Opening<'a> {
             expiry: Expiry::new(family, now_ms),
             spec,
             rows,
-            targets,
+            row_start: OnceCell::new(),
+            column_start: OnceCell::new(),
         }
     }
 
@@ -89,7 +87,7 @@ impl<'a> Opening<'a> {
             let wanted = self.holds_row(&mut cursor, true)?;
             return Ok(wanted.then_some(Source::System(cursor)).into_iter().collect());
         }
-        let mut sources = Vec::with_capacity(1 + version.frozen.len() + version.files.len());
+        let mut sources = Vec::new();
         for memstore in version.memstores() {
             // Writers may be adding to the memstore: what they add now is newer than the read point.
             if !memstore.time_range().is_some_and(|times| self.may_matter(times)) {
@@ -205,13 +203,15 @@ impl<'a> Opening<'a> {
     /// For a read of a single row: positions the source and says whether it holds anything of it. Where no family tombstone
     /// can be, the search goes straight to the first column asked for.
     fn holds_row(&self, source: &mut impl CellCursor, family_tombstones: bool) -> Result<bool> {
-        let (ReadRows::One(row), Some((row_start, column_start))) = (self.rows, &self.targets) else {
+        let ReadRows::One(row) = self.rows else {
             return Ok(true);
         };
-        let target = if family_tombstones {
-            row_start
-        } else {
-            column_start
+        let family = &self.family.name;
+        let target = match self.columns.first() {
+            Some(column) if !family_tombstones => self
+                .column_start
+                .get_or_init(|| KeyBuf::first_on_column(row, family, column)),
+            _ => self.row_start.get_or_init(|| KeyBuf::first_on_row(row, family)),
         };
         source.seek(target.as_key())?;
         Ok(source.cell().is_some_and(|cell| cell.key.row() == row))

@@ -106,8 +106,36 @@ impl StoreScanner {
         moment: Moment,
         rows: ReadRows<'_>,
     ) -> Result<Self> {
-        let Moment { read_point, now_ms } = moment;
-        let sources = Opening::new(version, selection, spec, now_ms, rows).sources(version, read_point)?;
+        let sources = Opening::new(version, selection, spec, moment.now_ms, rows)
+            .sources(version, moment.read_point)?;
+        Self::over(sources, version, selection, spec, moment, rows)
+    }
+
+    /// The same for a single row. `None`: nothing of the row is in the store.
+    pub fn open_row(
+        version: &StoreVersion,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        moment: Moment,
+        row: &[u8],
+    ) -> Result<Option<Self>> {
+        let rows = ReadRows::One(row);
+        let sources = Opening::new(version, selection, spec, moment.now_ms, rows)
+            .sources(version, moment.read_point)?;
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        Self::over(sources, version, selection, spec, moment, rows).map(Some)
+    }
+
+    fn over(
+        sources: Vec<Source>,
+        version: &StoreVersion,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        moment: Moment,
+        rows: ReadRows<'_>,
+    ) -> Result<Self> {
         let walk = match rows {
             ReadRows::One(_) => Walk::Single,
             ReadRows::Range { reversed: false, .. } => Walk::Forward,
@@ -119,7 +147,7 @@ impl StoreScanner {
             } else {
                 MergeCursor::new(sources)
             },
-            matcher: ReadMatcher::new(&version.family, selection, spec, now_ms),
+            matcher: ReadMatcher::new(&version.family, selection, spec, moment.now_ms),
             family: Arc::clone(&version.family),
             order: version.row_order(),
             walk,
