@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 mod sections;
 
-pub(crate) use sections::{
+pub use sections::{
     BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
     ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
@@ -21,40 +21,40 @@ const MAX_CONNECTIONS: usize = 1 << 24;
 /// All settings.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Config {
+pub struct Config {
     /// Where the data lies.
-    pub(crate) data: Data,
+    pub data: Data,
     /// The Thrift port.
-    pub(crate) thrift: Thrift,
+    pub thrift: Thrift,
     /// The HTTP port.
-    pub(crate) http: Http,
+    pub http: Http,
     /// Scanner sessions.
-    pub(crate) scanner: Scanner,
+    pub scanner: Scanner,
     /// Write-ahead log.
-    pub(crate) wal: Wal,
+    pub wal: Wal,
     /// Memstores.
-    pub(crate) memstore: Memstore,
+    pub memstore: Memstore,
     /// Block cache.
-    pub(crate) block_cache: BlockCache,
+    pub block_cache: BlockCache,
     /// Regions.
-    pub(crate) region: Region,
+    pub region: Region,
     /// Rows and cells.
-    pub(crate) row: Row,
+    pub row: Row,
     /// Flushes.
-    pub(crate) flush: Flush,
+    pub flush: Flush,
     /// Compactions.
-    pub(crate) compaction: Compaction,
+    pub compaction: Compaction,
     /// Metrics.
-    pub(crate) metrics: Metrics,
+    pub metrics: Metrics,
     /// The slow log.
-    pub(crate) slow_log: SlowLog,
+    pub slow_log: SlowLog,
     /// Log lines.
-    pub(crate) log: Log,
+    pub log: Log,
 }
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub enum ConfigError {
     /// The file cannot be read.
     #[error("configuration file {}: {source}", path.display())]
     File {
@@ -91,24 +91,28 @@ pub(crate) enum ConfigError {
 
 impl Config {
     /// Reads the file, if any, and applies the `KEY=VALUE` overrides. Does not [`Self::validate`].
-    pub(crate) fn load(file: Option<&Path>, overrides: &[String]) -> Result<Self, ConfigError> {
-        let mut table = match file {
-            None => toml::Table::new(),
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
-                    path: path.to_path_buf(),
-                    source,
-                })?;
-                let refuse = |message: String| ConfigError::Syntax {
-                    path: path.to_path_buf(),
-                    message,
-                };
-                // Parsed as a whole first, so that an error names the line of the file.
-                toml::from_str::<Self>(&text).map_err(|error| refuse(error.to_string()))?;
-                text.parse()
-                    .map_err(|error: toml::de::Error| refuse(error.to_string()))?
-            }
+    pub fn load(file: Option<&Path>, overrides: &[String]) -> Result<Self, ConfigError> {
+        let Some(path) = file else {
+            return Self::parse("", Path::new(""), overrides);
         };
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Self::parse(&text, path, overrides)
+    }
+
+    /// The same from the text of a file; `path` is for errors.
+    pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let refuse = |message: String| ConfigError::Syntax {
+            path: path.to_path_buf(),
+            message,
+        };
+        // Parsed as a whole first, so that an error names the line of the file.
+        toml::from_str::<Self>(text).map_err(|error| refuse(error.to_string()))?;
+        let mut table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| refuse(error.to_string()))?;
         for argument in overrides {
             set(&mut table, argument).map_err(|message| ConfigError::Set {
                 argument: argument.clone(),
@@ -123,7 +127,7 @@ impl Config {
     }
 
     /// Checks values against each other and against what can work.
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), ConfigError> {
         let refuse = |key, message: String| Err(ConfigError::Value { key, message });
         if self.memstore.flush_bytes < 1 << 20 {
             return refuse("memstore.flush_bytes", "must be at least 1048576".into());
@@ -197,7 +201,7 @@ impl Config {
     }
 
     /// The effective settings as `section.key = value` lines, sorted by name.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let table = toml::Table::try_from(self).expect("settings are plain values");
         let mut lines = Vec::new();
         for (section, values) in &table {
@@ -209,7 +213,7 @@ impl Config {
     }
 
     /// The engine's share of the settings.
-    pub(crate) fn engine_options(&self) -> basalt_engine::options::Options {
+    pub fn engine_options(&self) -> basalt_engine::options::Options {
         use std::time::Duration;
         basalt_engine::options::Options {
             wal_sync: match self.wal.sync {
@@ -266,18 +270,18 @@ fn set(table: &mut toml::Table, argument: &str) -> Result<(), String> {
 
 /// What `basalt serve` was given besides the file and `--set`; wins over both.
 #[derive(Debug, Default)]
-pub(crate) struct CommandLine {
+pub struct CommandLine {
     /// `--data-dir`
-    pub(crate) data_dir: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
     /// `--thrift-listen`
-    pub(crate) thrift_listen: Option<SocketAddr>,
+    pub thrift_listen: Option<SocketAddr>,
     /// `--http-listen`
-    pub(crate) http_listen: Option<SocketAddr>,
+    pub http_listen: Option<SocketAddr>,
 }
 
 impl CommandLine {
     /// Puts the given values into `config`.
-    pub(crate) fn apply(self, config: &mut Config) {
+    pub fn apply(self, config: &mut Config) {
         if let Some(dir) = self.data_dir {
             config.data.dir = dir;
         }
