@@ -13,6 +13,9 @@ use super::seed;
 use crate::corpus::Input;
 use crate::disk::{TRAILER_BYTES, TRAILER_MARK_AT};
 
+/// Also printed.
+const PRINTED: u8 = 8;
+
 /// Right block checksums, and the mark of ours.
 const REPAIRED: u8 = 1 | 2;
 
@@ -33,7 +36,7 @@ pub(super) fn seeds() -> Vec<Input> {
         let named = |what: &str| format!("{what}-{compression}-{encoding}-{bloom}").to_lowercase();
         seeds.push(seed(
             named("small"),
-            compact(&file(6, compression, encoding, bloom), REPAIRED),
+            compact(&file(6, compression, encoding, bloom), REPAIRED | PRINTED),
         ));
         seeds.push(seed(
             named("levels"),
@@ -42,8 +45,11 @@ pub(super) fn seeds() -> Vec<Input> {
     }
     let plain = |cells| file(cells, Compression::None, DataBlockEncoding::None, BloomType::None);
     seeds.push(seed("empty", compact(&plain(0), REPAIRED)));
-    seeds.push(seed("as-it-is", [&[4, 0], plain(1).as_slice()].concat()));
-    seeds.push(seed("as-hbase-writes-it", compact(&plain(3), 1)));
+    seeds.push(seed(
+        "as-it-is",
+        [&[4 | PRINTED, 0], plain(1).as_slice()].concat(),
+    ));
+    seeds.push(seed("as-hbase-writes-it", compact(&plain(3), 1 | PRINTED)));
     seeds
 }
 

@@ -16,6 +16,9 @@ use super::seed;
 use crate::corpus::Input;
 use crate::disk::put_frame;
 
+/// The file is printed too.
+const PRINTED: u8 = 16;
+
 /// Kinds of payloads in the log.
 const EDITS: u8 = 1;
 const MARKER: u8 = 2;
@@ -61,15 +64,15 @@ pub(super) fn segments() -> Vec<Input> {
     let damaged = |how: u8| [(0, edits(&[1])), (how, edits(&[2])), (64, edits(&[1]))];
     vec![
         seed("open", log(0, &frames[..2])),
-        seed("open-with-space-behind", log(8, short)),
-        seed("sealed", log(2, short)),
+        seed("open-with-space-behind", log(8 | PRINTED, short)),
+        seed("sealed", log(2 | PRINTED, short)),
         seed("two-segments", log(4, short)),
         seed("two-sealed-segments", log(6, short)),
         seed("nothing", log(0, &[])),
         seed("a-marker", log(0, &[(0, vec![MARKER])])),
         seed("an-unknown-kind", log(0, &[(0, vec![9, 9])])),
         seed("an-edit-without-rows", log(0, &[(0, vec![EDITS, 0, 2, 1, 0])])),
-        seed("a-torn-tail", log(0, &damaged(16)[..2])),
+        seed("a-torn-tail", log(PRINTED, &damaged(16)[..2])),
         seed("damage-that-a-later-frame-proves", log(0, &damaged(16))),
         seed("a-damaged-header", log(0, &damaged(32))),
         seed(
@@ -106,7 +109,7 @@ pub(super) fn manifests() -> Vec<Input> {
         }
         input
     };
-    let snapshot_of_all = payloads(&history, true);
+    let snapshot_of_all = payloads(&history[..6], true);
     let edits = payloads(&history, false);
     let mut torn = log(0, &edits[..4]);
     put_frame(&mut torn, 16, &edits[4]);
@@ -116,9 +119,9 @@ pub(super) fn manifests() -> Vec<Input> {
     put_frame(&mut gap, 1, &edits[2]);
     vec![
         seed("a-new-database", log(0, &edits[..1])),
-        seed("every-kind-of-edit", log(0, &edits)),
+        seed("every-kind-of-edit", log(PRINTED, &edits)),
         seed("with-markers", log(8, &edits[..5])),
-        seed("a-snapshot-of-much", log(0, &snapshot_of_all[..1])),
+        seed("a-snapshot-of-much", log(PRINTED, &snapshot_of_all[..1])),
         seed("without-current", log(4, &edits[..3])),
         seed("a-torn-tail", torn),
         seed("damage-that-a-later-frame-proves", damaged),

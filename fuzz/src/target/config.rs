@@ -4,7 +4,7 @@
 //! input = text of the file { 00 | argument of --set }
 //! ```
 //!
-//! Accepted settings, given again as the `--set` arguments that they are printed as, are the same settings.
+//! Accepted settings are printed as lines that are themselves a file, with the same settings.
 
 use std::path::Path;
 
@@ -32,11 +32,11 @@ pub(crate) fn run(input: &[u8]) {
     // Settings that cannot work together are still settings.
     let _ = config.validate();
     let lines = config.lines();
-    match Config::parse("", path, &lines) {
+    match Config::parse(&lines.join("\n"), path, &[]) {
         Ok(again) => assert_eq!(
             again.lines(),
             lines,
-            "other settings when they are given as arguments"
+            "other settings when the printed ones are read"
         ),
         Err(error) => panic!("does not read the settings that it printed: {error}"),
     }

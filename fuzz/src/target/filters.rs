@@ -1,5 +1,7 @@
 //! What both filter targets do with a filter that was accepted.
 
+use std::sync::LazyLock;
+
 use basalt_engine::cell::{Cell, CellBatch, CellType, KeyBuf};
 use basalt_engine::filter::{Filter, FilterSpec, ReturnCode};
 use basalt_engine::id::SeqId;
@@ -34,8 +36,11 @@ pub(super) fn same_as_protobuf(spec: &FilterSpec) {
     }
 }
 
+/// The cells of a row: keys and values.
+type Row = Vec<(KeyBuf, &'static [u8])>;
+
 /// Rows with columns and versions that filters can tell apart, in order.
-fn rows() -> Vec<Vec<(KeyBuf, &'static [u8])>> {
+fn rows() -> Vec<Row> {
     let rows: [&[u8]; 4] = [b"", b"a", b"row-1", b"row-2\xff\xff"];
     let columns: [&[u8]; 4] = [b"", b"a", b"name", b"q\x00"];
     let values: [&[u8]; 3] = [b"", b"value-1", b"\x00\x00\x00\x00\x00\x00\x00\x2a"];
@@ -55,19 +60,20 @@ fn rows() -> Vec<Vec<(KeyBuf, &'static [u8])>> {
 
 /// Uses the filter as a region does, forward and reversed. It must not panic, and say the same each time.
 pub(super) fn used(spec: &FilterSpec) {
-    let rows = rows();
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(rows);
+    let rows = &*ROWS;
     for reversed in [false, true] {
-        let kept = scanned(spec, &rows, reversed);
+        let kept = scanned(spec, rows, reversed);
         assert_eq!(
             kept,
-            scanned(spec, &rows, reversed),
+            scanned(spec, rows, reversed),
             "{spec}: another answer the second time"
         );
     }
 }
 
 /// How many cells the filter keeps; `None` when it fails.
-fn scanned(spec: &FilterSpec, rows: &[Vec<(KeyBuf, &[u8])>], reversed: bool) -> Option<usize> {
+fn scanned(spec: &FilterSpec, rows: &[Row], reversed: bool) -> Option<usize> {
     let mut filter = spec.create();
     filter.set_reversed(reversed);
     let mut batch = CellBatch::new();

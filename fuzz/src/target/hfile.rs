@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! input = how u8 | bytes of trailer u8 | trailer | blocks
-//! how   = 1: blocks get right checksums; 2: the trailer has our mark and checksum; 4: the rest of the input is the whole file
+//! how   = 1: blocks get right checksums; 2: the trailer has our mark and checksum; 4: the rest of the input is the whole file;
+//!         8: the file is printed too
 //! ```
 //!
 //! A file that opens reads the same twice, block by block and cell by cell; what `verify` believes can be read and
@@ -127,8 +128,10 @@ pub(crate) fn run(input: &[u8]) {
         Err(_) => drop(find(&reader)),
     }
     let _ = reader.mid_key();
-    let printed = dump(&reader, true, &mut std::io::sink());
-    assert_eq!(printed.is_ok(), read[0].is_ok(), "printing and reading disagree");
+    if how & 8 != 0 {
+        let printed = dump(&reader, true, &mut std::io::sink());
+        assert_eq!(printed.is_ok(), read[0].is_ok(), "printing and reading disagree");
+    }
 }
 
 /// How many cells there are, and a hash of them.

@@ -3,7 +3,7 @@
 //! ```text
 //! input  = how u8 | frames         how 1: the rest of the input is the whole manifest file
 //!                                  how 2: the rest is the text of CURRENT, which gets a right checksum
-//!                                  how 4: CURRENT is missing; 8: a marker behind each edit
+//!                                  how 4: CURRENT is missing; 8: a marker behind each edit; 16: it is printed too
 //! frame  = length u16 LE | how u8 | payload
 //!                                  how: low two bits are left out of the numbers; 16: the payload is damaged; 32: states that
 //!                                  all before it is durable
@@ -53,18 +53,18 @@ pub(crate) fn run(input: &[u8]) {
     let verified = memory::bounded(received, input.len() * PER_INPUT_BYTE, || {
         verify(&disk, Path::new(DIR))
     });
-    let _ = dump(&disk, Path::new(FILE), &mut String::new());
+    if how & 16 != 0 {
+        // What is broken ends the print.
+        let _ = dump(&disk, Path::new(FILE), &mut String::new());
+    }
     let Ok(verified) = verified else {
         return;
     };
-    let open = || Manifest::open(Arc::new(disk.clone()), Path::new(DIR));
-    for _ in 0..2 {
-        let (manifest, state) = open().expect("what is believed can be opened");
-        assert_eq!(state, verified.state, "another state when it is opened");
-        drop(manifest);
-        let again = verify(&disk, Path::new(DIR)).expect("what was opened is believed");
-        assert_eq!(again.state, verified.state, "another state after the roll");
-    }
+    let opened = Manifest::open(Arc::new(disk.clone()), Path::new(DIR));
+    let (_, state) = opened.expect("what is believed can be opened");
+    assert_eq!(state, verified.state, "another state when it is opened");
+    let again = verify(&disk, Path::new(DIR)).expect("what was opened is believed");
+    assert_eq!(again.state, verified.state, "another state after the roll");
 }
 
 /// A manifest file with the frames of a compact log. The database is the one that the first payload names.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input = how u8 | bytes as they arrive
-//! how   = low four bits: size of the pieces; bit 7: a connection that takes only small messages
+//! how   = low four bits: size of the pieces, of which there are at most 64; bit 7: a connection that takes only small messages
 //! ```
 //!
 //! 1. The bytes become messages all at once and piece by piece: the same messages, and the same end.
@@ -27,6 +27,9 @@ use crate::memory;
 /// The pieces in which bytes arrive, by the low bits of the first byte.
 const PIECES: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 100, 255, 512, 1000, 2000];
 
+/// Most pieces: more take longer and show nothing more.
+const PIECES_MAX: usize = 64;
+
 /// Results are decoded without a check before: what was built when a mistake is met may take what a message may decode to.
 const RESULT_BYTES: usize = memory::DECODED_BYTES;
 
@@ -42,7 +45,8 @@ pub(crate) fn run(input: &[u8]) {
         settings.max_message_bytes = SMALL_MESSAGE_BYTES;
     }
     let whole = told_apart(&settings, stream, stream.len().max(1));
-    let pieces = told_apart(&settings, stream, PIECES[usize::from(how & 0x0f)]);
+    let piece_bytes = PIECES[usize::from(how & 0x0f)].max(stream.len().div_ceil(PIECES_MAX));
+    let pieces = told_apart(&settings, stream, piece_bytes);
     assert_eq!(whole, pieces, "other messages when the bytes come in pieces");
     // The end of the connection was looked at above.
     let _ = receive(&settings, stream, stream.len().max(1), &mut |speech, message| {

@@ -283,7 +283,11 @@ mod tests {
                 .compress(&plain, &mut packed)
                 .unwrap();
             let back = uncompress(compression, &packed, plain.len());
-            assert!(back.as_ref() == Ok(&plain), "{compression}: {} bytes", packed.len());
+            assert!(
+                back.as_ref() == Ok(&plain),
+                "{compression}: {} bytes",
+                packed.len()
+            );
         }
     }
 
