@@ -15,7 +15,7 @@ mod disk;
 pub mod memory;
 pub mod mutate;
 pub mod seeds;
-mod target;
+pub mod target;
 
 use std::path::PathBuf;
 
@@ -73,18 +73,6 @@ pub const TARGETS: &[Target] = &[
         longest_input: 1024,
     },
 ];
-
-/// The target of that name.
-pub fn target(name: &str) -> Option<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name)
-}
-
-/// Feeds the target of that name one input. Panics when something does not hold.
-/// REQUIRES: there is such a target.
-pub fn run(name: &str, input: &[u8]) {
-    let target = target(name).expect("the name of a target");
-    (target.run)(input);
-}
 
 /// The directory of the crate, with `corpus` and `libfuzzer` in it.
 pub fn directory() -> PathBuf {

@@ -12,10 +12,12 @@ use basalt_server::config::Config;
 
 use crate::memory;
 
-/// A parsed text is tables of entries: some hundred bytes for a line of a few. The file is the operator's own.
-const PER_TEXT_BYTE: usize = 64;
+/// A dot in a name is a table of its own, the parser's way. The text is the operator's own, and at most
+/// [`TEXT_BYTES_MAX`](basalt_server::config::TEXT_BYTES_MAX) long.
+const PER_TEXT_BYTE: usize = 1 << 10;
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };

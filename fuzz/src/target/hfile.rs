@@ -81,7 +81,8 @@ const OPTIONS: [ReadOptions; 2] = [
     },
 ];
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let [how, trailer_bytes, rest @ ..] = input else {
         return;
     };

@@ -31,7 +31,8 @@ const IDENTITY: Uuid = Uuid([1; 16]);
 /// A state is trees of small things; a table of a few bytes is some hundred bytes in memory.
 const PER_INPUT_BYTE: usize = 64;
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let Some((&how, rest)) = input.split_first() else {
         return;
     };

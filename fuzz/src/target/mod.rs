@@ -2,15 +2,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-pub(crate) mod config;
-pub(crate) mod filter_bytes;
-pub(crate) mod filter_string;
+pub mod config;
+pub mod filter_bytes;
+pub mod filter_string;
 mod filters;
-pub(crate) mod hfile;
-pub(crate) mod manifest;
-pub(crate) mod shell;
-pub(crate) mod wal;
-pub(crate) mod wire;
+pub mod hfile;
+pub mod manifest;
+pub mod shell;
+pub mod wal;
+pub mod wire;
 
 /// A hash, to compare what is read twice without keeping it.
 fn hash_of(value: &impl Hash) -> u64 {

@@ -8,7 +8,8 @@ use crate::memory;
 /// A parsed value takes up to this, in bytes, for the two bytes that are its least text: `1,`.
 const PER_TEXT_BYTE: usize = 64;
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };

@@ -30,7 +30,8 @@ const HEADER_BYTES: usize = 4096;
 const KIND_EDITS: u8 = 1;
 const KIND_SEAL: u8 = 3;
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let Some((&how, rest)) = input.split_first() else {
         return;
     };

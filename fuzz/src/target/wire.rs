@@ -36,7 +36,8 @@ const RESULT_BYTES: usize = memory::DECODED_BYTES;
 /// The other limit of messages that is tried.
 const SMALL_MESSAGE_BYTES: usize = 1 << 10;
 
-pub(crate) fn run(input: &[u8]) {
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
     let Some((&how, stream)) = input.split_first() else {
         return;
     };

@@ -3,6 +3,7 @@
 //! One flat list of `section.key` names, each with its unit in the name. Unknown keys, wrong types and values that cannot
 //! work are refused at start with the key and the reason. The effective configuration is printed at start.
 
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,10 @@ pub use sections::{
     BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
     ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
+
+/// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
+/// thousand times its length to parse.
+pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
 const MAX_CONNECTIONS: usize = 1 << 24;
@@ -95,10 +100,13 @@ impl Config {
         let Some(path) = file else {
             return Self::parse("", Path::new(""), overrides);
         };
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
-            path: path.to_path_buf(),
-            source,
-        })?;
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text))
+            .map_err(|source| ConfigError::File {
+                path: path.to_path_buf(),
+                source,
+            })?;
         Self::parse(&text, path, overrides)
     }
 
@@ -108,6 +116,9 @@ impl Config {
             path: path.to_path_buf(),
             message,
         };
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(refuse(format!("longer than {TEXT_BYTES_MAX} bytes")));
+        }
         // Parsed as a whole first, so that an error names the line of the file.
         toml::from_str::<Self>(text).map_err(|error| refuse(error.to_string()))?;
         let mut table: toml::Table = text
@@ -354,6 +365,16 @@ mod tests {
         std::fs::write(&path, "[wal]\nsegments = 4\n").unwrap();
         let error = Config::load(Some(&path), &[]).unwrap_err().to_string();
         assert!(error.contains("segments") && error.contains("line 2"), "{error}");
+    }
+
+    /// A file of any length is refused without being read to its end.
+    #[test]
+    fn a_file_that_is_too_long_is_refused() {
+        let error = Config::load(Some(Path::new("/dev/zero")), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("/dev/zero: longer than 65536 bytes"), "{error}");
+        Config::parse(&"\n".repeat(TEXT_BYTES_MAX), Path::new("f"), &[]).unwrap();
     }
 
     #[test]
