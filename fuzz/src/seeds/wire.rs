@@ -83,7 +83,7 @@ fn body<W: Writer>(writer: &mut W, method: &MethodDescriptor, kind: MessageKind,
     writer.struct_begin();
     match (method.throws.first(), method.returns) {
         // Every fourth answer is an exception.
-        (Some(thrown), _) if method.name.len() % 4 == 0 => {
+        (Some(thrown), _) if method.name.len().is_multiple_of(4) => {
             writer.field_begin(thrown.id, basalt_idl::wire::WireType::Struct);
             structure(writer, thrown.exception, whole);
         }

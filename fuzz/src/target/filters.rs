@@ -32,7 +32,7 @@ pub(super) fn regex_bytes(input: &[u8]) -> usize {
 /// Whether an accepted filter is looked at further. Compiling a regular expression takes longer than all else, so of the filters with
 /// one it is only every eighth.
 pub(super) fn is_worth_more(input: &[u8]) -> bool {
-    regex_bytes(input) == 0 || hash_of(&input) % 8 == 0
+    regex_bytes(input) == 0 || hash_of(&input).is_multiple_of(8)
 }
 
 /// A filter that is written as protobuf is read back as the same.
