@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use basalt_server::{config, messages};
 use clap::{Args, Parser, Subcommand};
 
 mod api;
-mod config;
 mod http;
 mod metrics;
 mod offline;

@@ -3,6 +3,7 @@
 //! One flat list of `section.key` names, each with its unit in the name. Unknown keys, wrong types and values that cannot
 //! work are refused at start with the key and the reason. The effective configuration is printed at start.
 
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,14 @@ use serde::{Deserialize, Serialize};
 
 mod sections;
 
-pub(crate) use sections::{
+pub use sections::{
     BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
     ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
+
+/// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
+/// thousand times its length to parse.
+pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
 const MAX_CONNECTIONS: usize = 1 << 24;
@@ -21,40 +26,40 @@ const MAX_CONNECTIONS: usize = 1 << 24;
 /// All settings.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Config {
+pub struct Config {
     /// Where the data lies.
-    pub(crate) data: Data,
+    pub data: Data,
     /// The Thrift port.
-    pub(crate) thrift: Thrift,
+    pub thrift: Thrift,
     /// The HTTP port.
-    pub(crate) http: Http,
+    pub http: Http,
     /// Scanner sessions.
-    pub(crate) scanner: Scanner,
+    pub scanner: Scanner,
     /// Write-ahead log.
-    pub(crate) wal: Wal,
+    pub wal: Wal,
     /// Memstores.
-    pub(crate) memstore: Memstore,
+    pub memstore: Memstore,
     /// Block cache.
-    pub(crate) block_cache: BlockCache,
+    pub block_cache: BlockCache,
     /// Regions.
-    pub(crate) region: Region,
+    pub region: Region,
     /// Rows and cells.
-    pub(crate) row: Row,
+    pub row: Row,
     /// Flushes.
-    pub(crate) flush: Flush,
+    pub flush: Flush,
     /// Compactions.
-    pub(crate) compaction: Compaction,
+    pub compaction: Compaction,
     /// Metrics.
-    pub(crate) metrics: Metrics,
+    pub metrics: Metrics,
     /// The slow log.
-    pub(crate) slow_log: SlowLog,
+    pub slow_log: SlowLog,
     /// Log lines.
-    pub(crate) log: Log,
+    pub log: Log,
 }
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub enum ConfigError {
     /// The file cannot be read.
     #[error("configuration file {}: {source}", path.display())]
     File {
@@ -91,24 +96,34 @@ pub(crate) enum ConfigError {
 
 impl Config {
     /// Reads the file, if any, and applies the `KEY=VALUE` overrides. Does not [`Self::validate`].
-    pub(crate) fn load(file: Option<&Path>, overrides: &[String]) -> Result<Self, ConfigError> {
-        let mut table = match file {
-            None => toml::Table::new(),
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
-                    path: path.to_path_buf(),
-                    source,
-                })?;
-                let refuse = |message: String| ConfigError::Syntax {
-                    path: path.to_path_buf(),
-                    message,
-                };
-                // Parsed as a whole first, so that an error names the line of the file.
-                toml::from_str::<Self>(&text).map_err(|error| refuse(error.to_string()))?;
-                text.parse()
-                    .map_err(|error: toml::de::Error| refuse(error.to_string()))?
-            }
+    pub fn load(file: Option<&Path>, overrides: &[String]) -> Result<Self, ConfigError> {
+        let Some(path) = file else {
+            return Self::parse("", Path::new(""), overrides);
         };
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text))
+            .map_err(|source| ConfigError::File {
+                path: path.to_path_buf(),
+                source,
+            })?;
+        Self::parse(&text, path, overrides)
+    }
+
+    /// The same from the text of a file; `path` is for errors.
+    pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let refuse = |message: String| ConfigError::Syntax {
+            path: path.to_path_buf(),
+            message,
+        };
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(refuse(format!("longer than {TEXT_BYTES_MAX} bytes")));
+        }
+        // Parsed as a whole first, so that an error names the line of the file.
+        toml::from_str::<Self>(text).map_err(|error| refuse(error.to_string()))?;
+        let mut table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| refuse(error.to_string()))?;
         for argument in overrides {
             set(&mut table, argument).map_err(|message| ConfigError::Set {
                 argument: argument.clone(),
@@ -123,7 +138,7 @@ impl Config {
     }
 
     /// Checks values against each other and against what can work.
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    pub fn validate(&self) -> Result<(), ConfigError> {
         let refuse = |key, message: String| Err(ConfigError::Value { key, message });
         if self.memstore.flush_bytes < 1 << 20 {
             return refuse("memstore.flush_bytes", "must be at least 1048576".into());
@@ -197,7 +212,7 @@ impl Config {
     }
 
     /// The effective settings as `section.key = value` lines, sorted by name.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let table = toml::Table::try_from(self).expect("settings are plain values");
         let mut lines = Vec::new();
         for (section, values) in &table {
@@ -209,7 +224,7 @@ impl Config {
     }
 
     /// The engine's share of the settings.
-    pub(crate) fn engine_options(&self) -> basalt_engine::options::Options {
+    pub fn engine_options(&self) -> basalt_engine::options::Options {
         use std::time::Duration;
         basalt_engine::options::Options {
             wal_sync: match self.wal.sync {
@@ -266,18 +281,18 @@ fn set(table: &mut toml::Table, argument: &str) -> Result<(), String> {
 
 /// What `basalt serve` was given besides the file and `--set`; wins over both.
 #[derive(Debug, Default)]
-pub(crate) struct CommandLine {
+pub struct CommandLine {
     /// `--data-dir`
-    pub(crate) data_dir: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
     /// `--thrift-listen`
-    pub(crate) thrift_listen: Option<SocketAddr>,
+    pub thrift_listen: Option<SocketAddr>,
     /// `--http-listen`
-    pub(crate) http_listen: Option<SocketAddr>,
+    pub http_listen: Option<SocketAddr>,
 }
 
 impl CommandLine {
     /// Puts the given values into `config`.
-    pub(crate) fn apply(self, config: &mut Config) {
+    pub fn apply(self, config: &mut Config) {
         if let Some(dir) = self.data_dir {
             config.data.dir = dir;
         }
@@ -350,6 +365,16 @@ mod tests {
         std::fs::write(&path, "[wal]\nsegments = 4\n").unwrap();
         let error = Config::load(Some(&path), &[]).unwrap_err().to_string();
         assert!(error.contains("segments") && error.contains("line 2"), "{error}");
+    }
+
+    /// A file of any length is refused without being read to its end.
+    #[test]
+    fn a_file_that_is_too_long_is_refused() {
+        let error = Config::load(Some(Path::new("/dev/zero")), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("/dev/zero: longer than 65536 bytes"), "{error}");
+        Config::parse(&"\n".repeat(TEXT_BYTES_MAX), Path::new("f"), &[]).unwrap();
     }
 
     #[test]

@@ -11,8 +11,8 @@ macro_rules! section {
         $(#[$meta])*
         #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
         #[serde(default, deny_unknown_fields)]
-        pub(crate) struct $name {
-            $($(#[$doc])* pub(crate) $field: $type),+
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type),+
         }
 
         impl Default for $name {
@@ -36,7 +36,7 @@ section! {
 /// Protocols that a connection may speak.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ThriftProtocol {
+pub enum ThriftProtocol {
     /// Found from the first bytes.
     Auto,
     /// TBinaryProtocol.
@@ -48,7 +48,7 @@ pub(crate) enum ThriftProtocol {
 /// Transports that a connection may use.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ThriftTransport {
+pub enum ThriftTransport {
     /// Found from the first bytes.
     Auto,
     /// TFramedTransport.
@@ -120,7 +120,7 @@ section! {
 /// What an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WalSync {
+pub enum WalSync {
     /// Power loss: fdatasync before the answer.
     Fsync,
     /// kill -9: handed to the operating system before the answer.

@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::messages::{Garbled, Messages, Speech};
 use crate::api::{Caller, Server};
+use crate::messages::{Garbled, Messages, Speech};
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -66,7 +66,7 @@ pub(super) async fn run(
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
     loop {
-        match messages.next() {
+        match messages.next_message() {
             Ok(Some((speech, message))) => {
                 message_began = None;
                 answer(&server, &socket, &mut caller, speech, message, &mut answers).await?;

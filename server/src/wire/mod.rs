@@ -11,7 +11,6 @@ use crate::sessions::Owner;
 
 mod connection;
 mod listener;
-mod messages;
 
 pub(crate) use listener::Listener;
 

@@ -13,7 +13,8 @@
 //! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native codec. We write
 //! the first and read both: a bare frame begins with zstd's magic number, which as a segment size would be 650 MB.
 //!
-//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block header.
+//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block header, and a
+//! size that so many packed bytes cannot have is not believed.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -27,6 +28,21 @@ const CHUNK_BYTES_MAX: usize = 256 * 1024 - (256 * 1024 / 6 + 32);
 
 const ZSTD_LEVEL: i32 = 3;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Most plain bytes that one packed byte of the codec's format can stand for.
+fn plain_per_packed_byte(compression: Compression) -> usize {
+    match compression {
+        Compression::None => 1,
+        // A copy of at most 64 bytes takes three (format_description.txt, 2.2).
+        Compression::Snappy => 22,
+        // Each byte of a long match length counts up to 255 (lz4_Block_format.md).
+        Compression::Lz4 => 255,
+        // A match of at most 258 bytes takes two bits (RFC 1951, 3.2.5).
+        Compression::Gz => 1032,
+        // A block of 128 KiB of one byte takes four (RFC 8878, 3.1.1.2).
+        Compression::Zstd => 32 << 10,
+    }
+}
 
 /// Packs payloads; keeps what its algorithm wants to reuse from call to call.
 pub(super) enum Codec {
@@ -116,6 +132,12 @@ impl Codec {
 /// Unpacks a payload that is known to be `plain_bytes` long once unpacked; any other length is an error.
 /// REQUIRES: `plain_bytes` is at most `PLAIN_BYTES_MAX`.
 pub(super) fn uncompress(compression: Compression, packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
+    if plain_bytes > packed.len().saturating_mul(plain_per_packed_byte(compression)) {
+        return Err(format!(
+            "payload of {} bytes where the block header says {plain_bytes}",
+            packed.len()
+        ));
+    }
     match compression {
         Compression::None if packed.len() == plain_bytes => Ok(packed.to_vec()),
         Compression::None => Err(format!(
@@ -155,7 +177,6 @@ fn uncompress_gzip(packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
 
 fn uncompress_framed(compression: Compression, packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
     let mut input = crate::codec::Cursor::new(packed);
-    // Zeroed memory costs nothing until it is written, so the cap in the header check is all that is needed here.
     let mut plain = vec![0; plain_bytes];
     let mut done = 0;
     while done < plain_bytes {
@@ -240,6 +261,34 @@ mod tests {
             CHUNK_BYTES_MAX
         );
         assert_eq!(snap::raw::decompress_len(&packed[12 + first..]).unwrap(), 10);
+    }
+
+    /// A size that nothing of that length unpacks to takes no memory: the largest that a header may claim, with every codec.
+    #[test]
+    fn impossible_sizes_are_refused_before_anything_is_unpacked() {
+        for &compression in Compression::ALL {
+            let error = uncompress(compression, &[0; 40], 1 << 30).unwrap_err();
+            assert!(error.contains("payload of 40 bytes"), "{compression}: {error}");
+        }
+    }
+
+    /// What packs best of all still unpacks: the limits are those of the formats, not of ordinary data.
+    #[test]
+    fn a_megabyte_of_one_byte_comes_back() {
+        let plain = vec![7; 1 << 20];
+        for &compression in Compression::ALL {
+            let mut packed = Vec::new();
+            Codec::new(compression)
+                .unwrap()
+                .compress(&plain, &mut packed)
+                .unwrap();
+            let back = uncompress(compression, &packed, plain.len());
+            assert!(
+                back.as_ref() == Ok(&plain),
+                "{compression}: {} bytes",
+                packed.len()
+            );
+        }
     }
 
     #[test]

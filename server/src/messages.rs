@@ -18,11 +18,11 @@ use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Speech {
+pub struct Speech {
     /// Of the messages it sends.
-    pub(super) protocol: Protocol,
+    pub protocol: Protocol,
     /// Whether each message has a length in front.
-    pub(super) framed: bool,
+    pub framed: bool,
 }
 
 impl Speech {
@@ -40,7 +40,7 @@ impl Speech {
 
 /// Why the bytes cannot be understood. The connection ends, after a farewell if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Garbled {
+pub enum Garbled {
     /// Not Thrift.
     #[error("{}", strangers(*.0))]
     NotThrift(Detected),
@@ -100,7 +100,7 @@ impl From<&Garbled> for TApplicationException {
 
 /// Bytes on their way to messages.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub struct Messages {
     received: BytesMut,
     /// The buffer has been made large since it was last released.
     is_bulky: bool,
@@ -119,7 +119,8 @@ const READ_BYTES: usize = 4 << 10;
 const BULK_READ_BYTES: usize = 64 << 10;
 
 impl Messages {
-    pub(super) fn new(config: &Thrift) -> Self {
+    /// For one connection. Nothing has arrived.
+    pub fn new(config: &Thrift) -> Self {
         Self {
             received: BytesMut::new(),
             is_bulky: false,
@@ -133,7 +134,7 @@ impl Messages {
     }
 
     /// The buffer to read into, with room in it.
-    pub(super) fn space(&mut self) -> &mut BytesMut {
+    pub fn space(&mut self) -> &mut BytesMut {
         let is_large = self.received.len() > READ_BYTES;
         self.is_bulky |= is_large;
         self.received
@@ -142,7 +143,7 @@ impl Messages {
     }
 
     /// Memory that is kept for the next message, about: at least this much once a message was large.
-    pub(super) fn kept_bytes(&self) -> usize {
+    pub fn kept_bytes(&self) -> usize {
         if self.is_bulky {
             BULK_READ_BYTES
         } else {
@@ -151,7 +152,7 @@ impl Messages {
     }
 
     /// Gives memory back that the next message can do without.
-    pub(super) fn release(&mut self) {
+    pub fn release(&mut self) {
         if self.received.is_empty() {
             self.received = BytesMut::new();
             self.is_bulky = false;
@@ -159,17 +160,17 @@ impl Messages {
     }
 
     /// Whether part of a message has arrived.
-    pub(super) fn has_partial(&self) -> bool {
+    pub fn has_partial(&self) -> bool {
         !self.received.is_empty()
     }
 
     /// How the connection speaks, once known.
-    pub(super) fn speech(&self) -> Option<Speech> {
+    pub fn speech(&self) -> Option<Speech> {
         self.speech
     }
 
     /// What has arrived of the message that is not complete, without its frame length.
-    pub(super) fn partial(&self) -> Bytes {
+    pub fn partial(&self) -> Bytes {
         Bytes::copy_from_slice(self.unframed())
     }
 
@@ -181,7 +182,7 @@ impl Messages {
     }
 
     /// The next whole message, if it has arrived.
-    pub(super) fn next(&mut self) -> Result<Option<(Speech, Bytes)>, Garbled> {
+    pub fn next_message(&mut self) -> Result<Option<(Speech, Bytes)>, Garbled> {
         if self.received.is_empty() {
             return Ok(None);
         }

@@ -30,7 +30,7 @@ fn pieces_make_messages() {
             let mut got = Vec::new();
             for piece in [&stream[..cut], &stream[cut..]] {
                 messages.space().extend_from_slice(piece);
-                while let Some((speech, message)) = messages.next().unwrap() {
+                while let Some((speech, message)) = messages.next_message().unwrap() {
                     assert_eq!(speech.framed, frame);
                     got.push(message.to_vec());
                 }
@@ -60,7 +60,7 @@ fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
 fn refused(config: &Thrift, bytes: &[u8]) -> Garbled {
     let mut messages = Messages::new(config);
     messages.space().extend_from_slice(bytes);
-    messages.next().expect_err("to be refused")
+    messages.next_message().expect_err("to be refused")
 }
 
 #[test]
@@ -110,15 +110,19 @@ fn pinned_settings_refuse_other_speech() {
                 let mut messages = Messages::new(&config);
                 if is_allowed {
                     messages.space().extend_from_slice(&bytes);
-                    assert!(messages.next().unwrap().is_some(), "{word}");
+                    assert!(messages.next_message().unwrap().is_some(), "{word}");
                     continue;
                 }
                 // All but the end of the struct is the header, and one byte less is not.
                 let header = bytes.len() - 1;
                 messages.space().extend_from_slice(&bytes[..header - 1]);
-                assert_eq!(messages.next(), Ok(None), "{word}: not before the header is here");
+                assert_eq!(
+                    messages.next_message(),
+                    Ok(None),
+                    "{word}: not before the header is here"
+                );
                 messages.space().extend_from_slice(&bytes[header - 1..header]);
-                let error = messages.next().unwrap_err().to_string();
+                let error = messages.next_message().unwrap_err().to_string();
                 assert!(error.contains(word), "{error}");
             }
         }

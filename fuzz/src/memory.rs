@@ -1,0 +1,55 @@
+//! The limit of memory: what is refused has taken little, and what is accepted has taken what is stated.
+//!
+//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them, beyond what was there before.
+//! (Zstandard's own contexts, which are C and made once for each thread, are not seen.) The count is the process's: measure
+//! in one thread, while the others wait.
+
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Memory that handling an input may take whatever its size, in bytes.
+pub const BASE_BYTES: usize = 64 << 10;
+
+/// Memory that handling an input may take on top for each byte of it.
+pub const PER_INPUT_BYTE: usize = 2;
+
+/// What an accepted message may decode to on top, in bytes ([`basalt_idl::wire::DECODED_BYTES_BASE`]).
+pub const DECODED_BYTES: usize = basalt_idl::wire::DECODED_BYTES_BASE;
+
+/// What `work` returns, and the most memory that it held at once, in bytes.
+pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    ALLOCATOR.reset_peak_usage();
+    let before = ALLOCATOR.current_usage();
+    let result = work();
+    (result, ALLOCATOR.peak_usage().saturating_sub(before))
+}
+
+/// The limit for an input of `received` bytes.
+pub fn limit(received: usize) -> usize {
+    received * PER_INPUT_BYTE + BASE_BYTES
+}
+
+/// Runs `handle`, which reads an input of `received` bytes. Panics when a refusal took more than [`limit`] and `beside`, or
+/// an acceptance more than [`DECODED_BYTES`] above that.
+///
+/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not the input's.
+pub fn bounded<T, E>(received: usize, beside: usize, handle: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    let (result, peak) = peak_of(&handle);
+    let allowed = |accepted: bool| limit(received) + beside + if accepted { DECODED_BYTES } else { 0 };
+    if peak > allowed(result.is_ok()) {
+        drop(result);
+        let (again, peak) = peak_of(&handle);
+        let (outcome, allowed) = (
+            if again.is_ok() { "accepted" } else { "refused" },
+            allowed(again.is_ok()),
+        );
+        assert!(
+            peak <= allowed,
+            "an input of {received} bytes was {outcome} and took {peak} bytes of memory; {allowed} are allowed"
+        );
+        return again;
+    }
+    result
+}

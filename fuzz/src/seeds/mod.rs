@@ -1,0 +1,39 @@
+//! Inputs to begin with: what the real encoders write, and hand-made cases at the limits. `make-corpus` writes them to files.
+
+mod filters;
+mod hfile;
+mod logs;
+mod text;
+mod wire;
+
+use crate::corpus::Input;
+
+/// The seeds of a target.
+/// REQUIRES: there is a target of that name.
+pub fn of(target: &str) -> Vec<Input> {
+    match target {
+        "wire" => wire::seeds(),
+        "filter_string" => filters::strings(),
+        "filter_bytes" => filters::bytes(),
+        "config" => text::settings(),
+        "hfile" => hfile::seeds(),
+        "wal" => logs::segments(),
+        "manifest" => logs::manifests(),
+        "shell" => text::commands(),
+        other => unreachable!("no target {other}"),
+    }
+}
+
+/// A seed.
+fn seed(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Input {
+    Input {
+        name: name.into(),
+        bytes: bytes.into(),
+    }
+}
+
+/// Seeds of one kind, numbered.
+fn numbered<B: Into<Vec<u8>>>(kind: &str, inputs: impl IntoIterator<Item = B>) -> Vec<Input> {
+    let named = |(index, bytes): (usize, B)| seed(format!("{kind}-{index:02}"), bytes);
+    inputs.into_iter().enumerate().map(named).collect()
+}

@@ -1,0 +1,20 @@
+//! The targets, one module each, and what several of them share.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+pub mod config;
+pub mod filter_bytes;
+pub mod filter_string;
+mod filters;
+pub mod hfile;
+pub mod manifest;
+pub mod shell;
+pub mod wal;
+pub mod wire;
+
+/// A hash, to compare what is read twice without keeping it.
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,36 @@
+//! Commands of `basalt-shell`.
+
+use basalt_client::shell::arguments::Arguments;
+use basalt_client::shell::parse;
+
+use crate::memory;
+
+/// A parsed value takes up to this, in bytes, for the two bytes that are its least text: `1,`.
+const PER_TEXT_BYTE: usize = 64;
+
+/// Feeds it one input. Panics when something does not hold.
+pub fn run(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    let commands = match memory::bounded(input.len(), input.len() * PER_TEXT_BYTE, || parse(text)) {
+        Ok(commands) => commands,
+        Err(error) => {
+            let lines = text.matches('\n').count() + 1;
+            assert!(
+                (1..=lines).contains(&error.line),
+                "{error}: there is no such line"
+            );
+            assert!(
+                (1..=text.chars().count() + 1).contains(&error.column),
+                "{error}: there is no such column"
+            );
+            return;
+        }
+    };
+    for command in commands {
+        // Wrong arguments are refused by name; that is all that is asked here.
+        let mut arguments = Arguments::new(&command.name, command.arguments);
+        let _ = arguments.bytes("a name").is_ok() && arguments.options().is_ok() && arguments.end().is_ok();
+    }
+}
