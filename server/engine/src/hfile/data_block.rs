@@ -14,21 +14,19 @@
 //! block is read (`encoding`), so there is one layout in memory: more bytes in the cache than HBase keeps for PREFIX and DIFF,
 //! but a cursor that only adds lengths.
 //!
-//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass marks every eighth
-//! cell. A search is binary over the marks and then steps over at most eight cells: in any encoding, and as well in a row of
-//! thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass marks every fourth
+//! cell (`marks`). A search is binary over the marks and then steps over at most four cells: in any encoding, and as well in a
+//! row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
 
 use std::cmp::Ordering;
 
 use super::block::Check;
 use super::encoding;
+use super::marks::{MARK_EVERY, Marks};
 use crate::cell::{Cell, Key, compare_keys};
 use crate::codec::Cursor;
 use crate::id::SeqId;
 use crate::schema::DataBlockEncoding;
-
-/// Cells between two marks.
-const MARK_EVERY: usize = 8;
 
 /// Bytes of the two lengths that a cell begins with.
 pub(super) const LENGTHS_BYTES: usize = 8;
@@ -73,8 +71,7 @@ pub(super) struct DataBlock {
     from: u32,
     to: u32,
     layout: CellLayout,
-    /// Where every eighth cell starts; never empty.
-    marks: Box<[u32]>,
+    marks: Marks,
 }
 
 impl DataBlock {
@@ -111,6 +108,7 @@ impl DataBlock {
     ) -> Check<Self> {
         let cells = bytes.get(..to).ok_or("data block is cut short")?;
         let mut marks = Vec::with_capacity((to - from.min(to)) / 256 + 1);
+        let mut last = from;
         let (mut at, mut count) = (from, 0_usize);
         let mut row_offsets = rows
             .map(|rows| rows.offsets(&bytes))
@@ -134,6 +132,7 @@ impl DataBlock {
                 previous = Some(key);
             }
             count += 1;
+            last = at;
             at = position.next as usize;
         }
         if row_offsets.next().is_some() {
@@ -142,18 +141,20 @@ impl DataBlock {
         if count == 0 {
             return Err("data block without cells".into());
         }
+        let key_at = |start| key_at(&bytes, start);
+        let marks = Marks::new(marks, key_at(last as u32).row(), key_at);
         Ok(Self {
             from: from as u32,
             to: to as u32,
             layout,
-            marks: marks.into_boxed_slice(),
+            marks,
             bytes,
         })
     }
 
     /// Bytes in memory.
     pub(super) fn weight(&self) -> usize {
-        self.bytes.capacity() + 4 * self.marks.len()
+        self.bytes.capacity() + self.marks.weight()
     }
 
     /// The first cell.
@@ -190,7 +191,7 @@ impl DataBlock {
 
     /// The last cell.
     pub(super) fn last(&self) -> Position {
-        let mut position = self.at(self.marks[self.marks.len() - 1]);
+        let mut position = self.at(self.marks.last());
         while let Some(next) = self.next(&position) {
             position = next;
         }
@@ -222,20 +223,7 @@ impl DataBlock {
 
     /// The last mark whose key is before `target`, else the first mark.
     fn mark_before(&self, target: Key<'_>) -> u32 {
-        let before = self
-            .marks
-            .partition_point(|mark| compare_keys(self.key_at(*mark), target) == Ordering::Less);
-        self.marks[before.saturating_sub(1)]
-    }
-
-    /// The key of the cell that starts at `start`, without looking at what is behind its value: in a search nearly every
-    /// cell is a miss in the processor's caches, and the tail would be a second one.
-    #[inline]
-    fn key_at(&self, start: u32) -> Key<'_> {
-        let at = start as usize;
-        let bytes = &self.bytes[at..at + 4];
-        let key_bytes = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
-        Key::trusted(&self.bytes[at + LENGTHS_BYTES..at + LENGTHS_BYTES + key_bytes])
+        self.marks.last_before(target, |start| key_at(&self.bytes, start))
     }
 
     /// Reads the lengths of the cell that starts at `start`.
@@ -287,6 +275,17 @@ impl Position {
         let at = self.start as usize + LENGTHS_BYTES;
         Key::trusted(&bytes[at..at + self.key_bytes as usize])
     }
+}
+
+/// The key of the cell that starts at `start`, without looking at what is behind its value: in a search nearly every cell is a
+/// miss in the processor's caches, and the tail would be a second one.
+/// REQUIRES: a cell starts there that has been checked.
+#[inline]
+fn key_at(bytes: &[u8], start: u32) -> Key<'_> {
+    let at = start as usize;
+    let length = &bytes[at..at + 4];
+    let key_bytes = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
+    Key::trusted(&bytes[at + LENGTHS_BYTES..at + LENGTHS_BYTES + key_bytes])
 }
 
 /// Takes one cell apart with every length checked.

@@ -38,6 +38,7 @@ mod dump;
 mod encoding;
 mod file_info;
 mod index;
+mod marks;
 mod reader;
 mod trailer;
 mod verify;
