@@ -2,8 +2,10 @@
 
 mod crash;
 mod data;
+mod disk_full;
 mod memory;
 mod moving;
+mod no_space;
 mod opening;
 mod publication;
 mod regions;
