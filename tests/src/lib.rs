@@ -14,6 +14,7 @@ pub mod dynamic;
 mod java;
 pub mod oracle;
 mod python;
+pub mod small_disk;
 pub mod toolchain;
 
 pub use java::JavaProgram;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 mod sections;
 
 pub(crate) use sections::{
-    BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
-    ThriftProtocol, ThriftTransport, Wal, WalSync,
+    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog,
+    Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
 
 /// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
@@ -44,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) flush: Flush,
     /// Compactions.
     pub(crate) compaction: Compaction,
+    /// The disk.
+    pub(crate) disk: Disk,
     /// Metrics.
     pub(crate) metrics: Metrics,
     /// The slow log.
@@ -232,6 +234,7 @@ impl Config {
             compaction_major_period: Duration::from_secs(self.compaction.major_period_seconds),
             flush_threads: self.flush.threads,
             compaction_threads: self.compaction.threads,
+            disk_reserve_bytes: self.disk.reserve_bytes,
             row_lock_wait: Duration::from_millis(self.row.lock_wait_ms),
             cell_max_bytes: self.row.cell_max_bytes,
             row_max_bytes: self.row.max_bytes,
