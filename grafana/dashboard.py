@@ -256,6 +256,20 @@ ENGINE = [
         description="Writes refused because a memstore limit was reached, of a region or of the server.",
     ),
     graph(
+        "Disk", "bytes",
+        (summed("basalt_disk_available_bytes"), "available"),
+        (summed("basalt_disk_low_water_bytes"), "writes stop below"),
+        (summed("basalt_disk_capacity_bytes"), "size"),
+        description="The data directory's file system, and how much must be available for writes: disk.reserve_bytes and what "
+        "the memstores hold.",
+    ),
+    graph(
+        "Writes refused for want of disk space", "wps",
+        (total("basalt_disk_refused_writes_total"), "refused"),
+        (summed("basalt_writes_suspended"), "servers that refuse writes"),
+        description="Writes answered with RegionTooBusyException because the disk had too little space. Reads go on.",
+    ),
+    graph(
         "Background jobs", "short",
         (summed("basalt_background_queue_length", "job"), "{{job}}"),
         description="Jobs waiting or running. A queue that only grows means that the disk is too slow for the writes.",

@@ -83,7 +83,7 @@ fn every_kind_of_file_is_printed_and_damage_is_found() {
             .expect("such a file")
     };
     let store_file = one("/tables/");
-    let segment = one(".wal");
+    let segment = one("/wal/00");
     for (file, word) in [
         (store_file, "row-042"),
         (segment, "row-042"),

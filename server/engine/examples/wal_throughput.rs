@@ -60,7 +60,9 @@ fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
                     builder.begin_row();
                     let row = number.to_be_bytes();
                     builder.cell_of(&row, b"f", b"qualifier", 1, CellType::Put, &[7; 110], b"");
-                    let appended = wal.append(builder.finish(), 1, Logging::Sync).expect("append");
+                    let edit = builder.finish();
+                    let mut reserved = wal.reserve(1, edit.len() as u64).expect("room");
+                    let appended = wal.append(&mut reserved, edit, 1, Logging::Sync).expect("append");
                     appended.applied().wait().expect("commit");
                 }
             });

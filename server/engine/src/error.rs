@@ -79,6 +79,9 @@ pub enum Error {
     /// The region's memstore or the server's memory is full. Not applied; try again after a pause.
     #[error("{0}")]
     RegionTooBusy(String),
+    /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
+    #[error("disk space: {0}")]
+    DiskSpace(String),
     /// Another writer held the row's lock for too long. Not applied.
     #[error("Timed out waiting for lock for row: {0}")]
     RowLockTimeout(String),
@@ -120,9 +123,11 @@ impl Error {
     /// What the caller can do.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::RegionTooBusy(_) | Self::RowLockTimeout(_) | Self::ShuttingDown | Self::NotInMemory => {
-                Kind::Retry
-            }
+            Self::RegionTooBusy(_)
+            | Self::DiskSpace(_)
+            | Self::RowLockTimeout(_)
+            | Self::ShuttingDown
+            | Self::NotInMemory => Kind::Retry,
             Self::Corrupt { .. } | Self::Io { .. } => Kind::Data,
             Self::Poisoned(_) | Self::Locked(_) => Kind::Fatal,
             _ => Kind::Request,

@@ -73,6 +73,8 @@ pub struct Counters {
     pub merges: Counter,
     /// Writes refused because a memstore limit was reached.
     pub blocked_writes: Counter,
+    /// Writes refused because the disk had too little space.
+    pub suspended_writes: Counter,
     /// Edits appended to the manifest.
     pub manifest_appends: Counter,
 }
@@ -132,6 +134,14 @@ pub trait EventListener: Send + Sync + Debug + 'static {
     /// A background job failed; it will be tried again.
     fn background_error(&self, during: &'static str, error: &crate::Error) {
         let _ = (during, error);
+    }
+    /// The disk has too little space: from now on writes are refused.
+    fn writes_suspended(&self, why: &str) {
+        let _ = why;
+    }
+    /// Writes are accepted again, after that time.
+    fn writes_resumed(&self, after: Duration) {
+        let _ = after;
     }
     /// Something an operator should know and no metric says, as "torn tail of segment 3 cut at byte 4096".
     fn notice(&self, message: &str) {

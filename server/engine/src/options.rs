@@ -59,6 +59,9 @@ pub struct Options {
     pub flush_threads: usize,
     /// Threads for compactions and splits.
     pub compaction_threads: usize,
+    /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed: with less, writes are
+    /// refused. 0: writes are refused only when the log gets no space.
+    pub disk_reserve_bytes: u64,
     /// Longest wait for a row's lock.
     pub row_lock_wait: Duration,
     /// Largest cell: row, family, qualifier and value together (HBase: `hbase.server.keyvalue.maxsize`). 0 is unlimited.
@@ -91,6 +94,7 @@ impl Default for Options {
             compaction_major_period: Duration::from_hours(7 * 24),
             flush_threads: 1,
             compaction_threads: 1,
+            disk_reserve_bytes: 256 * MIB,
             row_lock_wait: Duration::from_secs(30),
             cell_max_bytes: 10 << 20,
             row_max_bytes: 1 << 30,

@@ -154,7 +154,11 @@ impl From<Error> for Failure {
                 "org.apache.hadoop.hbase.client.RowTooBigException",
                 false,
             ),
-            Error::RegionTooBusy(_) => (Kind::Io, "org.apache.hadoop.hbase.RegionTooBusyException", true),
+            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
+            // quotas, makes clients give up.
+            Error::RegionTooBusy(_) | Error::DiskSpace(_) => {
+                (Kind::Io, "org.apache.hadoop.hbase.RegionTooBusyException", true)
+            }
             Error::Corrupt { .. } => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",
@@ -250,5 +254,26 @@ impl FromFailure for BasaltException {
             can_retry: Some(failure.can_retry),
         }
         .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and is told to try again.
+    #[test]
+    fn a_full_disk_is_told_as_a_busy_region() {
+        let failure = Failure::from(Error::DiskSpace("writes suspended: 5 bytes free".into()));
+        let HbaseException::Io(one) = HbaseException::from_failure(&failure, |_| true) else {
+            panic!("not an IOError");
+        };
+        let text = "disk space: writes suspended: 5 bytes free";
+        let with_class = format!("org.apache.hadoop.hbase.RegionTooBusyException: {text}");
+        assert_eq!((one.message, one.can_retry), (Some(with_class), Some(true)));
+        let THBaseException::Io(two) = THBaseException::from_failure(&failure, |_| true) else {
+            panic!("not a TIOError");
+        };
+        assert_eq!((two.message.as_deref(), two.can_retry), (Some(text), Some(true)));
     }
 }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 mod sections;
 
 pub use sections::{
-    BlockCache, Compaction, Data, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog, Thrift,
-    ThriftProtocol, ThriftTransport, Wal, WalSync,
+    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog,
+    Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
 
 /// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
@@ -49,6 +49,8 @@ pub struct Config {
     pub flush: Flush,
     /// Compactions.
     pub compaction: Compaction,
+    /// The disk.
+    pub disk: Disk,
     /// Metrics.
     pub metrics: Metrics,
     /// The slow log.
@@ -247,6 +249,7 @@ impl Config {
             compaction_major_period: Duration::from_secs(self.compaction.major_period_seconds),
             flush_threads: self.flush.threads,
             compaction_threads: self.compaction.threads,
+            disk_reserve_bytes: self.disk.reserve_bytes,
             row_lock_wait: Duration::from_millis(self.row.lock_wait_ms),
             cell_max_bytes: self.row.cell_max_bytes,
             row_max_bytes: self.row.max_bytes,

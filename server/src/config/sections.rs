@@ -210,6 +210,14 @@ section! {
 }
 
 section! {
+    /// The disk.
+    Disk {
+        /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed; 0: no such mark.
+        reserve_bytes: u64 = 256 * MIB,
+    }
+}
+
+section! {
     /// Metrics.
     Metrics {
         /// Regions with series of their own; those of further ones are added up under `table="other"`.

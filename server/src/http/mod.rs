@@ -103,12 +103,15 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after.
+/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads; the text
+/// says so.
 async fn ready(State(site): State<Site>) -> Response {
-    if site.server.is_ready() {
-        "ready\n".into_response()
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    if !site.server.is_ready() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response();
+    }
+    match site.server.engine().disk().suspended {
+        None => "ready\n".into_response(),
+        Some(why) => format!("ready for reads; disk space: {why}\n").into_response(),
     }
 }
 

@@ -69,6 +69,19 @@ fn overview(page: &mut String, server: &Server) {
             queues.flushes, queues.compactions, queues.splits
         ),
     );
+    let disk = engine.disk();
+    row(
+        "disk",
+        match disk.suspended {
+            Some(why) => format!("disk space: {why}"),
+            None => format!(
+                "{} free of {}; writes stop below {}",
+                bytes(disk.available_bytes),
+                bytes(disk.total_bytes),
+                bytes(disk.low_water_bytes)
+            ),
+        },
+    );
     row("open scanners", server.sessions().len().to_string());
     page.push_str("</table>");
 }

@@ -67,6 +67,14 @@ impl EventListener for EngineEvents {
         }
     }
 
+    fn writes_suspended(&self, why: &str) {
+        tracing::warn!("disk space: {why}");
+    }
+
+    fn writes_resumed(&self, after: Duration) {
+        tracing::info!(?after, "disk space: writes are accepted again");
+    }
+
     fn notice(&self, message: &str) {
         tracing::info!("{message}");
     }

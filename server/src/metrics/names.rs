@@ -78,6 +78,15 @@ metric_names! {
     gauge MEMSTORE_PINNED_BYTES = "basalt_memstore_pinned_bytes", Unit::Bytes,
         "Memory of memstores that were flushed and that open scans still hold.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
+    gauge DISK_TOTAL_BYTES = "basalt_disk_capacity_bytes", Unit::Bytes, "Size of the data directory's file system.";
+    gauge DISK_AVAILABLE_BYTES = "basalt_disk_available_bytes", Unit::Bytes,
+        "Bytes of the data directory's file system that the server may still use.";
+    gauge DISK_LOW_WATER_BYTES = "basalt_disk_low_water_bytes", Unit::Bytes,
+        "Writes are suspended when less is available: disk.reserve_bytes and what the memstores hold.";
+    gauge WRITES_SUSPENDED = "basalt_writes_suspended", Unit::Count,
+        "1 while all writes are refused because the disk has too little space, else 0.";
+    counter SUSPENDED_WRITES = "basalt_disk_refused_writes_total", Unit::Count,
+        "Writes refused because the disk had too little space.";
     gauge READ_POINT_LAG = "basalt_mvcc_read_point_lag", Unit::Count,
         "Edits that have a sequence id and are not visible to readers yet.";
 

@@ -32,6 +32,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         (names::WAL_GROUPS, &counters.wal_groups),
         (names::WAL_SYNCS, &counters.wal_syncs),
         (names::BLOCKED_WRITES, &counters.blocked_writes),
+        (names::SUSPENDED_WRITES, &counters.suspended_writes),
         (names::FLUSHES, &counters.flushes),
         (names::FLUSH_FAILURES, &counters.flush_failures),
         (names::FLUSH_BYTES, &counters.flush_bytes),
@@ -63,6 +64,11 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
+    let disk = engine.disk();
+    gauge!(names::DISK_TOTAL_BYTES).set(disk.total_bytes as f64);
+    gauge!(names::DISK_AVAILABLE_BYTES).set(disk.available_bytes as f64);
+    gauge!(names::DISK_LOW_WATER_BYTES).set(disk.low_water_bytes as f64);
+    gauge!(names::WRITES_SUSPENDED).set(if disk.suspended.is_some() { 1.0 } else { 0.0 });
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
     let user_tables = engine

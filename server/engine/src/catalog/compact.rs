@@ -61,7 +61,15 @@ impl Catalog {
         };
         let began = self.shared.clock.mono();
         let all_files = inputs.len() == store.files.len();
-        let result = self.run_compaction(region, store, inputs, all_files);
+        let input_bytes = inputs.iter().map(|file| file.meta().bytes).sum();
+        let result = self
+            .shared
+            .disk
+            .for_compaction(
+                input_bytes,
+                self.shared.memstore_total_bytes.load(Ordering::Acquire),
+            )
+            .and_then(|_space| self.run_compaction(region, store, inputs, all_files));
         let compacted = match result {
             Ok(Some(compacted)) => compacted,
             Ok(None) => return Ok(CompactionOutcome::Cancelled),

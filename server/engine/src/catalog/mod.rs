@@ -336,7 +336,7 @@ impl Catalog {
     }
 
     /// Removes WAL segments that no memstore needs any more.
-    fn remove_obsolete_wal(&self) -> Result<()> {
+    pub fn remove_obsolete_wal(&self) -> Result<()> {
         // Edits up to the read point are in memstores or files. Read it first: what is assigned later is above the bound.
         let mut bound = self.shared.wal.read_point();
         for region in self.tables().regions() {

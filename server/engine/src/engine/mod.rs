@@ -35,6 +35,7 @@ mod upkeep;
 mod write;
 
 pub use crate::catalog::ServerName;
+pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{RegionInfo, RegionStats};
 pub use crate::workers::QueueStats;
@@ -83,6 +84,7 @@ impl Engine {
         let opened = recovery::open(dir, options, &vfs, clock, listener)?;
         let catalog = Arc::new(opened.catalog);
         let workers = Workers::new(Arc::clone(&catalog));
+        workers.look_at_disk(None);
         for region in catalog.tables().regions() {
             workers.after_change(region);
         }
@@ -317,8 +319,10 @@ impl Engine {
                 Ok(written.result)
             }
             Err(error) => {
-                if matches!(error, Error::RegionTooBusy(_)) {
-                    self.workers.relieve_memory();
+                match error {
+                    Error::RegionTooBusy(_) => self.workers.relieve_memory(),
+                    Error::DiskSpace(_) => self.counters().suspended_writes.increment(),
+                    _ => {}
                 }
                 Err(error)
             }
@@ -334,6 +338,10 @@ impl Engine {
     /// What the block cache holds.
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
+    }
+    /// Space on the disk as of the last look, and whether writes are suspended for want of it.
+    pub fn disk(&self) -> DiskStats {
+        self.catalog.shared().disk.stats()
     }
     /// What waits in the background.
     pub fn queues(&self) -> QueueStats {

@@ -52,7 +52,7 @@ pub(super) fn mutate(
             .collect::<Result<SmallVec<[LockMode; 4]>>>()?;
         let groups = group(&table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
-            check_memory(shared, group.region)?;
+            check_room(shared, group.region)?;
         }
         let rows = groups.iter().flat_map(|group| {
             let (mutations, modes) = (mutations, &modes);
@@ -83,9 +83,12 @@ pub(super) fn mutate(
                     .collect::<Result<SmallVec<[RowPlan<'_>; 1]>>>()?,
             );
         }
-        plans
-            .iter()
-            .try_for_each(|plans| check_edit(&table.descriptor, plans))?;
+        let mut bytes = 0;
+        for plans in &plans {
+            bytes += check_edit(&table.descriptor, plans)?;
+        }
+        // For all regions at once: when the disk refuses one, nothing of the batch has been written.
+        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
         let Some(guards) = lock_regions(catalog, &table, &groups) else {
             continue;
         };
@@ -96,7 +99,14 @@ pub(super) fn mutate(
                 .map(|durability| logging_of(durability, &table.descriptor))
                 .fold(Logging::Skip, stronger);
             // Commits are published in order, so the last one stands for all.
-            last = Some(write_rows(shared, group.region, plans, logging, guard)?);
+            last = Some(write_rows(
+                shared,
+                group.region,
+                plans,
+                logging,
+                &mut reserved,
+                guard,
+            )?);
         }
         drop(guards);
         return Ok(Written {
@@ -127,7 +137,7 @@ pub(super) fn check_and_mutate(
         let family = family_index(&table.descriptor, condition.family)?;
         let groups = group(&table, std::iter::once(mutation.row));
         let region = groups[0].region;
-        check_memory(shared, region)?;
+        check_room(shared, region)?;
         let row = (region.id(), mutation.row, LockMode::Exclusive);
         let row_lock = shared
             .row_locks
@@ -168,12 +178,13 @@ pub(super) fn check_and_mutate(
         }
         let plan = plan_mutation(shared, &table, &version, mutation, Times { now, put_floor })?;
         let plans = [plan];
-        check_edit(&table.descriptor, &plans)?;
+        let bytes = check_edit(&table.descriptor, &plans)?;
+        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
         let Some(guards) = lock_regions(catalog, &table, &groups) else {
             continue;
         };
         let logging = logging_of(mutation.durability, &table.descriptor);
-        let commit = write_rows(shared, region, &plans, logging, &guards[0])?;
+        let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
         drop(guards);
         return Ok(Written {
             flush: flush_wanted(shared, &table, region).into_iter().collect(),
@@ -199,7 +210,7 @@ pub(super) fn update(
         check_update(&table.descriptor, row, update, cell_max_bytes)?;
         let groups = group(&table, std::iter::once(row));
         let region = groups[0].region;
-        check_memory(shared, region)?;
+        check_room(shared, region)?;
         let locked = (region.id(), row, LockMode::Exclusive);
         let row_lock = shared
             .row_locks
@@ -236,12 +247,13 @@ pub(super) fn update(
             Err(error) => return Err(error),
         };
         let plans = [plan];
-        check_edit(&table.descriptor, &plans)?;
+        let bytes = check_edit(&table.descriptor, &plans)?;
+        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
         let Some(guards) = lock_regions(catalog, &table, &groups) else {
             continue;
         };
         let logging = logging_of(durability, &table.descriptor);
-        let commit = write_rows(shared, region, &plans, logging, &guards[0])?;
+        let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
         drop(guards);
         push_result(&table, &plans[0], commit.seq(), out);
         return Ok(Written {
@@ -335,8 +347,10 @@ fn plan_mutation<'a>(
     })
 }
 
-/// Refuses a write when the region's memstores or all of them together are too full; the texts are HBase's.
-fn check_memory(shared: &Shared, region: &Region) -> Result<()> {
+/// Refuses a write when the disk has too little space, or when the region's memstores or all of them together are too full; the
+/// texts about memory are HBase's.
+fn check_room(shared: &Shared, region: &Region) -> Result<()> {
+    shared.disk.check()?;
     let limit = shared.blocking_bytes(&region.version().table);
     let total_limit = shared.options.memstore_total_bytes;
     let exceeded = if region.accounted_bytes() > limit {

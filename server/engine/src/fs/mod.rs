@@ -48,6 +48,14 @@ pub struct Space {
     pub available_bytes: u64,
 }
 
+/// Whether a call was refused for want of space: the disk is full, or a quota is used up.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
 /// An open file. Closing is dropping. All methods may be called from many threads.
 #[expect(
     clippy::len_without_is_empty,

@@ -5,7 +5,8 @@
 //!
 //! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken last edit from one
 //! in flight. One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
-//! name. Up to the rename a failure leaves the old file live; from the rename on nobody knows, so the log is poisoned.
+//! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
+//! so the log is poisoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::encode::{encode_edit, encode_snapshot};
 use super::file::{CURRENT, FRAME_ALIGN_BYTES, Header, encode_current, file_name, file_numbers, find_live};
 use super::{DroppedFile, ManifestEdit, ManifestState};
 use crate::error::{Error, Result};
-use crate::fs::{File, Open, Vfs};
+use crate::fs::{File, Open, Vfs, is_disk_full};
 use crate::id::Uuid;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
 
@@ -24,7 +25,8 @@ pub(super) const ROLL_BYTES_MIN: u64 = 1 << 20;
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;
 
-/// Space is reserved in steps of this size, so that most syncs need not write a new file size.
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size; and so much ahead, if the disk has
+/// it, so that a disk that is full by then still takes the edits of flushes, which let log segments go.
 const RESERVE_BYTES: u64 = 16 << 10;
 
 const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
@@ -205,12 +207,15 @@ impl Manifest {
 impl LiveFile {
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let needed = self.end + bytes;
-        if needed > self.reserved {
-            let reserved = needed.next_multiple_of(RESERVE_BYTES);
-            self.file
-                .allocate(reserved)
-                .map_err(|source| Error::io("reserving space in", &self.path, source))?;
-            self.reserved = reserved;
+        let wanted = needed + RESERVE_BYTES;
+        if wanted > self.reserved {
+            let reserved = wanted.next_multiple_of(RESERVE_BYTES);
+            match self.file.allocate(reserved) {
+                Ok(()) => self.reserved = reserved,
+                // What was reserved ahead is for this.
+                Err(_) if needed <= self.reserved => {}
+                Err(source) => return Err(Error::io("reserving space in", &self.path, source)),
+            }
         }
         Ok(())
     }
@@ -273,15 +278,21 @@ fn install(
         write_current(vfs, dir, &live)?;
         Ok(live)
     });
-    let live = prepared.map_err(|error| {
+    let not_switched = |error| {
         // A leftover is no danger: it says what the old file says, and the next roll removes it.
         let _ = vfs.remove_file(&path);
         Failed::BeforeSwitch(error)
-    })?;
+    };
+    let live = prepared.map_err(not_switched)?;
     let current = dir.join(CURRENT);
-    vfs.rename(&dir.join(CURRENT_TEMPORARY), &current)
-        .and_then(|()| vfs.sync_dir(dir))
-        .map_err(|source| Failed::Unknown(Error::io("switching", current, source)))?;
+    let switching = |source| Error::io("switching", &current, source);
+    match vfs.rename(&dir.join(CURRENT_TEMPORARY), &current) {
+        Ok(()) => {}
+        Err(source) if is_disk_full(&source) => return Err(not_switched(switching(source))),
+        Err(source) => return Err(Failed::Unknown(switching(source))),
+    }
+    vfs.sync_dir(dir)
+        .map_err(|source| Failed::Unknown(switching(source)))?;
     Ok(live)
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
 use crate::schema::TableDescriptor;
-use crate::wal::{Commit, EDIT_BYTES_MAX, Logging};
+use crate::wal::{Commit, EDIT_BYTES_MAX, Logging, Reserved};
 
 thread_local! {
     /// The buffer of this thread's edits: at steady state, writing allocates nothing for encoding.
@@ -25,9 +25,9 @@ const BUFFER_KEPT_BYTES: usize = 1 << 20;
 /// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their lengths.
 const LENGTHS_BYTES_MAX: usize = 32;
 
-/// Refuses rows that together are too long for one edit. A cell repeats its row's key, so a short request can ask for many
+/// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats its row's key, so a short request can ask for many
 /// times its own size: this is asked before anything of it is encoded, and before another region's share of the batch is written.
-pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<()> {
+pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
     let mut bytes = 0_usize;
     for plan in rows {
         bytes = bytes.saturating_add(LENGTHS_BYTES_MAX);
@@ -42,17 +42,18 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<()> {
             "The mutations of a batch for one region take {bytes} bytes as cells, each with its row key; the limit is {EDIT_BYTES_MAX}"
         )));
     }
-    Ok(())
+    Ok(bytes as u64)
 }
 
 /// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores. Each row gets a
 /// sequence id of its own.
-/// REQUIRES: [`check_edit`] passed; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
+/// REQUIRES: [`check_edit`] passed, and what it said is reserved; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
 pub fn write_rows(
     shared: &Shared,
     region: &Region,
     rows: &[RowPlan<'_>],
     logging: Logging,
+    reserved: &mut Reserved<'_>,
     _updates: &RwLockReadGuard<'_, ()>,
 ) -> Result<Commit> {
     let version = region.version();
@@ -75,7 +76,7 @@ pub fn write_rows(
         }
         let count = edit.rows();
         let payload = edit.finish();
-        let appended = shared.wal.append(payload, count, logging)?;
+        let appended = shared.wal.append(reserved, payload, count, logging)?;
         let own = "an edit that was encoded just now can be read back";
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, Timestamps};
+use crate::disk::DiskSpace;
 use crate::id::FileId;
 use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
@@ -34,6 +35,8 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     /// Told of events.
     pub listener: Arc<dyn EventListener>,
+    /// Space on the disk, and whether writes are suspended for want of it.
+    pub disk: DiskSpace,
     /// All row locks.
     pub row_locks: RowLocks,
     /// Bytes of all memstores.
@@ -66,6 +69,7 @@ impl Shared {
         next_file: u64,
     ) -> Self {
         Self {
+            disk: DiskSpace::new(Arc::clone(&store.vfs), dir.clone(), options.disk_reserve_bytes),
             dir,
             options,
             clock,

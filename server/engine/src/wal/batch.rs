@@ -7,6 +7,7 @@ use crate::id::SeqId;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_entry, reserve_header};
 
+use super::room::cost_of;
 use super::segment::KIND_EDITS;
 
 /// Longest edit: a frame holds at least one.
@@ -26,6 +27,8 @@ pub(super) struct Batch {
     next_entry_seq: u64,
     /// Edits in it, those that are not logged included.
     edits: usize,
+    /// What its edits may take in the log at most, as it was reserved.
+    reserved: u64,
     /// Whether a member must not be published before a sync.
     sync: bool,
 }
@@ -48,6 +51,7 @@ impl Batch {
         put_entry(&mut self.bytes, first_seq.0 - self.next_entry_seq, edit);
         self.next_entry_seq = first_seq.0 + u64::from(rows);
         self.edits += 1;
+        self.reserved += cost_of(edit);
         self.sync |= sync;
     }
 
@@ -69,6 +73,11 @@ impl Batch {
     /// Edits in it.
     pub(super) fn edits(&self) -> usize {
         self.edits
+    }
+
+    /// What was reserved for it: at least [`Self::len`].
+    pub(super) fn reserved(&self) -> u64 {
+        self.reserved
     }
 
     /// Bytes to write.
@@ -97,6 +106,7 @@ impl Batch {
         self.bytes.clear();
         self.frames.clear();
         self.edits = 0;
+        self.reserved = 0;
         self.sync = false;
     }
 }

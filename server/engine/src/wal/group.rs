@@ -456,6 +456,28 @@ impl<L: Lead> Queue<L> {
         self.work(state, work)
     }
 
+    /// Waits for the baton, and leads the open group if there is one; if there is none, lets `work` use the baton, whose error
+    /// concerns the caller only.
+    pub(super) fn lead_or(&self, work: impl FnOnce(&mut L) -> Result<()>) -> Result<()> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(refused) = &state.refused {
+                return Err(refused.error());
+            }
+            if !state.open_is_empty() && state.baton.is_some() {
+                state = self.lead(state);
+                return state.is_poisoned();
+            }
+            if let Some(mut baton) = state.baton.take() {
+                drop(state);
+                let worked = work(&mut baton.lead);
+                drop(self.give_back(self.state.lock(), baton, Vec::new()));
+                return worked;
+            }
+            self.wake_idle.wait(&mut state);
+        }
+    }
+
     /// Accepts nothing more, leads what is open, then lets `work` use the baton. A second call does nothing.
     pub(super) fn close(&self, work: impl FnOnce(&mut L, SeqId) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();

@@ -1,11 +1,12 @@
 //! The write-ahead log with group commit. Its published point is the read point of the whole server.
 //!
-//! A write goes through it in four steps, from any thread:
+//! A write goes through it in five steps, from any thread:
 //!
-//! 1. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
-//! 2. the caller inserts the cells into the memstores, while earlier groups are being written;
-//! 3. [`Appended::applied`] says so;
-//! 4. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible: the read
+//! 1. [`Wal::reserve`] promises it space; only here a full disk can refuse it;
+//! 2. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
+//! 3. the caller inserts the cells into the memstores, while earlier groups are being written;
+//! 4. [`Appended::applied`] says so;
+//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible: the read
 //!    point has passed it. Some waiter does the work for all (`group` has the protocol).
 //!
 //! Invariants: sequence ids, file order and publication order are one order. The read point passes an edit only when it
@@ -20,23 +21,25 @@
 //! 2. [`Wal::create`] begins the next segment behind them;
 //! 3. after flushes, [`Wal::remove_obsolete`] removes old segments, oldest first.
 //!
-//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `group` (who leads, who waits),
-//! `segment` (one file), `writer` (what a leader does), `reader`, `recover`, `dump`.
+//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `commit` (an edit on its way), `group`
+//! (who leads, who waits), `room` (what may be promised), `segment` (one file), `spare` (the next one), `writer` (what a leader
+//! does), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
 mod batch;
+mod commit;
 mod dump;
 mod group;
 mod reader;
 mod recover;
+mod room;
 mod segment;
+mod spare;
 mod writer;
 
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -48,15 +51,19 @@ use crate::options::WalSync;
 use crate::record::EditReader;
 use crate::{Error, Result};
 
-use self::group::{Place, Queue};
+use self::group::Queue;
 use self::reader::{list_segments, read_header, read_sealed};
+use self::room::{OVERHEAD_BYTES, Room, cost_of};
 use self::segment::{Sealed, segment_path};
-use self::writer::{OldSegment, OldSegments, Writer, create_segment};
+use self::spare::Spare;
+use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
 
 pub use self::batch::EDIT_BYTES_MAX;
+pub use self::commit::{Appended, Commit};
 pub use self::dump::{dump, verify};
 pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments};
 pub use self::recover::recover;
+pub use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
 
 /// How an edit goes through the log.
@@ -101,6 +108,7 @@ struct Shared {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     old: OldSegments,
+    room: Arc<Room>,
     /// Held by the one call of `remove_obsolete` that runs.
     removing: Mutex<()>,
 }
@@ -131,8 +139,10 @@ impl Wal {
         let old = Arc::new(Mutex::new(old));
         let next_seq = last_seq.next();
         let number = last_segment + 1;
-        let segment = create_segment(&*vfs, &dir, number, next_seq, &predecessor, options.segment_bytes)?;
-        let writer = Writer {
+        let spare = Spare::create(&*vfs, &dir, options.segment_bytes)?;
+        let segment = begin_segment(&*vfs, &dir, spare, number, next_seq, &predecessor)?;
+        let room = Arc::new(Room::default());
+        let mut writer = Writer {
             vfs: Arc::clone(&vfs),
             dir: dir.clone(),
             segment_bytes: options.segment_bytes,
@@ -142,7 +152,12 @@ impl Wal {
             counters: Arc::clone(&counters),
             listener,
             busy: false,
+            spare: None,
+            spare_pause_ticks: 0,
+            room: Arc::clone(&room),
         };
+        room.changed(0, writer.segment.room(), 0);
+        writer.ask_for_spare();
         let shared = Arc::new(Shared {
             queue: Queue::new(writer, last_seq, options.commit_thread),
             sync: options.sync,
@@ -150,6 +165,7 @@ impl Wal {
             vfs,
             dir,
             old,
+            room,
             removing: Mutex::new(()),
         });
         let thread = if options.commit_thread {
@@ -163,11 +179,45 @@ impl Wal {
         }))
     }
 
+    /// Promises space for `edits` edits with `bytes` bytes together; edits that are not logged need none. Whoever makes several
+    /// edits of one request reserves for all of them before the first, so that none is refused when others are made.
+    ///
+    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes the open group, or has more
+    /// space preallocated. [`Error::DiskSpace`]: the disk has none; nothing has happened then, and the log goes on.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn reserve(&self, edits: usize, bytes: u64) -> Result<Reserved<'_>> {
+        let bytes = (edits as u64)
+            .saturating_mul(OVERHEAD_BYTES)
+            .saturating_add(bytes);
+        loop {
+            if let Some(reserved) = Reserved::take(&self.shared.room, bytes) {
+                return Ok(reserved);
+            }
+            self.shared.queue.lead_or(|writer| {
+                writer.make_room(bytes).map_err(|error| {
+                    Error::DiskSpace(format!("the log cannot take {bytes} bytes more: {error}"))
+                })
+            })?;
+        }
+    }
+
+    /// Why the log has no space for a next segment, as long as it has none.
+    pub fn lacks(&self) -> Option<Error> {
+        self.shared.room.lacks()
+    }
+
     /// Joins the open group: gives each of the edit's `rows` rows a sequence id of its own, consecutive ones, and copies
-    /// `payload`, an encoded `record::Edit`, into the group.
+    /// `payload`, an encoded `record::Edit`, into the group. Its space is taken from `reserved`.
     /// The caller then inserts the cells into the memstores with those sequence ids and calls [`Appended::applied`].
     /// Fails without effect when the log is poisoned or closed, or when the edit is longer than [`EDIT_BYTES_MAX`].
-    pub fn append(self: &Arc<Self>, payload: &[u8], rows: u32, logging: Logging) -> Result<Appended> {
+    /// REQUIRES: an edit of this length is among those that `reserved` was made for.
+    pub fn append(
+        self: &Arc<Self>,
+        reserved: &mut Reserved<'_>,
+        payload: &[u8],
+        rows: u32,
+        logging: Logging,
+    ) -> Result<Appended> {
         if rows == 0 {
             return Err(Error::InvalidArgument(
                 "an edit needs at least one row".to_string(),
@@ -190,17 +240,18 @@ impl Wal {
                 || EditReader::new(payload, SeqId::ZERO).is_ok_and(|edit| edit.rows() == rows),
             "the payload is an edit of that many rows"
         );
-        let place = self.shared.queue.join(rows, |batch, first| match logging {
-            Logging::Skip => batch.push_unlogged(),
-            _ => batch.push(first, rows, payload, sync),
+        let place = self.shared.queue.join(rows, |batch, first| {
+            if logging == Logging::Skip {
+                batch.push_unlogged();
+            } else {
+                reserved.spend(cost_of(payload));
+                batch.push(first, rows, payload, sync);
+            }
         })?;
         if logging != Logging::Skip {
             self.shared.counters.wal_appends.increment();
         }
-        Ok(Appended {
-            wal: Some(Arc::clone(self)),
-            place,
-        })
+        Ok(Appended::new(Arc::clone(self), place))
     }
 
     /// Every edit up to here is in the memstores and visible to readers, and durable if it asked to be.
@@ -265,9 +316,7 @@ impl Wal {
     /// log. A second call does nothing.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn close(&self) -> Result<()> {
-        self.shared
-            .queue
-            .close(|writer, next_seq| writer.seal(next_seq).map(|_| ()))
+        self.shared.queue.close(Writer::close)
     }
 }
 
@@ -314,88 +363,6 @@ fn old_segments(
         old.push(OldSegment { number, last_seq });
     }
     Ok(old)
-}
-
-/// An edit that has its place in the log and is not in the memstores yet. Dropping it without [`Self::applied`] would stop
-/// publication for ever, so dropping it poisons the log.
-///
-/// While a thread holds one it must not wait for the log: its group is not published before it is applied.
-#[derive(Debug)]
-pub struct Appended {
-    /// Taken by `applied`.
-    wal: Option<Arc<Wal>>,
-    place: Place,
-}
-
-impl Appended {
-    /// The sequence id of its first row.
-    pub fn first_seq(&self) -> SeqId {
-        self.place.first
-    }
-
-    /// The cells are in the memstores.
-    pub fn applied(mut self) -> Commit {
-        let wal = self.wal.take().expect("only this takes it, and consumes");
-        wal.shared.queue.applied(self.place.group);
-        Commit {
-            wal,
-            group: self.place.group,
-            seq: self.place.last,
-            registered: None,
-        }
-    }
-}
-
-impl Drop for Appended {
-    fn drop(&mut self) {
-        if let Some(wal) = self.wal.take() {
-            wal.shared
-                .queue
-                .poison("an edit in the log was not applied to memory");
-        }
-    }
-}
-
-/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of `Result<()>`).
-///
-/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If it needs
-/// only a write to the page cache, the poll does it itself, since that takes less time than waking another thread. Without
-/// a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
-///
-/// Dropping it is fine: the edit is written with the next group, or by the next tick.
-#[derive(Debug)]
-#[must_use = "the edit is neither durable nor visible before this returns"]
-pub struct Commit {
-    wal: Arc<Wal>,
-    group: u64,
-    seq: SeqId,
-    /// Where its waker stands among its group's.
-    registered: Option<usize>,
-}
-
-impl Commit {
-    /// The sequence id of its last row: published once this is.
-    pub fn seq(&self) -> SeqId {
-        self.seq
-    }
-
-    /// Blocks until it is published; this thread may do the group's write and sync.
-    /// REQUIRES: this thread holds no [`Appended`].
-    pub fn wait(self) -> Result<()> {
-        self.wal.shared.queue.wait(self.group, self.seq)
-    }
-}
-
-impl Future for Commit {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let this = &mut *self;
-        this.wal
-            .shared
-            .queue
-            .poll(this.group, this.seq, context.waker(), &mut this.registered)
-    }
 }
 
 #[cfg(test)]

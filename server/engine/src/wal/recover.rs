@@ -23,6 +23,7 @@ use crate::{Error, Result};
 
 use super::reader::{LogSummary, LoggedEdit, Payload, read_file, read_sealed, read_segments, walk};
 use super::segment::{SEAL_BYTES, SegmentHeader, SegmentWriter, segment_number, segment_path};
+use super::spare;
 
 /// Ends the name of a segment that is being rewritten.
 const NEW_SUFFIX: &str = ".new";
@@ -134,9 +135,13 @@ fn segment_exists(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<bool> {
     vfs.exists(&path).map_err(|e| Error::io("looking for", path, e))
 }
 
-/// Removes copies that an earlier recovery did not finish.
+/// Removes copies that an earlier recovery did not finish, and the spare.
 fn remove_unfinished(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for name in vfs.list(dir).map_err(|e| Error::io("listing", dir, e))? {
+        if name.as_os_str() == spare::NAME {
+            remove(vfs, dir, &dir.join(name))?;
+            continue;
+        }
         let unfinished = name.to_str().and_then(|name| name.strip_suffix(NEW_SUFFIX));
         if unfinished.is_some_and(|name| segment_number(Path::new(name)).is_some()) {
             remove(vfs, dir, &dir.join(name))?;
@@ -147,11 +152,16 @@ fn remove_unfinished(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 
 /// Removes a file, durably. It may be gone already: an earlier call may have failed between its two steps.
 pub(super) fn remove(vfs: &dyn Vfs, dir: &Path, path: &Path) -> Result<()> {
+    remove_if_there(vfs, path)?;
+    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
+}
+
+/// Removes a file if there is one.
+pub(super) fn remove_if_there(vfs: &dyn Vfs, path: &Path) -> Result<()> {
     match vfs.remove_file(path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::io("removing", path, source));
+            Err(Error::io("removing", path, source))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
 }

@@ -40,6 +40,8 @@ use crate::id::{SeqId, Uuid};
 use crate::record::{FRAME_HEADER_BYTES, fill_header, is_unwritten, reserve_header};
 use crate::{Error, Result};
 
+use super::spare::Spare;
+
 /// Bytes before the first frame: what disks write at once.
 pub(super) const HEADER_BLOCK_BYTES: usize = 4096;
 
@@ -60,6 +62,19 @@ pub(super) const SEAL_BYTES: usize = FRAME_HEADER_BYTES + 1 + 4;
 
 /// Bytes of a marker frame.
 pub(super) const MARKER_BYTES: usize = FRAME_HEADER_BYTES + 1;
+
+/// Room that a segment keeps for a marker and its seal, so that neither needs new space.
+const RESERVED_BYTES: u64 = (MARKER_BYTES + SEAL_BYTES) as u64;
+
+/// Bytes of frames that a new segment of that size can take.
+pub(super) fn room_of(bytes: u64) -> u64 {
+    bytes.saturating_sub(HEADER_BLOCK_BYTES as u64 + RESERVED_BYTES)
+}
+
+/// The size of a segment with that much room.
+pub(super) fn bytes_for(room: u64) -> u64 {
+    room.saturating_add(HEADER_BLOCK_BYTES as u64 + RESERVED_BYTES)
+}
 
 /// How a segment ended; what its successor knows of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +210,8 @@ pub(super) struct SegmentWriter {
     path: PathBuf,
     number: u64,
     uuid: Uuid,
+    /// Bytes that are preallocated.
+    allocated: u64,
     /// Where the next frame goes.
     end: u64,
     /// Everything before this offset is synced.
@@ -215,6 +232,24 @@ impl SegmentWriter {
         predecessor: &Sealed,
         allocate_bytes: u64,
     ) -> Result<Self> {
+        let bytes = allocate_bytes.max(HEADER_BLOCK_BYTES as u64);
+        let file = vfs
+            .open(&path, Open::CreateNew)
+            .map_err(|e| Error::io("creating", &path, e))?;
+        file.allocate(bytes)
+            .map_err(|e| Error::io("preallocating", &path, e))?;
+        Self::begin(vfs, Spare { file, path, bytes }, number, first_seq, predecessor)
+    }
+
+    /// Makes a file of zeros segment `number`: writes its header, and makes header and size durable. The name is the caller's.
+    pub(super) fn begin(
+        vfs: &dyn Vfs,
+        spare: Spare,
+        number: u64,
+        first_seq: SeqId,
+        predecessor: &Sealed,
+    ) -> Result<Self> {
+        let Spare { file, path, bytes } = spare;
         let uuid = Uuid(
             vfs.draw_uuid()
                 .map_err(|e| Error::io("drawing a uuid for", &path, e))?,
@@ -225,11 +260,6 @@ impl SegmentWriter {
             (header.number, header.first_seq, header.predecessor),
             (number, first_seq, *predecessor)
         );
-        let file = vfs
-            .open(&path, Open::CreateNew)
-            .map_err(|e| Error::io("creating", &path, e))?;
-        file.allocate(allocate_bytes.max(HEADER_BLOCK_BYTES as u64))
-            .map_err(|e| Error::io("preallocating", &path, e))?;
         file.write_at(&block, 0)
             .map_err(|e| Error::io("writing", &path, e))?;
         file.sync_all().map_err(|e| Error::io("syncing", &path, e))?;
@@ -238,6 +268,7 @@ impl SegmentWriter {
             path,
             number,
             uuid,
+            allocated: bytes,
             end: HEADER_BLOCK_BYTES as u64,
             durable: HEADER_BLOCK_BYTES as u64,
             stated: 0,
@@ -245,6 +276,31 @@ impl SegmentWriter {
         })
     }
 
+    /// Gives it the name of a segment, durably.
+    pub(super) fn name(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        let path = segment_path(dir, self.number);
+        vfs.rename(&self.path, &path)
+            .map_err(|e| Error::io("renaming", &self.path, e))?;
+        self.path = path;
+        vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
+    }
+
+    /// Bytes of frames that it can still take without new space.
+    pub(super) fn room(&self) -> u64 {
+        self.allocated.saturating_sub(self.end + RESERVED_BYTES)
+    }
+
+    /// Preallocates more, so that it has at least that room. Without effect when that fails.
+    pub(super) fn grow(&mut self, room: u64) -> Result<()> {
+        let bytes = self.end + RESERVED_BYTES + room;
+        self.file
+            .allocate(bytes)
+            .map_err(|e| Error::io("preallocating", &self.path, e))?;
+        self.allocated = bytes;
+        Ok(())
+    }
+
+    /// Its number.
     pub(super) fn number(&self) -> u64 {
         self.number
     }

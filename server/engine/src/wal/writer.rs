@@ -1,23 +1,30 @@
 //! What the leader of a group does: one write, perhaps one sync, now and then the next segment.
+//!
+//! Everything that a group needs is preallocated (`room` says why that is known before the group is closed), so only a broken disk
+//! fails a write here, and that is final. Asking the disk for space is something else: [`Writer::ask_for_spare`] and
+//! [`Writer::make_room`] may fail as often as they like.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::Result;
 use crate::fs::Vfs;
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
-use crate::{Error, Result};
 
 use super::batch::Batch;
 use super::group::Lead;
-use super::segment::{MARKER_BYTES, SEAL_BYTES, Sealed, SegmentWriter, segment_path};
+use super::recover::remove_if_there;
+use super::room::Room;
+use super::segment::{MARKER_BYTES, Sealed, SegmentWriter, bytes_for};
+use super::spare::Spare;
 
-/// Room that a segment keeps for a marker and its seal, so that neither needs new space.
-const RESERVED_BYTES: u64 = (MARKER_BYTES + SEAL_BYTES) as u64;
+/// Ticks between two tries to get a spare from a disk that has refused one: about a second.
+const SPARE_PAUSE_TICKS: u32 = 10;
 
 /// A sealed segment that is still there, and whose successor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +50,19 @@ pub(super) struct Writer {
     pub(super) listener: Arc<dyn EventListener>,
     /// Whether a group was written since the last tick.
     pub(super) busy: bool,
+    /// What will be the next segment. `None` while the disk does not give it.
+    pub(super) spare: Option<Spare>,
+    /// Ticks to go before the disk is asked for it again.
+    pub(super) spare_pause_ticks: u32,
+    /// Told of every change of the rest of the segment and of the spare.
+    pub(super) room: Arc<Room>,
 }
 
 impl Lead for Writer {
     fn write(&mut self, batch: &mut Batch) -> Result<()> {
         if batch.len() > 0 {
             self.busy = true;
+            let before = self.capacity();
             if self.must_roll(batch) {
                 self.roll(batch)?;
             }
@@ -61,6 +75,10 @@ impl Lead for Writer {
             segment.write(batch.bytes())?;
             self.counters.wal_groups.increment();
             self.counters.wal_bytes.add(batch.len() as u64);
+            self.room.changed(before, self.capacity(), batch.reserved());
+            if self.spare.is_none() && self.spare_pause_ticks == 0 {
+                self.ask_for_spare();
+            }
         }
         let mut synced = None;
         // Also without bytes of its own: a tick that found the log busy asks the open group for the sync, whatever is in it.
@@ -79,14 +97,20 @@ impl Lead for Writer {
 }
 
 impl Writer {
-    /// Whether the group goes to the next segment. A group larger than a segment gets one of its own, which grows.
+    /// Whether the group goes to the next segment.
     fn must_roll(&self, batch: &Batch) -> bool {
-        let end = self.segment.end() + batch.len() as u64 + RESERVED_BYTES;
-        batch.len() > 0 && end > self.segment_bytes && !self.segment.is_empty()
+        batch.len() as u64 > self.segment.room() && !self.segment.is_empty()
     }
 
-    /// Seals the segment and begins the next one. The seal is durable before the successor exists, and the successor, header
-    /// and name, before anything is written to it: recovery relies on both.
+    /// The most that a group can have now: in the rest of the segment, or in the spare.
+    fn capacity(&self) -> u64 {
+        self.segment
+            .room()
+            .max(self.spare.as_ref().map_or(0, Spare::room))
+    }
+
+    /// Seals the segment and begins the next one in the spare. The seal is durable before the successor exists, and the
+    /// successor, header and name, before anything is written to it: recovery relies on both.
     fn roll(&mut self, batch: &mut Batch) -> Result<()> {
         let mut next_seq = None;
         batch.for_each_frame(|_, first_seq| {
@@ -95,14 +119,12 @@ impl Writer {
         let next_seq = SeqId(next_seq.expect("a group that rolls has a frame"));
         let sealed = self.seal(next_seq)?;
         let number = self.segment.number() + 1;
-        let successor = create_segment(
-            &*self.vfs,
-            &self.dir,
-            number,
-            next_seq,
-            &sealed,
-            self.segment_bytes,
-        )?;
+        let spare = match self.spare.take() {
+            Some(spare) => spare,
+            // Not reached: a group that does not fit into the rest was promised the spare.
+            None => Spare::create(&*self.vfs, &self.dir, self.segment_bytes)?,
+        };
+        let successor = begin_segment(&*self.vfs, &self.dir, spare, number, next_seq, &sealed)?;
         let sealed = std::mem::replace(&mut self.segment, successor);
         // Only now may it be removed: a successor whose creation was cut short is known by the segment before it.
         self.old.lock().push(OldSegment {
@@ -113,8 +135,55 @@ impl Writer {
         Ok(())
     }
 
+    /// Asks the disk for a spare. Without one the log goes on for as long as there is room.
+    pub(super) fn ask_for_spare(&mut self) {
+        let before = self.capacity();
+        match Spare::create(&*self.vfs, &self.dir, self.segment_bytes) {
+            Ok(spare) => {
+                self.spare = Some(spare);
+                self.room.set_lacks(None);
+                self.room.changed(before, self.capacity(), 0);
+            }
+            Err(error) => {
+                self.room.set_lacks(Some(error));
+                self.spare_pause_ticks = SPARE_PAUSE_TICKS;
+            }
+        }
+    }
+
+    /// Sees to it that so many bytes can be promised. Without effect when the disk does not give them.
+    pub(super) fn make_room(&mut self, bytes: u64) -> Result<()> {
+        let shortfall = self.room.shortfall(bytes);
+        if shortfall == 0 {
+            return Ok(());
+        }
+        let before = self.capacity();
+        let room = before.saturating_add(shortfall);
+        match &mut self.spare {
+            _ if self.segment.is_empty() => self.segment.grow(room)?,
+            Some(spare) => spare.grow(bytes_for(room))?,
+            none => {
+                let spare_bytes = self.segment_bytes.max(bytes_for(room));
+                *none = Some(Spare::create(&*self.vfs, &self.dir, spare_bytes)?);
+                self.room.set_lacks(None);
+            }
+        }
+        self.room.changed(before, self.capacity(), 0);
+        Ok(())
+    }
+
+    /// Seals the log for good, and gives the spare's space back.
+    pub(super) fn close(&mut self, next_seq: SeqId) -> Result<()> {
+        self.seal(next_seq)?;
+        let Some(spare) = self.spare.take() else {
+            return Ok(());
+        };
+        drop(spare.file);
+        remove_if_there(&*self.vfs, &spare.path)
+    }
+
     /// Seals the open segment. It does not count among the old ones before it has a successor.
-    pub(super) fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
+    fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
         let before = self.segment.end();
         let sealed = self.segment.seal(next_seq)?;
         self.counters.wal_syncs.increment();
@@ -122,7 +191,8 @@ impl Writer {
         Ok(sealed)
     }
 
-    /// Syncs what groups without a sync have left; when nothing was written since the last call, states everything durable.
+    /// Syncs what groups without a sync have left; when nothing was written since the last call, states everything durable. Asks
+    /// for a spare, if there is none.
     ///
     /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs nothing more to sync.
     /// Nobody waits for a marker, so the marker itself is left to the next sync.
@@ -131,9 +201,18 @@ impl Writer {
         if self.segment.is_dirty() && (self.sync == WalSync::Fsync || idle) && !self.segment.is_stated() {
             self.sync()?;
         }
-        if idle && !self.segment.is_stated() {
+        // A marker needs room as well, or a group that was promised it would not fit. Without room a later tick writes it.
+        if idle && !self.segment.is_stated() && self.room.take(MARKER_BYTES as u64) {
+            let before = self.capacity();
             self.segment.write_marker(next_seq)?;
             self.counters.wal_bytes.add(MARKER_BYTES as u64);
+            self.room.changed(before, self.capacity(), MARKER_BYTES as u64);
+        }
+        if self.spare.is_none() {
+            self.spare_pause_ticks = self.spare_pause_ticks.saturating_sub(1);
+            if self.spare_pause_ticks == 0 {
+                self.ask_for_spare();
+            }
         }
         Ok(())
     }
@@ -146,17 +225,16 @@ impl Writer {
     }
 }
 
-/// Creates a segment, durable with its name.
-pub(super) fn create_segment(
+/// Makes the spare segment `number`, durable with its name.
+pub(super) fn begin_segment(
     vfs: &dyn Vfs,
-    dir: &std::path::Path,
+    dir: &Path,
+    spare: Spare,
     number: u64,
     first_seq: SeqId,
     predecessor: &Sealed,
-    allocate_bytes: u64,
 ) -> Result<SegmentWriter> {
-    let path = segment_path(dir, number);
-    let segment = SegmentWriter::create(vfs, path, number, first_seq, predecessor, allocate_bytes)?;
-    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
+    let mut segment = SegmentWriter::begin(vfs, spare, number, first_seq, predecessor)?;
+    segment.name(vfs, dir)?;
     Ok(segment)
 }

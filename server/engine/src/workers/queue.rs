@@ -169,6 +169,17 @@ impl Queue {
         pause
     }
 
+    /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be gone.
+    pub fn hurry(&self) {
+        let mut state = self.state.lock();
+        for (_, job) in std::mem::take(&mut state.delayed) {
+            state.ready[job.lane() as usize].push_back(job);
+        }
+        state.failures.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// Forgets what waits and hands out nothing more. Running jobs go on.
     pub fn stop(&self) {
         let mut state = self.state.lock();
@@ -250,6 +261,21 @@ mod tests {
         assert_eq!(queue.take(Lane::Flush, now), Some(job.clone()));
         queue.succeeded(&job);
         assert_eq!(queue.stats(), QueueStats::default());
+    }
+
+    #[test]
+    fn what_failed_is_tried_again_at_once_when_there_is_hope() {
+        let queue = Queue::new();
+        let job = Job::Flush(RegionId(1));
+        queue.request(job.clone());
+        for _ in 0..5 {
+            assert_eq!(queue.take(Lane::Flush, NOW), Some(job.clone()));
+            queue.failed(job.clone(), NOW);
+            assert_eq!(queue.take(Lane::Flush, NOW), None);
+            queue.hurry();
+        }
+        assert_eq!(queue.take(Lane::Flush, NOW), Some(job.clone()));
+        assert_eq!(queue.failed(job, NOW), BACKOFF_FIRST);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Workers {
     }
 
     /// Whether a flush should wait for compaction because a store has too many files: reads get slower with each of them.
-    /// It does not wait for ever, nor when memory is short.
+    /// It does not wait for ever, nor when memory or the disk is short: compactions may have to wait for space then.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();
@@ -58,7 +58,7 @@ impl Workers {
                 .iter()
                 .any(|store| store.files.len() >= shared.options.compaction_blocking_files);
         let mut waits = self.flush_waits.lock();
-        if !crowded || self.memory_is_short() {
+        if !crowded || self.memory_is_short() || shared.disk.is_short() {
             waits.remove(&region.id());
             return false;
         }

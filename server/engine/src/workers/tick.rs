@@ -1,10 +1,12 @@
-//! What is looked at from time to time: the log's idle marker, memory, age of memstores and files, the time's high-water mark.
+//! What is looked at from time to time: the log's idle marker, the disk, memory, age of memstores and files, the time's high-water
+//! mark.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Job, Workers};
-use crate::error::Result;
+use crate::disk::Change;
+use crate::error::{Error, Kind, Result};
 use crate::region::Shared;
 
 /// How often files are looked through for compactions that have become due.
@@ -22,6 +24,11 @@ impl Workers {
     pub(super) fn tick(&self) -> Result<()> {
         let shared = self.catalog.shared();
         shared.wal.tick()?;
+        let problem = match self.keep_high_water(STAMP_LAG_MS) {
+            Err(error) if error.kind() == Kind::Fatal => return Err(error),
+            kept => shared.wal.lacks().or(kept.err()),
+        };
+        self.look_at_disk(problem);
         if self.memory_is_short() {
             self.relieve_memory();
         }
@@ -32,7 +39,12 @@ impl Workers {
                 self.queue.request(Job::Flush(region.id()));
             }
         }
-        self.bound_log();
+        let options = &shared.options;
+        let needed = options.memstore_total_bytes.saturating_mul(2) / options.wal_segment_bytes.max(1);
+        let kept = usize::try_from(needed)
+            .unwrap_or(usize::MAX)
+            .max(WAL_SEGMENTS_MIN);
+        self.bound_log(kept);
         let survey_due = {
             let mut last = self.last_survey.lock();
             let due = now.saturating_sub(*last) >= SURVEY_PERIOD;
@@ -46,18 +58,40 @@ impl Workers {
                 self.after_change(region);
             }
         }
-        self.keep_high_water(STAMP_LAG_MS)
+        Ok(())
     }
 
-    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it is too long: a region that receives
-    /// little would otherwise keep every segment since its oldest edit, for the disk to hold and the next start to read.
-    fn bound_log(&self) {
+    /// Looks at the disk and does what follows from it (`disk` says what, and why). `problem`: what has just been refused for
+    /// want of space.
+    pub fn look_at_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
-        let options = &shared.options;
-        let needed = options.memstore_total_bytes.saturating_mul(2) / options.wal_segment_bytes.max(1);
-        let kept = usize::try_from(needed)
-            .unwrap_or(usize::MAX)
-            .max(WAL_SEGMENTS_MIN);
+        let memstore_bytes = shared.memstore_total_bytes.load(Ordering::Acquire);
+        let mut problem = problem;
+        if shared.disk.is_suspended()
+            && let Err(error) = self.catalog.remove_obsolete_wal()
+        {
+            problem = Some(error);
+        }
+        match shared.disk.look(memstore_bytes, problem, shared.clock.mono()) {
+            Ok(Change::Nothing) => {}
+            Ok(Change::MoreSpace) => self.queue.hurry(),
+            Ok(Change::Suspended(why)) => shared.listener.writes_suspended(&why),
+            Ok(Change::Resumed(after)) => {
+                shared.listener.writes_resumed(after);
+                self.queue.hurry();
+            }
+            Err(error) => shared.listener.background_error("looking at the disk", &error),
+        }
+        if shared.disk.is_short() {
+            self.bound_log(0);
+        }
+    }
+
+    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it has more than `kept` sealed
+    /// segments: a region that receives little would otherwise keep every segment since its oldest edit, for the disk to hold and
+    /// the next start to read.
+    fn bound_log(&self, kept: usize) {
+        let shared = self.catalog.shared();
         let Some(beyond) = shared.wal.last_seq_beyond(kept) else {
             return;
         };

@@ -17,19 +17,19 @@ use basalt_engine::schema::{Durability, FamilyDescriptor};
 use crate::rig::{Rig, apply, descriptor, mutation, name, row, scan};
 
 /// What a row must hold: the value in both families; `None`: nothing.
-type Model = BTreeMap<Vec<u8>, Option<String>>;
+pub(crate) type Model = BTreeMap<Vec<u8>, Option<String>>;
 
 /// What the workload has been told.
 #[derive(Default)]
-struct Told {
+pub(crate) struct Told {
     /// Acknowledged state of every row.
-    rows: Model,
+    pub(crate) rows: Model,
     /// The row whose write was on its way when the process died, with what it would have become.
-    pending: Option<(Vec<u8>, Option<String>)>,
+    pub(crate) pending: Option<(Vec<u8>, Option<String>)>,
     /// The counter's acknowledged value.
-    counter: i64,
+    pub(crate) counter: i64,
     /// The table was created.
-    created: bool,
+    pub(crate) created: bool,
 }
 
 /// Runs the workload until it is through or something fails, which can only be the crash.
@@ -60,7 +60,12 @@ fn work(rig: &Rig, told: &mut Told) -> basalt_engine::Result<()> {
 }
 
 /// Writes a value into both families of a row, or deletes the row.
-fn write(engine: &Engine, told: &mut Told, key: &[u8], value: Option<String>) -> basalt_engine::Result<()> {
+pub(crate) fn write(
+    engine: &Engine,
+    told: &mut Told,
+    key: &[u8],
+    value: Option<String>,
+) -> basalt_engine::Result<()> {
     told.pending = Some((key.to_vec(), value.clone()));
     let bytes = value.clone().unwrap_or_default();
     let put = |family| Write::Put {
@@ -80,7 +85,7 @@ fn write(engine: &Engine, told: &mut Told, key: &[u8], value: Option<String>) ->
     Ok(())
 }
 
-fn increment(engine: &Engine, told: &mut Told) -> basalt_engine::Result<()> {
+pub(crate) fn increment(engine: &Engine, told: &mut Told) -> basalt_engine::Result<()> {
     let update = RowUpdate::Increment(vec![ColumnIncrement {
         family: b"f",
         qualifier: b"n",
@@ -102,7 +107,7 @@ fn increment(engine: &Engine, told: &mut Told) -> basalt_engine::Result<()> {
 }
 
 /// Opens the disk and compares. `context` is for the message.
-fn verify(rig: &Rig, told: &Told, context: &str) {
+pub(crate) fn verify(rig: &Rig, told: &Told, context: &str) {
     let engine = rig
         .try_open()
         .unwrap_or_else(|error| panic!("{context}: cannot be opened: {error}"));
@@ -163,7 +168,7 @@ fn verify(rig: &Rig, told: &Told, context: &str) {
     assert_eq!(summary.problems, 0, "{context}: {problems:?}");
 }
 
-fn rig_on(disk: &SimFs) -> Rig {
+pub(crate) fn rig_on(disk: &SimFs) -> Rig {
     let mut rig = Rig::simulated(disk);
     // Time stands still, so the newest of two writes in a row is told apart by its sequence id alone.
     rig.options.wal_segment_bytes = 4 << 10;

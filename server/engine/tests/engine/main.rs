@@ -3,8 +3,10 @@
 mod blocks;
 mod crash;
 mod data;
+mod disk_full;
 mod memory;
 mod moving;
+mod no_space;
 mod opening;
 mod publication;
 mod regions;

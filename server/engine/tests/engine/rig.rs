@@ -9,7 +9,7 @@ use basalt_engine::clock::{Clock, ManualClock, SystemClock};
 use basalt_engine::engine::Fetched;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{RealFs, Vfs};
-use basalt_engine::metrics::NoListener;
+use basalt_engine::metrics::{EventListener, NoListener};
 use basalt_engine::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, RowMutation, Scan, Write};
 use basalt_engine::options::{Background, Options};
 use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor, TableName};
@@ -25,6 +25,7 @@ pub(crate) struct Rig {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
+    pub(crate) listener: Arc<dyn EventListener>,
 }
 
 impl Rig {
@@ -38,6 +39,7 @@ impl Rig {
                 background: Background::Manual,
                 ..small_options()
             },
+            listener: Arc::new(NoListener),
         }
     }
 
@@ -53,6 +55,7 @@ impl Rig {
             clock: Arc::new(SystemClock::new()),
             dir: dir.path().to_path_buf(),
             options: small_options(),
+            listener: Arc::new(NoListener),
         }
     }
 
@@ -66,7 +69,7 @@ impl Rig {
             self.options.clone(),
             Arc::clone(&self.vfs),
             Arc::clone(&self.clock),
-            Arc::new(NoListener),
+            Arc::clone(&self.listener),
         )
     }
 }

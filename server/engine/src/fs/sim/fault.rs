@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -51,6 +51,60 @@ pub enum OpKind {
     DrawUuid,
 }
 
+impl OpKind {
+    /// Whether a full disk may fail the call: it changes what is on the disk, or makes a change durable.
+    pub fn changes(self) -> bool {
+        match self {
+            Self::Create
+            | Self::Write
+            | Self::Sync
+            | Self::Allocate
+            | Self::SetLen
+            | Self::CreateDir
+            | Self::Rename
+            | Self::Link
+            | Self::RemoveFile
+            | Self::RemoveDir
+            | Self::SyncDir => true,
+            Self::Open
+            | Self::Read
+            | Self::Len
+            | Self::List
+            | Self::Exists
+            | Self::Lock
+            | Self::Space
+            | Self::DrawUuid => false,
+        }
+    }
+}
+
+/// Which kinds of calls a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ops {
+    /// All.
+    All,
+    /// Those that [`OpKind::changes`] names.
+    Changes,
+    /// One.
+    One(OpKind),
+}
+
+impl Ops {
+    fn has(self, op: OpKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Changes => op.changes(),
+            Self::One(wanted) => wanted == op,
+        }
+    }
+}
+
+impl From<OpKind> for Ops {
+    fn from(op: OpKind) -> Self {
+        Self::One(op)
+    }
+}
+
 /// What a struck call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -77,6 +131,8 @@ pub enum Times {
     Always,
     /// The matching call of that number only; 0 is the next one.
     Nth(u64),
+    /// The matching call of that number and every later one; 0 is the next one.
+    From(u64),
     /// Each matching call with this many chances in a thousand.
     Chance(u64),
 }
@@ -88,14 +144,15 @@ pub struct FaultId(u64);
 #[derive(Debug)]
 struct Fault {
     id: FaultId,
-    /// `None`: every kind of call.
-    op: Option<OpKind>,
+    ops: Ops,
     /// A part of the path; empty: every path.
     pattern: String,
     failure: Failure,
     times: Times,
     /// Matching calls so far.
     seen: u64,
+    /// The calls it has failed.
+    struck: Vec<(OpKind, PathBuf)>,
 }
 
 /// The faults that wait for their call.
@@ -106,22 +163,17 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn add(
-        &mut self,
-        op: Option<OpKind>,
-        pattern: &str,
-        failure: Failure,
-        times: Times,
-    ) -> FaultId {
+    pub(super) fn add(&mut self, ops: Ops, pattern: &str, failure: Failure, times: Times) -> FaultId {
         let id = FaultId(self.next_id);
         self.next_id += 1;
         self.list.push(Fault {
             id,
-            op,
+            ops,
             pattern: pattern.to_owned(),
             failure,
             times,
             seen: 0,
+            struck: Vec::new(),
         });
         id
     }
@@ -134,16 +186,22 @@ impl Faults {
         self.list.clear();
     }
 
+    /// The calls that a fault has failed so far; none once it is healed.
+    pub(super) fn struck(&self, id: FaultId) -> Vec<(OpKind, PathBuf)> {
+        let fault = self.list.iter().find(|fault| fault.id == id);
+        fault.map(|fault| fault.struck.clone()).unwrap_or_default()
+    }
+
     /// What happens to this call. The oldest fault that strikes wins; every matching fault counts the call.
     pub(super) fn strike(&mut self, op: OpKind, path: &Path, dice: &mut SplitMix64) -> Option<Failure> {
         if self.list.is_empty() {
             return None;
         }
-        let path = path.to_string_lossy();
+        let text = path.to_string_lossy();
         let mut struck = None;
         for fault in &mut self.list {
-            let matches = fault.op.is_none_or(|wanted| wanted == op)
-                && path.contains(&fault.pattern)
+            let matches = fault.ops.has(op)
+                && text.contains(&fault.pattern)
                 && (fault.failure != Failure::ShortRead || op == OpKind::Read);
             if !matches {
                 continue;
@@ -154,10 +212,12 @@ impl Faults {
                 Times::Once => number == 0,
                 Times::Always => true,
                 Times::Nth(wanted) => number == wanted,
+                Times::From(first) => number >= first,
                 Times::Chance(per_mille) => dice.below(1_000) < per_mille,
             };
             if strikes && struck.is_none() {
                 struck = Some(fault.failure);
+                fault.struck.push((op, path.to_owned()));
             }
         }
         struck

@@ -32,7 +32,7 @@ use self::disk::{Create, Disk, Inode};
 use self::fault::{Faults, crashed};
 use super::{Advice, DirLock, File, Open, Space, Vfs};
 
-pub use self::fault::{CrashWhen, Failure, FaultId, OpKind, Times, is_crash};
+pub use self::fault::{CrashWhen, Failure, FaultId, OpKind, Ops, Times, is_crash};
 pub use self::random::SplitMix64;
 
 /// What a disk without a set capacity says it has.
@@ -200,10 +200,10 @@ impl SimFs {
         self.shared.state.lock().dead
     }
 
-    /// Makes calls fail: those of kind `op` (`None`: all kinds) whose path contains `pattern`.
+    /// Makes calls fail: those of these kinds whose path contains `pattern`.
     pub fn fail(
         &self,
-        op: impl Into<Option<OpKind>>,
+        ops: impl Into<Ops>,
         pattern: &str,
         failure: impl Into<Failure>,
         times: Times,
@@ -212,7 +212,12 @@ impl SimFs {
             .state
             .lock()
             .faults
-            .add(op.into(), pattern, failure.into(), times)
+            .add(ops.into(), pattern, failure.into(), times)
+    }
+
+    /// The calls that a fault has failed so far, with their paths; none once it is healed.
+    pub fn struck(&self, fault: FaultId) -> Vec<(OpKind, PathBuf)> {
+        self.shared.state.lock().faults.struck(fault)
     }
 
     /// Ends a fault.

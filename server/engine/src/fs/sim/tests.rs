@@ -204,7 +204,7 @@ fn faults_strike_what_they_name() {
     fs.fail(OpKind::Write, "f", Errno::IO, Times::Nth(1));
     let results: Vec<bool> = (0..3).map(|_| file.write_at(b"x", 0).is_ok()).collect();
     assert_eq!(results, [true, false, true]);
-    let always = fs.fail(None, "/f", Errno::IO, Times::Always);
+    let always = fs.fail(Ops::All, "/f", Errno::IO, Times::Always);
     assert!(file.len().is_err() && file.sync_all().is_err() && fs.open(path("/f"), Open::Read).is_err());
     assert!(fs.exists(path("/g")).is_ok(), "another path");
     fs.heal(always);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::fs::sim::{CrashWhen, Errno, Failure, SplitMix64, Times};
+use crate::fs::sim::{CrashWhen, Errno, Failure, Ops, SplitMix64, Times};
 
 /// Small enough for several rolls in the workload.
 const ROLL_BYTES: u64 = 3_000;
@@ -149,7 +149,7 @@ fn an_error_at_any_call_keeps_what_was_acknowledged() {
                 (Errno::ROFS, Times::Nth(call)),
             ] {
                 let fs = disk(mode());
-                fs.fail(None, "", Failure::Error(errno), times);
+                fs.fail(Ops::All, "", Failure::Error(errno), times);
                 let told = workload(&fs);
                 for seed in 1..4 {
                     let after = fs.crash(seed);

@@ -218,12 +218,26 @@ fn noise_is_refused() {
     }
 }
 
-/// Goal: a full disk refuses an edit without effect, and accepts it once there is space.
+/// Goal: on a full disk edits are taken as long as there is space that was reserved ahead; then one is refused without effect, and
+/// accepted once there is space.
 #[test]
 fn a_full_disk_refuses_without_effect() {
     let fs = disk(SimOptions::default());
-    let (mut manifest, before) = open(&fs).unwrap();
+    let (mut manifest, _) = open(&fs).unwrap();
+    let high_water = |timestamp_ms| ManifestEdit::HighWater {
+        timestamp_ms,
+        seq: crate::id::SeqId(1),
+    };
+    manifest.append(&high_water(1)).unwrap();
     fs.set_capacity(Some(fs.used_bytes()));
+    let taken = (2..100).take_while(|time| manifest.append(&high_water(*time)).is_ok());
+    let taken = taken.count();
+    assert!(
+        (16..40).contains(&taken),
+        "{taken} edits of 1 KiB in 16 to 32 KiB"
+    );
+    assert!(!manifest.is_poisoned());
+    let before = manifest.state().clone();
     let edit = &history()[0];
     assert!(matches!(manifest.append(edit), Err(Error::Io { .. })));
     assert_eq!(*manifest.state(), before);

@@ -1,8 +1,9 @@
 //! Appending, publishing, waiting; one thread and many; failures.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use super::*;
@@ -41,7 +42,7 @@ fn edits_are_published_in_order_and_come_back() {
         (0, SeqId(0), SeqId(0))
     );
     let skipped = append(&wal, "skipped", 4, Logging::Skip).unwrap();
-    let first = wal.append(&edit(1, "a", 2), 2, Logging::Sync).unwrap();
+    let first = join(&wal, &edit(1, "a", 2), 2, Logging::Sync).unwrap();
     assert_eq!((skipped.seq(), first.first_seq()), (SeqId(4), SeqId(5)));
     let first = first.applied();
     let also_skipped = append(&wal, "skipped", 1, Logging::Skip).unwrap();
@@ -64,7 +65,7 @@ fn edits_are_published_in_order_and_come_back() {
     wal.close().unwrap();
     wal.close().unwrap();
     assert!(matches!(
-        wal.append(&edit(1, "late", 1), 1, Logging::Sync),
+        join(&wal, &edit(1, "late", 1), 1, Logging::Sync),
         Err(Error::ShuttingDown)
     ));
 
@@ -83,12 +84,13 @@ fn edits_are_published_in_order_and_come_back() {
 fn a_wrong_edit_is_refused_without_effect() {
     let (wal, _) = open(&sim(), WalSync::Fsync).unwrap();
     assert!(matches!(
-        wal.append(&edit(1, "a", 1), 0, Logging::Sync),
+        join(&wal, &edit(1, "a", 1), 0, Logging::Sync),
         Err(Error::InvalidArgument(_))
     ));
-    let error = wal
-        .append(&vec![0; EDIT_BYTES_MAX + 1], 1, Logging::Sync)
-        .unwrap_err();
+    let long = vec![0; EDIT_BYTES_MAX + 1];
+    let mut reserved = wal.reserve(1, 0).unwrap();
+    let error = wal.append(&mut reserved, &long, 1, Logging::Sync).unwrap_err();
+    drop(reserved);
     assert!(error.to_string().contains(&EDIT_BYTES_MAX.to_string()), "{error}");
     assert_eq!(wal.last_assigned(), SeqId(0));
     put(&wal, "a").unwrap();
@@ -124,7 +126,7 @@ fn groups_sync_when_a_member_wants_it() {
 fn a_group_waits_for_its_memstores_and_the_next_one_grows_meanwhile() {
     let told = Arc::new(Told::default());
     let (wal, _) = open_with(&sim(), options(WalSync::Fsync), told.clone()).unwrap();
-    let held = wal.append(&edit(1, "held", 1), 1, Logging::Sync).unwrap();
+    let held = join(&wal, &edit(1, "held", 1), 1, Logging::Sync).unwrap();
     let other = append(&wal, "other", 1, Logging::Sync).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| other.wait());
@@ -155,7 +157,7 @@ fn handover(commit_thread: bool, blocking: usize, futures: usize, dropped: usize
         ..options(WalSync::Fsync)
     };
     let (wal, _) = open_with(&sim(), settings, told.clone()).unwrap();
-    let held = wal.append(&edit(1, "held", 1), 1, Logging::Sync).unwrap();
+    let held = join(&wal, &edit(1, "held", 1), 1, Logging::Sync).unwrap();
     let other = append(&wal, "other", 1, Logging::Sync).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| other.wait().unwrap());
@@ -220,9 +222,7 @@ fn many_threads(sync: WalSync, commit_thread: bool) {
                     } else {
                         Logging::Sync
                     };
-                    let appended = wal
-                        .append(&edit(thread, &number.to_string(), 1), 1, logging)
-                        .unwrap();
+                    let appended = join(wal, &edit(thread, &number.to_string(), 1), 1, logging).unwrap();
                     let seq = appended.first_seq();
                     memstore[seq.0 as usize].store(1, Ordering::Relaxed);
                     let commit = appended.applied();
@@ -329,7 +329,7 @@ fn dropping_an_appended_edit_poisons_all_waiters() {
         ..options(WalSync::Fsync)
     };
     let (wal, _) = open_with(&sim(), settings, told.clone()).unwrap();
-    let held = wal.append(&edit(1, "held", 1), 1, Logging::Sync).unwrap();
+    let held = join(&wal, &edit(1, "held", 1), 1, Logging::Sync).unwrap();
     let led: Vec<_> = (0..4)
         .map(|_| append(&wal, "led", 1, Logging::Sync).unwrap())
         .collect();
@@ -409,7 +409,7 @@ fn an_idle_log_gets_one_marker() {
 fn a_tick_that_finds_the_log_busy_has_the_next_group_synced() {
     let told = Arc::new(Told::default());
     let (wal, _) = open_with(&sim(), options(WalSync::Fsync), told.clone()).unwrap();
-    let held = wal.append(&edit(1, "held", 1), 1, Logging::Async).unwrap();
+    let held = join(&wal, &edit(1, "held", 1), 1, Logging::Async).unwrap();
     let other = append(&wal, "other", 1, Logging::Async).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| other.wait());
@@ -433,18 +433,18 @@ fn segments_roll_and_are_removed() {
     for number in 0..100 {
         put(&wal, &format!("{number:090}")).unwrap();
     }
-    let segments = fs.files().len();
-    assert!(segments > 5, "{segments}");
+    let count = segments(&fs).len();
+    assert!(count > 5, "{count}");
     assert_eq!(wal.remove_obsolete(SeqId(0)).unwrap(), 0);
     let removed = wal.remove_obsolete(SeqId(50)).unwrap();
-    assert!(removed > 1 && removed < segments);
+    assert!(removed > 1 && removed < count);
     assert_eq!(wal.remove_obsolete(SeqId(50)).unwrap(), 0);
-    assert_eq!(fs.files().len(), segments - removed);
+    assert_eq!(segments(&fs).len(), count - removed);
     let (wal, edits) = open(&fs.crash(0), WalSync::Fsync).unwrap();
     assert!(edits[0].0 > 10 && edits[0].0 <= 51, "{}", edits[0].0);
     assert_eq!(edits.last().unwrap().0, 100);
     assert!(edits.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0));
-    assert_eq!(wal.remove_obsolete(SeqId(100)).unwrap(), segments - removed);
+    assert_eq!(wal.remove_obsolete(SeqId(100)).unwrap(), count - removed);
     put(&wal, "on the last").unwrap();
 }
 

@@ -193,7 +193,7 @@ fn long_log() -> SimFs {
     for number in 0..60 {
         put(&wal, &format!("{number:090}")).unwrap();
     }
-    assert!(fs.files().len() >= 4);
+    assert!(segments(&fs).len() >= 4);
     fs
 }
 
@@ -309,7 +309,7 @@ fn a_segment_whose_creation_was_interrupted_is_removed() {
         6000,
     ] {
         let fs = long_log();
-        let last = fs.files().len() as u64;
+        let last = segments(&fs).len() as u64;
         let (_, before) = recover_from(&fs, 0).unwrap();
         assert_eq!(before.last_segment, last);
         let unborn = segment_path(Path::new(DIR), last + 1);
@@ -321,7 +321,7 @@ fn a_segment_whose_creation_was_interrupted_is_removed() {
         assert!(!fs.exists(&unborn).unwrap());
     }
     let fs = long_log();
-    let last = segment_path(Path::new(DIR), fs.files().len() as u64);
+    let last = segment_path(Path::new(DIR), segments(&fs).len() as u64);
     fs.flip_bit(&last, 100).unwrap();
     let error = recover_from(&fs, 0).unwrap_err();
     assert!(
@@ -349,7 +349,7 @@ fn a_newer_format_is_refused_as_such() {
 #[test]
 fn create_refuses_an_unsealed_predecessor() {
     let fs = long_log();
-    let last = fs.files().len() as u64;
+    let last = segments(&fs).len() as u64;
     let create = |seq| {
         let counters = Arc::new(Counters::default());
         Wal::create(

@@ -17,6 +17,7 @@ use crate::record::EditBuilder;
 mod commit;
 mod crash;
 mod damage;
+mod full;
 
 const DIR: &str = "/db/wal";
 
@@ -105,8 +106,23 @@ fn open(vfs: &SimFs, sync: WalSync) -> Result<(Arc<Wal>, Vec<Read>)> {
     open_with(vfs, options(sync), Arc::new(NoListener))
 }
 
+/// Reserves and appends.
+fn join(wal: &Arc<Wal>, edit: &[u8], rows: u32, logging: Logging) -> Result<Appended> {
+    let mut reserved = wal.reserve(1, edit.len() as u64)?;
+    wal.append(&mut reserved, edit, rows, logging)
+}
+
 fn append(wal: &Arc<Wal>, tag: &str, rows: u32, logging: Logging) -> Result<Commit> {
-    Ok(wal.append(&edit(3, tag, rows), rows, logging)?.applied())
+    Ok(join(wal, &edit(3, tag, rows), rows, logging)?.applied())
+}
+
+/// The log's segments on the disk.
+fn segments(fs: &SimFs) -> Vec<PathBuf> {
+    let is_segment = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| segment::segment_number(Path::new(name)).is_some())
+    };
+    fs.files().into_iter().filter(is_segment).collect()
 }
 
 fn put(wal: &Arc<Wal>, tag: &str) -> Result<()> {

@@ -1,0 +1,101 @@
+//! An edit on its way: appended, applied, published.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::Result;
+use crate::id::SeqId;
+
+use super::Wal;
+use super::group::Place;
+
+/// An edit that has its place in the log and is not in the memstores yet. Dropping it without [`Self::applied`] would stop
+/// publication for ever, so dropping it poisons the log.
+///
+/// While a thread holds one it must not wait for the log: its group is not published before it is applied.
+#[derive(Debug)]
+pub struct Appended {
+    /// Taken by `applied`.
+    wal: Option<Arc<Wal>>,
+    place: Place,
+}
+
+impl Appended {
+    /// It has joined a group.
+    pub(super) fn new(wal: Arc<Wal>, place: Place) -> Self {
+        Self {
+            wal: Some(wal),
+            place,
+        }
+    }
+
+    /// The sequence id of its first row.
+    pub fn first_seq(&self) -> SeqId {
+        self.place.first
+    }
+
+    /// The cells are in the memstores.
+    pub fn applied(mut self) -> Commit {
+        let wal = self.wal.take().expect("only this takes it, and consumes");
+        wal.shared.queue.applied(self.place.group);
+        Commit {
+            wal,
+            group: self.place.group,
+            seq: self.place.last,
+            registered: None,
+        }
+    }
+}
+
+impl Drop for Appended {
+    fn drop(&mut self) {
+        if let Some(wal) = self.wal.take() {
+            wal.shared
+                .queue
+                .poison("an edit in the log was not applied to memory");
+        }
+    }
+}
+
+/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of `Result<()>`).
+///
+/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If it needs
+/// only a write to the page cache, the poll does it itself, since that takes less time than waking another thread. Without
+/// a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
+///
+/// Dropping it is fine: the edit is written with the next group, or by the next tick.
+#[derive(Debug)]
+#[must_use = "the edit is neither durable nor visible before this returns"]
+pub struct Commit {
+    wal: Arc<Wal>,
+    group: u64,
+    seq: SeqId,
+    /// Where its waker stands among its group's.
+    registered: Option<usize>,
+}
+
+impl Commit {
+    /// The sequence id of its last row: published once this is.
+    pub fn seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// Blocks until it is published; this thread may do the group's write and sync.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn wait(self) -> Result<()> {
+        self.wal.shared.queue.wait(self.group, self.seq)
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        this.wal
+            .shared
+            .queue
+            .poll(this.group, this.seq, context.waker(), &mut this.registered)
+    }
+}

@@ -1,0 +1,138 @@
+//! How much may still be logged before the disk has to be asked for more.
+//!
+//! An edit that has joined a group cannot be refused any more: its cells are on their way into the memstores. So the space for it
+//! is there before it joins. It is preallocated in two places: the *rest* of the open segment, and the *spare*, a file that
+//! will be the next segment (`spare`). What is promised, that is reserved or in the open group, is never more than the larger of the two.
+//!
+//! That is enough however the promised edits fall into groups. If they all fit into the rest, they go there. Otherwise they all
+//! fit into the spare: groups go into the rest until one does not fit, and that one and all later ones find room in the
+//! spare, which is then the open segment.
+//!
+//! Writers take from the room, without a lock; the leader, who alone changes rest and spare, puts back what a group did not need
+//! and adds what a new spare brings. An edit is counted with the most that it can take in the log.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::Error;
+use crate::record::FRAME_HEADER_BYTES;
+use crate::record::edit::ENTRY_OVERHEAD_BYTES;
+
+/// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the frame's kind.
+pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;
+
+/// The most that an edit of that length takes in the log.
+pub(super) fn cost_of(edit: &[u8]) -> u64 {
+    edit.len() as u64 + OVERHEAD_BYTES
+}
+
+/// The room of one log. All methods may be called from any thread.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The larger of rest and spare, less what is promised.
+    free_bytes: AtomicI64,
+    /// Why there is no spare, as long as there is none.
+    lacks: Mutex<Option<Error>>,
+}
+
+impl Room {
+    /// Promises so many bytes; false when they are not there.
+    pub(super) fn take(&self, bytes: u64) -> bool {
+        let bytes = as_change(bytes);
+        let take = |free: i64| free.checked_sub(bytes).filter(|left| *left >= 0);
+        self.free_bytes
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+            .is_ok()
+    }
+
+    /// How many bytes are lacking for [`Self::take`].
+    pub(super) fn shortfall(&self, bytes: u64) -> u64 {
+        let free = self.free_bytes.load(Ordering::Acquire);
+        u64::try_from(as_change(bytes).saturating_sub(free)).unwrap_or(0)
+    }
+
+    /// Takes back a promise, or its part that was not needed.
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.free_bytes.fetch_add(as_change(bytes), Ordering::AcqRel);
+    }
+
+    /// The larger of rest and spare was `before` and is `after`, and `kept` bytes of promises were kept in between.
+    pub(super) fn changed(&self, before: u64, after: u64, kept: u64) {
+        let change = as_change(after)
+            .saturating_sub(as_change(before))
+            .saturating_add(as_change(kept));
+        self.free_bytes.fetch_add(change, Ordering::AcqRel);
+    }
+
+    /// Says why there is no spare; `None`: there is one.
+    pub(super) fn set_lacks(&self, why: Option<Error>) {
+        *self.lacks.lock() = why;
+    }
+
+    /// Why there is no spare, if there is none.
+    pub(super) fn lacks(&self) -> Option<Error> {
+        self.lacks.lock().clone()
+    }
+}
+
+/// Bytes as what the counter changes by. No disk is larger than that.
+fn as_change(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Room for edits that are to come. What they do not need goes back when this is dropped.
+#[derive(Debug)]
+#[must_use = "the room is given back when this is dropped"]
+pub struct Reserved<'a> {
+    room: &'a Room,
+    bytes: u64,
+}
+
+impl<'a> Reserved<'a> {
+    /// Takes `bytes` from the room, if they are there.
+    pub(super) fn take(room: &'a Room, bytes: u64) -> Option<Self> {
+        room.take(bytes).then(|| Self { room, bytes })
+    }
+
+    /// Hands over the room for an edit that joins a group.
+    /// REQUIRES: there is enough left.
+    pub(super) fn spend(&mut self, bytes: u64) {
+        self.bytes = self
+            .bytes
+            .checked_sub(bytes)
+            .expect("whoever reserves counts every edit with the most that it can take");
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.room.give_back(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: never more is promised than there is, and what was not needed can be promised again.
+    #[test]
+    fn promises_are_never_more_than_there_is() {
+        let room = Room::default();
+        room.changed(0, 100, 0);
+        let mut first = Reserved::take(&room, 60).unwrap();
+        assert!(Reserved::take(&room, 41).is_none());
+        assert_eq!((room.shortfall(41), room.shortfall(40)), (1, 0));
+        let second = Reserved::take(&room, 40).unwrap();
+        drop(second);
+        // An edit of at most 50 bytes joins a group and takes 45 of them in the open segment.
+        first.spend(50);
+        drop(first);
+        assert_eq!(room.shortfall(50), 0);
+        assert_eq!(room.shortfall(51), 1);
+        room.changed(100, 55, 50);
+        assert_eq!(room.shortfall(56), 1);
+        assert_eq!(room.shortfall(55), 0);
+        assert!(!room.take(u64::MAX));
+    }
+}
