@@ -103,7 +103,7 @@ impl Generator {
         let (row, value) = (self.row_bytes(), self.value_bytes());
         match self.int(0..=18) {
             3 | 4 | 14 if self.empty_qualifiers => filter("KeyOnlyFilter", &[]),
-            18 if wrapped => filter("FirstKeyOnlyFilter", &[]),
+            18 if wrapped || self.reversed => filter("FirstKeyOnlyFilter", &[]),
             0 => filter("KeyOnlyFilter", &[]),
             1 => filter("FirstKeyOnlyFilter", &[]),
             2 => filter("PrefixFilter", &[quoted(&row)]),
@@ -152,7 +152,7 @@ impl Generator {
                 let [operator, comparator] = self.comparison(&value);
                 let mut arguments = vec![quoted(family), quoted(qualifier), operator, comparator];
                 if self.chance(0.5) {
-                    let if_missing = if wrapped {
+                    let if_missing = if wrapped || self.reversed {
                         b"false".to_vec()
                     } else {
                         self.bool_text()

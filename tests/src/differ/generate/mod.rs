@@ -50,6 +50,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         scanners: Vec::new(),
         opened: 0,
         only_known: false,
+        reversed: false,
         has_split: false,
         only_table: None,
         kept: BTreeMap::new(),
@@ -75,6 +76,8 @@ struct Generator {
     opened: u32,
     /// Whether only families that exist are named: several rows in one call are all written or none, in HBase some of them.
     only_known: bool,
+    /// Whether filters are for a reversed scan: HBase refuses some, and keeps tombstones because of the scan that never was.
+    reversed: bool,
     /// Whether the first table was split: HBase keeps the region that was split in `hbase:meta` for some time.
     has_split: bool,
     /// The table that all calls are about, if it is one.

@@ -136,7 +136,9 @@ impl Generator {
 
     fn tscan_two(&mut self) -> Value {
         let reversed = self.maybe(0.25, |this| this.chance(0.8));
+        self.reversed = reversed == Some(true);
         let [filter_string, filter_bytes] = self.filter_fields(0.4);
+        self.reversed = false;
         let columns = self.maybe(0.4, |this| this.tcolumns().into());
         let consistency = self.consistency(columns.is_some());
         let filtered = filter_string.is_some() || filter_bytes.is_some();
@@ -191,7 +193,10 @@ impl Generator {
     }
 
     fn tscan_one(&mut self) -> Value {
+        let reversed = self.maybe(0.25, |this| this.chance(0.8));
+        self.reversed = reversed == Some(true);
         let filter = self.maybe(0.4, |this| Value::bytes(this.filter()));
+        self.reversed = false;
         record([
             ("startRow", self.maybe(0.4, Self::row)),
             ("stopRow", self.maybe(0.3, Self::row)),
@@ -211,7 +216,7 @@ impl Generator {
                 },
             ),
             ("sortColumns", self.maybe(0.3, |this| this.chance(0.7).into())),
-            ("reversed", self.maybe(0.25, |this| this.chance(0.8).into())),
+            ("reversed", reversed.map(Value::Bool)),
             ("cacheBlocks", self.maybe(0.1, |this| this.chance(0.5).into())),
         ])
     }
