@@ -25,7 +25,7 @@ mod tables;
 mod universe;
 mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -52,6 +52,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         only_known: false,
         reversed: false,
         has_split: false,
+        majors: BTreeSet::new(),
         only_table: None,
         kept: BTreeMap::new(),
         empty_qualifiers: seed.is_multiple_of(4),
@@ -80,6 +81,9 @@ struct Generator {
     reversed: bool,
     /// Whether the first table was split: HBase keeps the region that was split in `hbase:meta` for some time.
     has_split: bool,
+    /// Tables that have been compacted as a whole. They have no minor compactions any more: those go by the number of files, and HBase
+    /// keeps a file without cells where a compaction has dropped everything.
+    majors: BTreeSet<String>,
     /// The table that all calls are about, if it is one.
     only_table: Option<&'static str>,
     /// What families keep, by their names.
@@ -196,11 +200,10 @@ impl Generator {
             94 if self.chance(0.3) => self.split(),
             94..=95 => {
                 let table = self.one_of(&TABLES).to_owned();
-                // A minor compaction goes by the number of files: HBase's compaction of a daughter without cells leaves a file.
-                let is_split = self.has_split && table == TABLES[0];
-                let step = if self.chance(0.5) && !is_split {
+                let step = if self.chance(0.5) && !self.majors.contains(&table) {
                     Step::Compact(table)
                 } else {
+                    self.majors.insert(table.clone());
                     Step::MajorCompact(table)
                 };
                 self.lines.push(step.into());

@@ -185,6 +185,7 @@ impl Generator {
         ];
         self.lines.extend(steps.map(Line::from));
         self.has_split = true;
+        self.majors.insert(TABLES[0].to_owned());
     }
 
     /// HBase flushes a table when it opens its regions again with another descriptor, and what families do not keep is gone then; so
