@@ -37,6 +37,9 @@ struct Arguments {
     /// Print differences as they are found, not shrunk.
     #[arg(long)]
     no_shrink: bool,
+    /// Go on behind the first difference of a script, and print every one, not shrunk.
+    #[arg(long)]
+    go_on: bool,
     /// A running server to test, instead of starting one.
     #[arg(long, value_name = "HOST:PORT")]
     target: Option<std::net::SocketAddr>,
@@ -80,11 +83,12 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
     let hbase = HBase::connect(oracle).map_err(text)?;
     let basalt = Basalt::connect(target).map_err(text)?;
     let mut pair = Pair::new(hbase, basalt);
+    pair.go_on = arguments.go_on;
     let (mut steps, mut scripts, mut differences) = (0, 0, 0);
     let mut explained = BTreeMap::<String, usize>::new();
     let mut methods = BTreeMap::<String, usize>::new();
     for (name, script) in sources(arguments)? {
-        let run = pair.run(&script)?;
+        let run = pair.run(&script).map_err(|error| format!("{name}: {error}"))?;
         scripts += 1;
         steps += run.played;
         for line in &run.script.lines {
@@ -103,12 +107,16 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
         }
         if run.difference.is_some() {
             differences += 1;
-            let shrunk = if arguments.no_shrink {
+            let shrunk = if arguments.no_shrink || arguments.go_on {
                 None
             } else {
                 pair.shrunk(&run)
             };
-            print_difference(&name, shrunk.as_ref().unwrap_or(&run));
+            if arguments.go_on {
+                print_differences(&name, &run);
+            } else {
+                print_difference(&name, shrunk.as_ref().unwrap_or(&run));
+            }
             if differences == arguments.differences_max {
                 break;
             }
@@ -134,6 +142,22 @@ fn sources(arguments: &Arguments) -> Result<Vec<(String, Script)>, String> {
         Ok((name.into_owned(), script))
     };
     arguments.scripts.iter().map(read).collect()
+}
+
+/// Every step that differs, with both answers.
+fn print_differences(name: &str, run: &Run) {
+    for difference in run.difference.iter().chain(&run.more) {
+        let line = &run.script.lines[difference.step];
+        println!("---- {name}, step {}", difference.step);
+        if let Some(opening) = run.script.opening(difference.step) {
+            println!("{}", opening.step);
+        }
+        println!("{}", line.step);
+        if let Some(answer) = &line.answer {
+            println!("HBase:  {answer}");
+        }
+        println!("Basalt: {}", difference.basalt);
+    }
 }
 
 fn print_difference(name: &str, run: &Run) {

@@ -4,7 +4,7 @@
 //! cannot have in common:
 //!
 //! - timestamps from a server's clock are [`Value::Now`];
-//! - ids, names and addresses of regions and servers, which hold times and ports;
+//! - ids, names and addresses of regions and servers, which hold times and ports, also in rows of `hbase:meta`;
 //! - the wording of exceptions;
 //! - in lists of all tables and namespaces, those that the script did not make.
 
@@ -55,6 +55,9 @@ pub fn normal(method: &'static MethodDescriptor, answer: &Answer) -> Answer {
 }
 
 fn normalize(value: &mut Value) {
+    if let Value::Bytes(bytes) = value {
+        hide_region_id(bytes);
+    }
     let Value::Struct(fields) = value else { return };
     let region = fields
         .iter()
@@ -72,10 +75,35 @@ fn normalize(value: &mut Value) {
     }
 }
 
+/// Digits of the time in a region's name, and of the hash behind it.
+const REGION_ID_DIGITS: usize = 13;
+const REGION_HASH_DIGITS: usize = 32;
+
+/// Takes id and hash out of a region's name: `table,start,id.hash.`
+fn hide_region_id(name: &mut Vec<u8>) {
+    let Some(named) = name.strip_suffix(b".") else {
+        return;
+    };
+    let Some(hash) = named.len().checked_sub(REGION_HASH_DIGITS) else {
+        return;
+    };
+    let Some(id) = hash.checked_sub(REGION_ID_DIGITS + 1) else {
+        return;
+    };
+    let is_name = named[hash..].iter().all(u8::is_ascii_hexdigit)
+        && named[hash - 1] == b'.'
+        && named[id..hash - 1].iter().all(u8::is_ascii_digit);
+    if is_name {
+        name.truncate(id);
+    }
+}
+
 /// Methods that list everything on the server.
-const LISTS: [&str; 4] = [
+const LISTS: [&str; 6] = [
     "getTableNames",
     "getTableNamesWithIsTableEnabled",
+    "getTableNamesByPattern",
+    "getTableDescriptorsByPattern",
     "listNamespaces",
     "listNamespaceDescriptors",
 ];

@@ -25,7 +25,8 @@ impl<'a, T: Target> Player<'a, T> {
     pub fn new(target: &'a mut T, run: usize) -> Self {
         Player {
             target,
-            names: [format!("t{run}x"), format!("n{run}x")],
+            // Always of one length: system tables have messages with the lengths of names in them.
+            names: [format!("t{run:06}x"), format!("n{run:06}x")],
             scanners: BTreeMap::new(),
         }
     }
@@ -37,6 +38,7 @@ impl<'a, T: Target> Player<'a, T> {
             Step::Flush(table) => self.target.flush(&self.named(table))?,
             Step::Compact(table) => self.target.compact(&self.named(table))?,
             Step::MajorCompact(table) => self.target.major_compact(&self.named(table))?,
+            Step::Split(table, row) => self.target.split(&self.named(table), row)?,
         }
         Ok(None)
     }

@@ -14,16 +14,20 @@ pub struct Pair<H, B> {
     pub hbase: H,
     /// Ours.
     pub basalt: B,
+    /// Whether a run goes on behind its first difference. What follows may differ only because of it.
+    pub go_on: bool,
     runs: usize,
 }
 
 /// What two servers said to one script.
 #[derive(Debug)]
 pub struct Run {
-    /// The script with HBase's answers, and the rules by which Basalt's differed.
+    /// The script with HBase's answers, and the rules by which Basalt's differed; without steps that failed on both servers.
     pub script: Script,
     /// The first step with a difference that no rule explains.
     pub difference: Option<Difference>,
+    /// The steps behind it with differences, if the run went on.
+    pub more: Vec<Difference>,
     /// Steps played to both.
     pub played: usize,
 }
@@ -31,7 +35,7 @@ pub struct Run {
 /// A difference that no rule explains.
 #[derive(Debug)]
 pub struct Difference {
-    /// Where.
+    /// Where in [`Run::script`].
     pub step: usize,
     /// What Basalt said.
     pub basalt: Answer,
@@ -57,11 +61,12 @@ impl<H: Target, B: Target> Pair<H, B> {
         Pair {
             hbase,
             basalt,
+            go_on: false,
             runs: 0,
         }
     }
 
-    /// Plays a script to both, step by step, up to the first difference. Fails if a server does not answer.
+    /// Plays a script to both, step by step, up to the first difference or the end. Fails if a server does not answer.
     pub fn run(&mut self, script: &Script) -> Result<Run, String> {
         self.runs += 1;
         let mut hbase = Player::new(&mut self.hbase, self.runs);
@@ -72,19 +77,21 @@ impl<H: Target, B: Target> Pair<H, B> {
                 lines: Vec::new(),
             },
             difference: None,
+            more: Vec::new(),
             played: 0,
         };
         for (index, line) in script.lines.iter().enumerate() {
             let told = |who: &str, error: String| format!("{who} at step {index}, {}: {error}", line.step);
             let theirs = hbase.step(&line.step).map_err(|error| told("HBase", error));
             let ours = basalt.step(&line.step).map_err(|error| told("Basalt", error));
-            // Flushes and compactions of tables that are not there fail on both.
+            run.played += 1;
             let (theirs, ours) = match (&line.step, theirs, ours) {
                 (Step::Call(_), theirs, ours) => (theirs?, ours?),
-                (_, Ok(_), Ok(_)) | (_, Err(_), Err(_)) => (None, None),
+                (_, Ok(_), Ok(_)) => (None, None),
+                // Flushes and compactions of tables that are not there, splits of regions at their start: not worth to be kept.
+                (_, Err(_), Err(_)) => continue,
                 (_, Err(error), _) | (_, _, Err(error)) => return Err(error),
             };
-            run.played += 1;
             let mut line = Line {
                 answer: theirs.clone(),
                 ..Line::from(line.step.clone())
@@ -95,15 +102,20 @@ impl<H: Target, B: Target> Pair<H, B> {
                 match explained::rule(call, &theirs, &ours) {
                     Some(rule) => line.differs = Some(rule.name.to_owned()),
                     None => {
-                        run.difference = Some(Difference {
-                            step: index,
+                        let difference = Difference {
+                            step: run.script.lines.len(),
                             basalt: ours,
-                        });
+                        };
+                        if run.difference.is_none() {
+                            run.difference = Some(difference);
+                        } else {
+                            run.more.push(difference);
+                        }
                     }
                 }
             }
             run.script.lines.push(line);
-            if run.difference.is_some() {
+            if run.difference.is_some() && !self.go_on {
                 break;
             }
         }
@@ -122,7 +134,7 @@ impl<H: Target, B: Target> Pair<H, B> {
             let Ok(run) = self.run(candidate) else {
                 return false;
             };
-            let last = candidate.lines.len() - 1;
+            let whole = run.played == candidate.lines.len();
             let found = run.difference.as_ref();
             // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by that.
             let diverged = run
@@ -130,7 +142,8 @@ impl<H: Target, B: Target> Pair<H, B> {
                 .lines
                 .iter()
                 .any(|line| line.differs.as_deref() == Some("batch-errors"));
-            let differs = !diverged && found.is_some_and(|found| found.step == last) && run.kind() == kind;
+            let is_last = found.is_some_and(|found| found.step + 1 == run.script.lines.len());
+            let differs = !diverged && whole && is_last && run.kind() == kind;
             if differs {
                 best = Some(run);
             }

@@ -14,8 +14,8 @@
 //! !! INTERNAL_ERROR "Row length is 0"
 //! ```
 //!
-//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact` and `major_compact` are what HBase has no Thrift call
-//! for. Behind a call may stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
+//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact` and `split tbl0 "row"` are what HBase
+//! has no Thrift call for. Behind a call may stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
 //! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
 //!
 //! Names of tables begin with `tbl` and those of namespaces with `nsp`: a player replaces these letters, so that one server can
@@ -53,6 +53,8 @@ pub enum Step {
     Compact(String),
     /// A major compaction, awaited.
     MajorCompact(String),
+    /// A split at a row, awaited.
+    Split(String, Vec<u8>),
 }
 
 /// A step with what is known about it.
@@ -73,6 +75,16 @@ pub struct Script {
     pub comment: String,
     /// The steps.
     pub lines: Vec<Line>,
+}
+
+impl Call {
+    /// The number of the scanner that it uses.
+    pub fn scanner(&self) -> Option<u32> {
+        self.args.iter().find_map(|(_, value)| match value {
+            Value::Scanner(number) => Some(*number),
+            _ => None,
+        })
+    }
 }
 
 impl From<Step> for Line {
@@ -112,6 +124,7 @@ impl Display for Step {
             Step::Flush(table) => write!(f, "flush {table}"),
             Step::Compact(table) => write!(f, "compact {table}"),
             Step::MajorCompact(table) => write!(f, "major_compact {table}"),
+            Step::Split(table, row) => write!(f, "split {table} {}", quoted(row)),
         }
     }
 }
@@ -157,6 +170,17 @@ pub struct ScriptError {
 }
 
 impl Script {
+    /// The line that opened the scanner that this step uses.
+    pub fn opening(&self, step: usize) -> Option<&Line> {
+        let used = match &self.lines.get(step)?.step {
+            Step::Call(call) => call.scanner()?,
+            _ => return None,
+        };
+        self.lines
+            .iter()
+            .find(|line| matches!(&line.step, Step::Call(call) if call.opens == Some(used)))
+    }
+
     /// Reads a script.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         let mut script = Script::default();
@@ -196,6 +220,7 @@ fn parse_step(line: &str) -> Result<Step, String> {
         Some(("flush", table)) => return Ok(Step::Flush(table.trim().to_owned())),
         Some(("compact", table)) => return Ok(Step::Compact(table.trim().to_owned())),
         Some(("major_compact", table)) => return Ok(Step::MajorCompact(table.trim().to_owned())),
+        Some(("split", rest)) => return parse_split(rest),
         _ => {}
     }
     let (opens, call) = match line.strip_prefix('$') {
@@ -225,6 +250,14 @@ fn parse_step(line: &str) -> Result<Step, String> {
         args,
         opens,
     }))
+}
+
+fn parse_split(text: &str) -> Result<Step, String> {
+    let (table, row) = text.split_once(' ').ok_or("expected split TABLE \"ROW\"")?;
+    let mut parser = Parser::new(row);
+    let row = parser.quoted().map_err(|error| error.to_string())?;
+    parser.end().map_err(|error| error.to_string())?;
+    Ok(Step::Split(table.to_owned(), row))
 }
 
 fn parse_answer(method: &'static MethodDescriptor, line: &str) -> Result<Answer, ParseError> {

@@ -32,20 +32,14 @@ const READS: [&str; 5] = ["get", "exists", "is", "list", "tableExists"];
 fn drop_reads(script: &mut Script, differs: &mut impl FnMut(&Script) -> bool) {
     let Some(last) = script.lines.pop() else { return };
     let used = match &last.step {
-        Step::Call(call) => call.args.iter().find_map(|(_, value)| match value {
-            Value::Scanner(number) => Some(*number),
-            _ => None,
-        }),
+        Step::Call(call) => call.scanner(),
         _ => None,
     };
     let mut shorter = script.clone();
     shorter.lines.retain(|line| {
         let Step::Call(call) = &line.step else { return true };
         let scanner = |number: Option<u32>| number.is_some() && number == used;
-        let uses = call
-            .args
-            .iter()
-            .any(|(_, value)| matches!(value, Value::Scanner(number) if scanner(Some(*number))));
+        let uses = scanner(call.scanner());
         let reads = READS.iter().any(|read| call.method.name.starts_with(read));
         let scans = call.opens.is_some() || call.method.name.contains("canner");
         uses || scanner(call.opens) || !(reads || scans)

@@ -23,6 +23,8 @@ pub trait Target {
     fn compact(&mut self, table: &str) -> Result<(), String>;
     /// A major compaction of a table; returns when it is done.
     fn major_compact(&mut self, table: &str) -> Result<(), String>;
+    /// Splits the region that has the row, at the row; returns when it is done.
+    fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String>;
 }
 
 /// A running Basalt.
@@ -86,6 +88,14 @@ impl Target for Basalt {
     fn major_compact(&mut self, table: &str) -> Result<(), String> {
         self.compaction(table, true)
     }
+
+    fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String> {
+        let args = [
+            ("tableOrRegion", Value::bytes(table)),
+            ("splitKey", Value::bytes(row)),
+        ];
+        self.admin("basaltSplit", &args)
+    }
 }
 
 /// Compactions come when a script says so and at no other moment: they change what tombstones hide.
@@ -137,5 +147,9 @@ impl Target for HBase {
 
     fn major_compact(&mut self, table: &str) -> Result<(), String> {
         self.oracle.major_compact(table)
+    }
+
+    fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String> {
+        self.oracle.split(table, row)
     }
 }

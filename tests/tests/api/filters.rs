@@ -2,7 +2,7 @@
 //! tested in the engine.
 
 use basalt_engine::filter::{
-    BitOperator, Comparator, CompareOp, Comparison, FilterSpec, FuzzyKey, ListOperator, RowRange,
+    BitOperator, Comparator, CompareOp, Comparison, FilterSpec, FuzzyKey, ListOperator, MaskForm, RowRange,
 };
 use basalt_idl::thrift2::{self, args as two};
 use bytes::Bytes;
@@ -175,7 +175,7 @@ fn every_filter_that_only_protobuf_has() {
         ("FilterWrapper", wrapper, &["r1 f:a=1"]),
         (
             "FuzzyRowFilter",
-            FilterSpec::fuzzy_row(vec![FuzzyKey::new(b"r?", &[0, 1]).expect(good)]).encode(),
+            FilterSpec::fuzzy_row(vec![FuzzyKey::new(b"r?", &[0, 1], MaskForm::Two).expect(good)]).encode(),
             &[R1, R2],
         ),
         (

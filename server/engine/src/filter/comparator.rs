@@ -97,7 +97,7 @@ pub enum Comparator {
         /// Where the part's bytes begin.
         offset: usize,
     },
-    /// Equal to a missing part only. No part of a cell is ever missing, so comparing is an error, as in HBase.
+    /// Equal to a missing part only, and greater than any other. No part of a cell is ever missing.
     Null,
 }
 
@@ -135,11 +135,7 @@ impl Comparator {
                 let end = part.len().min(offset.saturating_add(value.len()));
                 value.as_slice().cmp(&part[start..end])
             }
-            Self::Null => {
-                return Err(Error::DoNotRetry(
-                    "NullComparator cannot be applied to the bytes of a cell".into(),
-                ));
-            }
+            Self::Null => Ordering::Greater,
         })
     }
 
@@ -269,6 +265,8 @@ mod tests {
             (&component, b"ab", 1),
             (&component, b"", 1),
             (&component, b"zc", -1),
+            (&Comparator::Null, b"", 1),
+            (&Comparator::Null, b"a", 1),
         ];
         for (comparator, part, expected) in cases {
             assert_eq!(order(comparator, part), *expected, "{comparator:?} {part:?}");
@@ -279,8 +277,6 @@ mod tests {
     fn parts_that_cannot_be_compared_are_errors() {
         let text = Comparator::Long(1).compare(b"abc").unwrap_err().to_string();
         assert!(text.contains("Wrong length: 3, expected 8"), "{text}");
-        let text = Comparator::Null.compare(b"").unwrap_err().to_string();
-        assert!(text.contains("NullComparator"), "{text}");
     }
 
     /// `cell OP comparator`, and NO_OP keeps nothing.

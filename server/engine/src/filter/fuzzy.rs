@@ -11,10 +11,27 @@ use super::{Filter, ReturnCode};
 use crate::cell::{Cell, KeyBuf};
 use crate::{Error, Result};
 
+/// The forms in which masks come, in a mask as HBase's client has worked on it. In one that it has not, 0 is fixed and 1 is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskForm {
+    /// 0xFF is fixed, 0 is free. Clients that do not say `is_mask_v2`; old ones among them send the other form all the same.
+    One,
+    /// 0xFF is fixed, 2 is free.
+    Two,
+}
+
 /// In a mask that HBase's client has worked on already: this byte is fixed.
 const PREPROCESSED_FIXED: u8 = 0xff;
-/// And this one is free.
-const PREPROCESSED_FREE: u8 = 2;
+
+impl MaskForm {
+    /// What stands for a free byte in a mask that HBase's client has worked on.
+    fn free(self) -> u8 {
+        match self {
+            Self::One => 0,
+            Self::Two => 2,
+        }
+    }
+}
 
 /// A row key with wildcards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +43,9 @@ pub struct FuzzyKey {
 }
 
 impl FuzzyKey {
-    /// From key and mask. A mask byte is 0 for a fixed byte and anything else for a free one; a mask of only 0xFF and 2 is the
-    /// form that HBase's client makes of it, with 0xFF for fixed.
-    pub fn new(key: &[u8], mask: &[u8]) -> Result<Self> {
+    /// From key and mask. A mask of only 0xFF and the form's free byte is one that HBase's client has worked on. In any other, 0 and
+    /// 0xFF are fixed and everything else is free.
+    pub fn new(key: &[u8], mask: &[u8], form: MaskForm) -> Result<Self> {
         if key.len() != mask.len() {
             return Err(Error::InvalidArgument(format!(
                 "FuzzyRowFilter: fuzzy key has {} bytes and its mask {}, they must be of one length",
@@ -38,9 +55,9 @@ impl FuzzyKey {
         }
         let preprocessed = mask
             .iter()
-            .all(|byte| matches!(*byte, PREPROCESSED_FIXED | PREPROCESSED_FREE));
-        let fixed_code = if preprocessed { PREPROCESSED_FIXED } else { 0 };
-        let fixed: Vec<bool> = mask.iter().map(|byte| *byte == fixed_code).collect();
+            .all(|byte| *byte == PREPROCESSED_FIXED || *byte == form.free());
+        let is_fixed = |byte: &u8| *byte == PREPROCESSED_FIXED || !preprocessed && *byte == 0;
+        let fixed: Vec<bool> = mask.iter().map(is_fixed).collect();
         let mut key = key.to_vec();
         for (byte, fixed) in key.iter_mut().zip(&fixed) {
             if !fixed {
@@ -55,7 +72,7 @@ impl FuzzyKey {
         &self.key
     }
 
-    /// The mask in its 0 and 1 form.
+    /// The mask of 0 and 1, which means the same in [`MaskForm::Two`] only.
     pub fn mask(&self) -> Vec<u8> {
         self.fixed.iter().map(|fixed| u8::from(!fixed)).collect()
     }
@@ -203,7 +220,7 @@ mod tests {
             ([0, 0, 0xff], [1, 1, 0]),
             ([2, 0, 0], [0, 0, 1]),
         ] {
-            let key = FuzzyKey::new(&key, &mask).unwrap();
+            let key = FuzzyKey::new(&key, &mask, MaskForm::Two).unwrap();
             for row in rows.iter().filter(|row| key.mismatch(row).is_some()) {
                 let matching = |other: &&Vec<u8>| key.mismatch(other).is_none();
                 let above = rows.iter().filter(|other| *other > row).find(matching);
@@ -234,12 +251,18 @@ mod tests {
 
     #[test]
     fn masks_in_both_forms() {
-        let plain = FuzzyKey::new(b"a?c", &[0, 1, 0]).unwrap();
-        let preprocessed = FuzzyKey::new(b"a?c", &[0xff, 2, 0xff]).unwrap();
-        assert_eq!(plain, preprocessed);
+        let key = |mask: &[u8], form| FuzzyKey::new(b"a?c", mask, form).unwrap();
+        let plain = key(&[0, 1, 0], MaskForm::Two);
+        assert_eq!(plain, key(&[0xff, 2, 0xff], MaskForm::Two));
+        assert_eq!(plain, key(&[0, 1, 0], MaskForm::One));
+        assert_eq!(plain, key(&[0xff, 0, 0xff], MaskForm::One));
+        // What clients before `is_mask_v2` send.
+        assert_eq!(plain, key(&[0xff, 2, 0xff], MaskForm::One));
+        assert_eq!(key(&[0, 0, 0], MaskForm::Two).mask(), [0, 0, 0]);
+        assert_eq!(key(&[0, 0, 0], MaskForm::One).mask(), [1, 1, 1]);
         assert_eq!(plain.key(), b"a\0c");
         assert_eq!(plain.mask(), [0, 1, 0]);
-        let text = FuzzyKey::new(b"ab", &[0]).unwrap_err().to_string();
+        let text = FuzzyKey::new(b"ab", &[0], MaskForm::Two).unwrap_err().to_string();
         assert!(text.contains("2 bytes and its mask 1"), "{text}");
     }
 }

@@ -63,14 +63,11 @@ fn merge_or(left: ReturnCode, right: ReturnCode) -> ReturnCode {
     put_together(keep_left || keep_right, jump)
 }
 
-/// Order in which a scan meets two cells: in a reversed scan rows run backward and the cells of a row forward.
+/// HBase's order of cells in a scan (`FilterListBase.compareCell`): in a reversed scan all is reversed, although the cells of a row
+/// still come forward. So a filter in a reversed OR list that named a place inside the row is not asked again in that row.
 fn scan_order(reversed: bool, left: Key<'_>, right: Key<'_>) -> Ordering {
-    let rows = left.row().cmp(right.row());
-    if reversed && rows.is_ne() {
-        rows.reverse()
-    } else {
-        compare_keys(left, right)
-    }
+    let order = compare_keys(left, right);
+    if reversed { order.reverse() } else { order }
 }
 
 /// Runs a value through several transforms, one after the other.

@@ -32,7 +32,7 @@ mod wrap;
 
 pub use comparator::{BitOperator, Comparator, CompareOp, Comparison};
 pub use decimal::BigDecimal;
-pub use fuzzy::FuzzyKey;
+pub use fuzzy::{FuzzyKey, MaskForm};
 pub use java_regex::JavaRegex;
 pub use multi_range::RowRange;
 pub use parse::{FILTER_STRING_MAX_BYTES, ParseError};

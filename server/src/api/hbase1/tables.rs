@@ -87,6 +87,10 @@ pub(super) fn create_table(
     families: &[thrift1::ColumnDescriptor],
 ) -> Result<(), Failure> {
     let name = from_thrift::table(table)?;
+    // HBase's gateway looks for the table before it looks at the families.
+    if server.engine().table(&name).is_ok() {
+        return Err(Failure::from(basalt_engine::Error::TableExists(name)).into_already_exists());
+    }
     let families = families
         .iter()
         .map(schema::family1)

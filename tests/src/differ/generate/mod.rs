@@ -1,15 +1,31 @@
 //! Scripts from seeds.
 //!
 //! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that calls meet each
-//! other's data. [`tables`] makes the tables, [`writes`] and [`reads`] the calls, [`filters`] filter strings.
+//! other's data. [`tables`], [`families`] and [`namespaces`] make the schema, [`writes`] and [`reads`] the calls, [`filters`] filter
+//! strings and [`filter_bytes`] filters in protobuf, [`system`] reads the system tables.
+//!
+//! Every method of both services is called, but for those whose answers two servers cannot have in common:
+//!
+//! - `getClusterId` is another one for each server.
+//! - `getSlowLogResponses` and `clearSlowLogResponses` are about times; they are called about no server.
+//! - `compact` and `majorCompact` start what HBase does some time later; they are called for a table that is not there, and the steps
+//!   `compact` and `major_compact` of scripts compact.
+//! - `getRowOrBefore` is not in HBase 2.
 //!
 //! The same seed and length give the same script, and a longer script begins with the shorter one.
 
+mod families;
+mod filter_bytes;
 mod filters;
+mod namespaces;
+mod protobuf;
 mod reads;
+mod system;
 mod tables;
 mod universe;
 mod writes;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -18,6 +34,7 @@ use rand::{RngExt, SeedableRng};
 use crate::dynamic::{Api, Value};
 
 use super::script::{Call, Line, Script, Step};
+use universe::TABLES;
 
 /// A struct without the fields that are `None`.
 fn record(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Value {
@@ -33,6 +50,11 @@ pub fn script(seed: u64, steps: usize) -> Script {
         scanners: Vec::new(),
         opened: 0,
         only_known: false,
+        reversed: false,
+        has_split: false,
+        majors: BTreeSet::new(),
+        only_table: None,
+        kept: BTreeMap::new(),
         empty_qualifiers: seed.is_multiple_of(4),
     };
     generator.create_tables();
@@ -55,6 +77,17 @@ struct Generator {
     opened: u32,
     /// Whether only families that exist are named: several rows in one call are all written or none, in HBase some of them.
     only_known: bool,
+    /// Whether filters are for a reversed scan: HBase refuses some, and keeps tombstones because of the scan that never was.
+    reversed: bool,
+    /// Whether the first table was split: HBase keeps the region that was split in `hbase:meta` for some time.
+    has_split: bool,
+    /// Tables that have been compacted as a whole. They have no minor compactions any more: those go by the number of files, and HBase
+    /// keeps a file without cells where a compaction has dropped everything.
+    majors: BTreeSet<String>,
+    /// The table that all calls are about, if it is one.
+    only_table: Option<&'static str>,
+    /// What families keep, by their names.
+    kept: BTreeMap<String, families::Kept>,
     /// Whether columns with an empty qualifier are written. A filter that seeks past such a column misses in HBase the tombstone of the
     /// family, which sorts behind it, and shows what was deleted; so such scripts have no filters that seek.
     empty_qualifiers: bool,
@@ -161,18 +194,22 @@ impl Generator {
             0..=39 => self.write(),
             40..=89 => self.read(),
             90..=93 => {
-                let table = universe::TABLES[0].to_owned();
+                let table = self.one_of(&[TABLES[0], TABLES[0], TABLES[1]]).to_owned();
                 self.lines.push(Step::Flush(table).into());
             }
+            94 if self.chance(0.3) => self.split(),
             94..=95 => {
-                let table = self.one_of(&universe::TABLES).to_owned();
-                let step = if self.chance(0.5) {
+                let table = self.one_of(&TABLES).to_owned();
+                let step = if self.chance(0.5) && !self.majors.contains(&table) {
                     Step::Compact(table)
                 } else {
+                    self.majors.insert(table.clone());
                     Step::MajorCompact(table)
                 };
                 self.lines.push(step.into());
             }
+            96 => self.system(),
+            97 => self.namespaces(),
             _ => self.admin(),
         }
     }

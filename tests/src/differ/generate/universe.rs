@@ -16,10 +16,19 @@ const ROWS: [&str; 12] = [
 
 const QUALIFIERS: [&str; 8] = ["", "a", "b", "b1", "c", "n", "n2", "z"];
 
+/// A qualifier that only counters use: all values are numbers of 8 bytes.
+pub(super) const NUMBERS: &str = "n3";
+
+/// Qualifiers that are incremented; some of their values are no numbers.
+pub(super) const COUNTERS: [&str; 4] = ["n", "n2", NUMBERS, "a"];
+
 const VALUES: [&str; 9] = ["", "v", "v1", "v2", "v3", "w", "10", "9", "abc abd"];
 
 impl Generator {
     pub(super) fn table(&mut self) -> Value {
+        if let Some(name) = self.only_table {
+            return Value::bytes(name);
+        }
         let name = match self.int(0..=99) {
             0..=79 => TABLES[0],
             80..=97 => TABLES[1],

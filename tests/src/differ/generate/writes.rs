@@ -2,6 +2,7 @@
 
 use crate::dynamic::{Api, Value};
 
+use super::universe::COUNTERS;
 use super::{Generator, record};
 
 /// Family and qualifier of a struct that has them.
@@ -116,7 +117,7 @@ impl Generator {
 
     fn increment_two(&mut self) {
         let column = |this: &mut Self| {
-            let qualifier = this.one_of(&["n", "n2", "n3", "a"]);
+            let qualifier = this.one_of(&COUNTERS);
             record([
                 ("family", Some(this.family())),
                 ("qualifier", Some(qualifier.into())),
@@ -128,7 +129,7 @@ impl Generator {
             ("row", Some(self.row())),
             ("columns", Some(columns.into())),
             ("durability", self.durability()),
-            ("returnResults", self.maybe(0.2, |_| true.into())),
+            ("returnResults", self.maybe(0.2, |this| this.chance(0.8).into())),
         ]);
         let table = self.table();
         self.call(
@@ -152,7 +153,7 @@ impl Generator {
             ("row", Some(self.row())),
             ("columns", Some(columns.into())),
             ("durability", self.durability()),
-            ("returnResults", self.maybe(0.2, |_| true.into())),
+            ("returnResults", self.maybe(0.2, |this| this.chance(0.8).into())),
         ]);
         let table = self.table();
         self.call(Api::Two, "append", [("table", table), ("tappend", tappend)]);
@@ -266,7 +267,7 @@ impl Generator {
 
     fn counter_column(&mut self) -> Value {
         let family = self.family_name();
-        let qualifier = self.one_of(&["n", "n2", "n3", "a"]);
+        let qualifier = self.one_of(&COUNTERS);
         Value::bytes(format!("{family}:{qualifier}"))
     }
 
@@ -293,7 +294,12 @@ impl Generator {
             let increment = increment(self);
             self.call(Api::One, "increment", [("increment", increment)]);
         } else {
-            let increments = self.known(1..=3, increment);
+            // One column twice: whether HBase keeps one version or two depends on its clock.
+            self.only_known = true;
+            let increments = self.distinct(1..=3, increment, |increment| {
+                ["table", "row", "column"].map(|field| increment.field(field).cloned())
+            });
+            self.only_known = false;
             self.call(Api::One, "incrementRows", [("increments", increments.into())]);
         }
     }

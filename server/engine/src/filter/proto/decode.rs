@@ -9,7 +9,7 @@ use crate::filter::decimal::BigDecimal;
 use crate::filter::java_regex::{JavaRegex, REGEX_COUNT_MAX};
 use crate::filter::{
     BitOperator, ColumnRange, Comparator, CompareOp, Comparison, DEPTH_MAX, FilterSpec, FuzzyKey,
-    ListOperator, RowRange, SingleColumnValue,
+    ListOperator, MaskForm, RowRange, SingleColumnValue,
 };
 use crate::{Error, Result};
 
@@ -176,9 +176,13 @@ fn simple(class: &str, name: &str, bytes: Option<&Bytes>) -> Result<FilterSpec> 
         }
         "FuzzyRowFilter" => {
             let message: pb::FuzzyRowFilter = inner(class, bytes)?;
+            let form = match message.is_mask_v2 {
+                Some(true) => MaskForm::Two,
+                _ => MaskForm::One,
+            };
             let keys = message.fuzzy_keys.iter().map(|pair| {
                 let key = required(class, "first", pair.first.as_ref())?;
-                FuzzyKey::new(key, required(class, "second", pair.second.as_ref())?)
+                FuzzyKey::new(key, required(class, "second", pair.second.as_ref())?, form)
             });
             Ok(FilterSpec::fuzzy_row(keys.collect::<Result<_>>()?))
         }

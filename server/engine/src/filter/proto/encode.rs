@@ -174,6 +174,7 @@ pub(super) fn filter(spec: &FilterSpec) -> pb::Filter {
                 "FuzzyRowFilter",
                 &pb::FuzzyRowFilter {
                     fuzzy_keys: keys.iter().map(pair).collect(),
+                    is_mask_v2: Some(true),
                 },
             )
         }

@@ -117,6 +117,8 @@ pub(super) struct BytesBytesPair {
 pub(super) struct FuzzyRowFilter {
     #[prost(message, repeated, tag = "1")]
     pub(super) fuzzy_keys: Vec<BytesBytesPair>,
+    #[prost(bool, optional, tag = "2")]
+    pub(super) is_mask_v2: Option<bool>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -7,7 +7,7 @@ use crate::filter::decimal::BigDecimal;
 use crate::filter::java_regex::JavaRegex;
 use crate::filter::parse::tests::any_filter;
 use crate::filter::{
-    BitOperator, Comparator, CompareOp, Comparison, DEPTH_MAX, FuzzyKey, ListOperator, RowRange,
+    BitOperator, Comparator, CompareOp, Comparison, DEPTH_MAX, FuzzyKey, ListOperator, MaskForm, RowRange,
 };
 
 fn field(tag: u8, bytes: &[u8]) -> Vec<u8> {
@@ -135,7 +135,7 @@ fn protobuf_only_filters_round_trip() {
         FilterSpec::first_key_value_matching_qualifiers(vec![b"b".to_vec(), b"a".to_vec()]),
         FilterSpec::column_pagination_from(3, b"q".to_vec()).unwrap(),
         FilterSpec::timestamps(vec![3, 1], true).unwrap(),
-        FilterSpec::fuzzy_row(vec![FuzzyKey::new(b"abc", &[0, 1, 0]).unwrap()]),
+        FilterSpec::fuzzy_row(vec![FuzzyKey::new(b"abc", &[0, 1, 0], MaskForm::Two).unwrap()]),
         FilterSpec::multi_row_range(vec![range("c", "d"), range("a", "b")]).unwrap(),
         FilterSpec::random_row(0.5, 8),
         FilterSpec::list(ListOperator::MustPassAll, vec![]).unwrap(),

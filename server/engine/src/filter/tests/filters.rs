@@ -1,7 +1,7 @@
 //! One test for each filter by itself.
 
 use super::*;
-use crate::filter::{Comparator, CompareOp, Comparison, FuzzyKey, RowRange};
+use crate::filter::{Comparator, CompareOp, Comparison, FuzzyKey, MaskForm, RowRange};
 
 const R1: &str = "r1/f:a@3=x r1/f:a@2=y r1/f:a@1=x r1/f:b@2=y r1/g:a@2=z";
 const R2: &str = "r2/f:b@5=x r2/f:c@4=w r2/g:b@5=x";
@@ -229,10 +229,8 @@ fn value() {
 
 #[test]
 fn what_cannot_be_compared_fails_the_read() {
-    for comparator in [Comparator::Long(1), Comparator::Null] {
-        let filter = FilterSpec::value(Comparison::new(CompareOp::Equal, comparator));
-        assert!(run(&filter, &Read::new(CELLS)).is_err(), "{filter}");
-    }
+    let filter = FilterSpec::value(Comparison::new(CompareOp::Equal, Comparator::Long(1)));
+    assert!(run(&filter, &Read::new(CELLS)).is_err(), "{filter}");
 }
 
 #[test]
@@ -302,7 +300,7 @@ fn dependent_column() {
 fn fuzzy_row() {
     let cells = "a1x f:q@1=v a1xy f:q@1=v a2 f:q@1=v a2y f:q@1=v b1x f:q@1=v b2x g:q@1=v c9z f:q@1=v";
     let fuzzy = |keys: &[(&str, &[u8])]| {
-        let key = |(key, mask): &(&str, &[u8])| FuzzyKey::new(key.as_bytes(), mask).unwrap();
+        let key = |(key, mask): &(&str, &[u8])| FuzzyKey::new(key.as_bytes(), mask, MaskForm::Two).unwrap();
         FilterSpec::fuzzy_row(keys.iter().map(key).collect())
     };
     let any_x = fuzzy(&[("??x", &[1, 1, 0])]);

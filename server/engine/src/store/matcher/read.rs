@@ -49,8 +49,6 @@ pub(in crate::store) struct ReadMatcher {
     deletes: DeleteTracker,
     columns: Tracker,
     after_filter: AfterFilter,
-    /// Done with the puts of the empty qualifier, but not with the family tombstones among them.
-    empty_qualifier_closed: bool,
 }
 
 /// The client's limit on versions, applied to what the filter has let through.
@@ -99,7 +97,6 @@ impl ReadMatcher {
                 qualifier: Vec::new(),
                 count: 0,
             },
-            empty_qualifier_closed: false,
         }
     }
 
@@ -111,7 +108,6 @@ impl ReadMatcher {
             Tracker::Named(named) => named.clear(),
         }
         self.after_filter.count = 0;
-        self.empty_qualifier_closed = false;
     }
 
     /// Whether a jump over the rest of the column could miss tombstones of the whole family.
@@ -119,7 +115,8 @@ impl ReadMatcher {
         !self.raw && key.qualifier().is_empty()
     }
 
-    /// Judges the next cell of the row.
+    /// Judges the next cell of the row. Where it must not jump, the next version of the same column is judged like any other cell: a
+    /// filter that is done with an empty qualifier sees all its versions, as in HBase (`ScanQueryMatcher.getKeyForNextColumn`).
     pub(in crate::store) fn decide(
         &mut self,
         cell: Cell<'_>,
@@ -130,14 +127,8 @@ impl ReadMatcher {
             return Ok(decision);
         }
         Ok(match decision {
-            Decision::NextColumn => {
-                self.empty_qualifier_closed = true;
-                Decision::Skip
-            }
-            Decision::IncludeAndNextColumn => {
-                self.empty_qualifier_closed = true;
-                Decision::Include
-            }
+            Decision::NextColumn => Decision::Skip,
+            Decision::IncludeAndNextColumn => Decision::Include,
             other => other,
         })
     }
@@ -168,9 +159,6 @@ impl ReadMatcher {
                 if counts {
                     self.deletes.add(cell.key, cell_type);
                 }
-                return Ok(Decision::Skip);
-            }
-            if self.empty_qualifier_closed && cell.key.qualifier().is_empty() {
                 return Ok(Decision::Skip);
             }
             match self.deletes.judge(cell.key) {

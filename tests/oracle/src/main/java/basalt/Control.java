@@ -104,7 +104,10 @@ final class Control {
     return true;
   }
 
-  /** Splits the region that has the row. Returns when both daughters serve and own their files. */
+  /**
+   * Splits the region that has the row. Returns when both daughters serve and own their files. HBase gives them files of their own in a
+   * compaction some time later, or never where compactions are off; here it is done at once.
+   */
   private void split(List<HRegion> regions, TableName table, byte[] row) throws Exception {
     RegionInfo parent = null;
     for (HRegion region : regions) {
@@ -121,6 +124,11 @@ final class Control {
         "the split of " + table,
         () -> {
           List<HRegion> now = cluster.regionServer().getRegions(table);
+          for (HRegion region : now) {
+            if (hasReferences(region)) {
+              region.compact(false);
+            }
+          }
           return now.size() == expected && now.stream().noneMatch(Control::hasReferences);
         });
     // The parent's files count as referred to until what was compacted is put away, and until then a daughter refuses to be
