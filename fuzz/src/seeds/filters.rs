@@ -1,7 +1,8 @@
 //! Filters: every one of the filter language, every one of protobuf, and strings at the limits.
 
 use basalt_engine::filter::{
-    BigDecimal, BitOperator, Comparator, CompareOp, Comparison, FilterSpec, FuzzyKey, ListOperator, RowRange,
+    BigDecimal, BitOperator, Comparator, CompareOp, Comparison, FilterSpec, FuzzyKey, ListOperator, MaskForm,
+    RowRange,
 };
 
 use super::{numbered, seed};
@@ -102,8 +103,8 @@ fn unspoken() -> Vec<FilterSpec> {
             FilterSpec::timestamps(vec![1, 9, 10], true)?,
             FilterSpec::column_pagination_from(2, b"name".to_vec())?,
             FilterSpec::fuzzy_row(vec![
-                FuzzyKey::new(b"row-?", &[0, 0, 0, 0, 1])?,
-                FuzzyKey::new(b"r\xffw", &[0, 1, 0])?,
+                FuzzyKey::new(b"row-?", &[0, 0, 0, 0, 1], MaskForm::Two)?,
+                FuzzyKey::new(b"r\xffw", &[0, 1, 0], MaskForm::Two)?,
             ]),
             FilterSpec::multi_row_range(vec![range(b"a", b"b"), range(b"row-1", b"")])?,
             FilterSpec::value(equal(Comparator::Null)),

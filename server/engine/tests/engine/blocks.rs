@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use basalt_engine::Engine;
-use basalt_engine::filter::{FilterSpec, FuzzyKey, RowRange};
+use basalt_engine::filter::{FilterSpec, FuzzyKey, MaskForm, RowRange};
 use basalt_engine::op::{ReadSpec, Scan, Write};
 use basalt_engine::options::Options;
 use basalt_engine::schema::TableDescriptor;
@@ -96,7 +96,7 @@ fn hints_skip_blocks() {
     let (cells, all) = cost(&rig, Scan::default());
     assert_eq!(cells, ROWS * (COLUMNS + 1));
     assert!(all > (ROWS * COLUMNS / 12) as u64, "{all} blocks hold the table");
-    let fuzzy = FuzzyKey::new(b"r?7", &[0, 1, 0]).unwrap();
+    let fuzzy = FuzzyKey::new(b"r?7", &[0, 1, 0], MaskForm::Two).unwrap();
     let range = |start: &[u8], stop: &[u8]| RowRange {
         start: start.to_vec(),
         start_inclusive: true,
