@@ -99,18 +99,17 @@ impl<H: Target, B: Target> Pair<H, B> {
             if let (Step::Call(call), Some(theirs), Some(ours)) = (&line.step, theirs, ours)
                 && !compare::same(call.method, &theirs, &ours)
             {
-                match explained::rule(call, &theirs, &ours) {
-                    Some(rule) => line.differs = Some(rule.name.to_owned()),
-                    None => {
-                        let difference = Difference {
-                            step: run.script.lines.len(),
-                            basalt: ours,
-                        };
-                        if run.difference.is_none() {
-                            run.difference = Some(difference);
-                        } else {
-                            run.more.push(difference);
-                        }
+                if let Some(rule) = explained::rule(call, &theirs, &ours) {
+                    line.differs = Some(rule.name.to_owned());
+                } else {
+                    let difference = Difference {
+                        step: run.script.lines.len(),
+                        basalt: ours,
+                    };
+                    if run.difference.is_none() {
+                        run.difference = Some(difference);
+                    } else {
+                        run.more.push(difference);
                     }
                 }
             }

@@ -51,7 +51,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         opened: 0,
         only_known: false,
         reversed: false,
-        has_split: false,
+        splits: 0,
         majors: BTreeSet::new(),
         only_table: None,
         kept: BTreeMap::new(),
@@ -79,8 +79,8 @@ struct Generator {
     only_known: bool,
     /// Whether filters are for a reversed scan: HBase refuses some, and keeps tombstones because of the scan that never was.
     reversed: bool,
-    /// Whether the first table was split: HBase keeps the region that was split in `hbase:meta` for some time.
-    has_split: bool,
+    /// Splits of the first table so far: HBase keeps regions that were split in `hbase:meta` for some time.
+    splits: usize,
     /// Tables that have been compacted as a whole. They have no minor compactions any more: those go by the number of files, and HBase
     /// keeps a file without cells where a compaction has dropped everything.
     majors: BTreeSet<String>,

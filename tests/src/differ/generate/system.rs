@@ -15,7 +15,7 @@ impl Generator {
     pub(super) fn system(&mut self) {
         let table = self.one_of(&[TABLES[0], TABLES[1], "tblx"]);
         let namespace = self.one_of(&["nsp0", "nsp1", "nspx"]);
-        let split_never = if self.has_split { TABLES[1] } else { table };
+        let split_never = if self.splits > 0 { TABLES[1] } else { table };
         match self.int(0..=6) {
             0 => self.get_system("hbase:meta", table, column("table", "state")),
             1 => self.get_system("hbase:namespace", namespace, column("info", "d")),

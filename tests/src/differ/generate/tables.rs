@@ -124,7 +124,7 @@ impl Generator {
             }
             _ => {
                 // The row of hbase:meta at or before this one; no region is as new as the id says.
-                let table = if self.has_split { TABLES[1] } else { table };
+                let table = if self.splits > 0 { TABLES[1] } else { table };
                 let row = [table.as_bytes(), b",", &self.row_bytes(), b",99999999999999"].concat();
                 self.call(Api::One, "getRegionInfo", [("row", Value::Bytes(row))]);
             }
@@ -184,7 +184,7 @@ impl Generator {
             Step::MajorCompact(table),
         ];
         self.lines.extend(steps.map(Line::from));
-        self.has_split = true;
+        self.splits += 1;
         self.majors.insert(TABLES[0].to_owned());
     }
 
