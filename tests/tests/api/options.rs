@@ -62,7 +62,11 @@ fn sample(option: &str) -> &'static str {
         "COMPRESSION" => "ZSTD",
         "DATA_BLOCK_ENCODING" => "FAST_DIFF",
         "KEEP_DELETED_CELLS" => "TTL",
-        "MAX_FILESIZE" | "MEMSTORE_FLUSHSIZE" => "268435456",
+        "MAX_FILESIZE"
+        | "MEMSTORE_FLUSHSIZE"
+        | "hbase.hregion.max.filesize"
+        | "hbase.increasing.policy.initial.size" => "268435456",
+        "hbase.hregion.max.filesize.jitter" | "hbase.busy.policy.blockedRequests" => "0.5",
         "DURABILITY" => "ASYNC_WAL",
         "DFS_REPLICATION" | "REGION_REPLICATION" | "REPLICATION_SCOPE" => "1",
         "BLOCKCACHE" | "COMPRESS_TAGS" | "COMPACTION_ENABLED" | "SPLIT_ENABLED" | "MERGE_ENABLED" => "false",

@@ -172,7 +172,9 @@ fn tables_through_thrift_2() {
         table_name: table_name(),
         split_keys: Some(keys.iter().map(|key| bytes(key)).collect()),
     };
-    assert!(wire.ok(&split(&["e", "c"])) && !wire.ok(&split(&["c"])));
+    // There may be more regions than those.
+    assert!(wire.ok(&split(&["e", "c"])) && wire.ok(&split(&["c"])));
+    assert!(!wire.ok(&split(&["c", "d"])));
     assert!(wire.ok(&two::TableExists {
         table_name: Some(table_name())
     }));
