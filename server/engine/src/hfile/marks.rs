@@ -25,14 +25,10 @@ pub(super) struct Marks {
 
 /// Eight bytes of a row as a number, in the order of rows.
 fn head(row: &[u8]) -> u64 {
-    match row.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..row.len()].copy_from_slice(row);
-            u64::from_be_bytes(bytes)
-        }
-    }
+    let mut bytes = [0; 8];
+    let length = row.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&row[..length]);
+    u64::from_be_bytes(bytes)
 }
 
 impl Marks {
