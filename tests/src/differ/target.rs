@@ -23,7 +23,8 @@ pub trait Target {
     fn compact(&mut self, table: &str) -> Result<(), String>;
     /// A major compaction of a table; returns when it is done.
     fn major_compact(&mut self, table: &str) -> Result<(), String>;
-    /// Splits the region that has the row, at the row; returns when it is done.
+    /// Splits the region that has the row, at the row; returns when the daughters have store files of their own. The compaction
+    /// that gives them these decides what the next one finds, so it is part of the step on both sides.
     fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String>;
 }
 
@@ -43,24 +44,42 @@ impl Basalt {
         })
     }
 
-    fn admin(&mut self, method: &str, args: &[(&'static str, Value)]) -> Result<(), String> {
+    fn admin(&mut self, method: &str, args: &[(&'static str, Value)]) -> Result<Value, String> {
         let method = Api::Admin
             .method(method)
             .ok_or_else(|| format!("no method {method}"))?;
         match self.call(Api::Admin, method, args) {
-            Ok(Answer::Success(_)) => Ok(()),
+            Ok(Answer::Success(value)) => Ok(value),
             Ok(other) => Err(other.to_string()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn compaction(&mut self, table: &str, major: bool) -> Result<(), String> {
+    /// Compacts a table, or a region by its name.
+    fn compaction(&mut self, table_or_region: &[u8], major: bool) -> Result<(), String> {
         let args = [
-            ("table", Value::bytes(table)),
+            ("table", Value::bytes(table_or_region)),
             ("major", Value::Bool(major)),
             ("wait", Value::Bool(true)),
         ];
-        self.admin("basaltCompact", &args)
+        self.admin("basaltCompact", &args).map(drop)
+    }
+
+    /// The names of the regions that begin or end at a row.
+    fn regions_at(&mut self, table: &str, row: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+        let row = Value::bytes(row);
+        let regions = self.admin("basaltRegionMetrics", &[("table", Value::bytes(table))])?;
+        let Value::List(regions) = regions else {
+            return Err(format!("regions of {table}: {regions:?}"));
+        };
+        let touching = regions
+            .iter()
+            .filter(|region| region.field("startKey") == Some(&row) || region.field("endKey") == Some(&row));
+        let names = touching.map(|region| match region.field("regionName") {
+            Some(Value::Bytes(name)) => Ok(name.clone()),
+            other => Err(format!("a region's name is {other:?}")),
+        });
+        names.collect()
     }
 }
 
@@ -79,14 +98,15 @@ impl Target for Basalt {
 
     fn flush(&mut self, table: &str) -> Result<(), String> {
         self.admin("basaltFlush", &[("table", Value::bytes(table))])
+            .map(drop)
     }
 
     fn compact(&mut self, table: &str) -> Result<(), String> {
-        self.compaction(table, false)
+        self.compaction(table.as_bytes(), false)
     }
 
     fn major_compact(&mut self, table: &str) -> Result<(), String> {
-        self.compaction(table, true)
+        self.compaction(table.as_bytes(), true)
     }
 
     fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String> {
@@ -94,7 +114,11 @@ impl Target for Basalt {
             ("tableOrRegion", Value::bytes(table)),
             ("splitKey", Value::bytes(row)),
         ];
-        self.admin("basaltSplit", &args)
+        self.admin("basaltSplit", &args)?;
+        for daughter in self.regions_at(table, row)? {
+            self.compaction(&daughter, false)?;
+        }
+        Ok(())
     }
 }
 
