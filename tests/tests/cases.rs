@@ -1,7 +1,8 @@
 //! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written HBase's answers into.
 //!
-//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names. The scripts with
-//! names were differences once, or are rules; `seed-*` are generated ones.
+//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names, or to be the one that
+//! the script has for Basalt. The scripts with names were differences once, or are rules; those that begin with `known` show what
+//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` are generated ones.
 //!
 //! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases tests/cases/NAME.script`.
 
@@ -36,6 +37,10 @@ fn fault(line: &Line, ours: Option<Answer>) -> Option<String> {
     let (Some(theirs), Some(ours)) = (&line.answer, ours) else {
         return Some("has no recorded answer".to_owned());
     };
+    if let Some(expected) = &line.ours {
+        return (!line.is_known() || !compare::same(call.method, expected, &ours))
+            .then(|| format!("expected {expected}\nBasalt {ours}"));
+    }
     if compare::same(call.method, theirs, &ours) {
         let rule = line.differs.as_ref()?;
         return Some(format!("no longer differs by {rule}"));
@@ -94,6 +99,38 @@ fn every_rule_is_shown_and_documented() {
             "{} is not in docs/compatibility.md",
             rule.name
         );
+    }
+}
+
+/// What is known to differ and left out of generated scripts: each item of the list in docs/compatibility.md names its case, and each
+/// such case is named there and shows a difference.
+#[test]
+fn known_differences_have_cases() {
+    let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).expect("the page");
+    let (_, list) = page.split_once("Known and not followed").expect("the list");
+    let (list, _) = list.split_once("\n## ").expect("what follows the list");
+    for item in list.split("\n- ").skip(1) {
+        assert!(item.contains("`known_"), "no case: {item}");
+    }
+    let mut cases = scripts();
+    cases.retain(|(name, _)| name.starts_with("known_"));
+    for (name, script) in &cases {
+        assert!(list.contains(&format!("`{name}`")), "{name} is not in the list");
+        let mut known = script.lines.iter().filter(|line| line.is_known()).peekable();
+        assert!(known.peek().is_some(), "{name} shows no difference");
+        for line in known {
+            let Step::Call(call) = &line.step else {
+                panic!("{name}: {} is no call", line.step);
+            };
+            let (Some(theirs), Some(ours)) = (&line.answer, &line.ours) else {
+                panic!("{name}: {} lacks an answer", line.step);
+            };
+            assert!(
+                !compare::same(call.method, theirs, ours),
+                "{name}: {} is the same",
+                line.step
+            );
+        }
     }
 }
 

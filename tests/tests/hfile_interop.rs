@@ -168,6 +168,17 @@ fn cells_of(lines: &[String]) -> Vec<Line> {
         .collect()
 }
 
+/// What filters of prefixes look at in these files.
+const PREFIX_BYTES: usize = 6;
+
+fn prefix_bytes(bloom: BloomType) -> usize {
+    if bloom == BloomType::RowPrefix {
+        PREFIX_BYTES
+    } else {
+        0
+    }
+}
+
 /// Every combination of encoding, compression and bloom filter.
 fn combinations() -> impl Iterator<Item = (DataBlockEncoding, Compression, BloomType)> {
     DataBlockEncoding::ALL.iter().flat_map(|&encoding| {
@@ -290,7 +301,7 @@ fn bloom_words(cells: &[Line], bloom: BloomType) -> Vec<String> {
     for cell in cells {
         let key = cell.as_cell().key;
         match bloom {
-            BloomType::Row => words.push(hex(key.row())),
+            BloomType::Row | BloomType::RowPrefix => words.push(hex(key.row())),
             BloomType::RowCol => words.push(format!("{}:{}", hex(key.row()), hex(key.qualifier()))),
             BloomType::None => {}
         }
@@ -318,12 +329,13 @@ fn hbase_reads_what_we_write() {
             encoding,
             compression,
             bloom,
+            bloom_prefix_bytes: prefix_bytes(bloom),
             ..our_options()
         };
         write_ours(&path, &cells, options);
         let words = bloom_words(&cells, bloom);
         let absent: Vec<String> = match bloom {
-            BloomType::Row => (0..300)
+            BloomType::Row | BloomType::RowPrefix => (0..300)
                 .map(|row| hex(format!("rx{row}absent").as_bytes()))
                 .collect(),
             BloomType::RowCol => (0..300)
@@ -436,7 +448,7 @@ fn we_read_what_hbase_writes() {
         let path = batch.file();
         let words = format!(
             "encoding={encoding} compression={compression} bloom={bloom} tags={tags} compress_tags={compress_tags} \
-             block=2048 index_block=512 bloom_block=256 cells=700 seed={number}"
+             block=2048 index_block=512 bloom_block=256 bloom_prefix={PREFIX_BYTES} cells=700 seed={number}"
         );
         let written = batch.add("write", &path, &words);
         files.push((words, encoding, compression, bloom, path, written));
@@ -456,6 +468,7 @@ fn we_read_what_hbase_writes() {
             (encoding, compression, bloom),
             "{about}"
         );
+        assert_eq!(properties.bloom_prefix_bytes, prefix_bytes(bloom), "{about}");
         assert_eq!(
             (properties.max_seq, properties.major, properties.uuid),
             (SeqId(4711), true, None),

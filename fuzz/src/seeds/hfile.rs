@@ -25,7 +25,7 @@ pub(super) fn seeds() -> Vec<Input> {
         (Compression::None, DataBlockEncoding::None, BloomType::None),
         (Compression::None, DataBlockEncoding::RowIndexV1, BloomType::Row),
         (Compression::None, DataBlockEncoding::Prefix, BloomType::RowCol),
-        (Compression::None, DataBlockEncoding::Diff, BloomType::None),
+        (Compression::None, DataBlockEncoding::Diff, BloomType::RowPrefix),
         (Compression::None, DataBlockEncoding::FastDiff, BloomType::Row),
         (Compression::Snappy, DataBlockEncoding::None, BloomType::Row),
         (Compression::Lz4, DataBlockEncoding::FastDiff, BloomType::None),
@@ -75,6 +75,8 @@ fn file(cells: u32, compression: Compression, encoding: DataBlockEncoding, bloom
         compression,
         encoding,
         bloom,
+        // Of use to filters of prefixes only.
+        bloom_prefix_bytes: 4,
         ..WriterOptions::of_family(&family, Uuid([7; 16]), 1_000, SeqId(99))
     };
     let path = Path::new("/file");

@@ -2,7 +2,7 @@
 
 use crate::dynamic::Answer;
 
-use super::script::{Line, Script, Step};
+use super::script::{KNOWN, Line, Script, Step};
 use super::shrink;
 use super::target::Target;
 use super::{compare, explained, play::Player};
@@ -92,6 +92,7 @@ impl<H: Target, B: Target> Pair<H, B> {
                 (_, Err(_), Err(_)) => continue,
                 (_, Err(error), _) | (_, _, Err(error)) => return Err(error),
             };
+            let is_known = line.is_known();
             let mut line = Line {
                 answer: theirs.clone(),
                 ..Line::from(line.step.clone())
@@ -99,7 +100,10 @@ impl<H: Target, B: Target> Pair<H, B> {
             if let (Step::Call(call), Some(theirs), Some(ours)) = (&line.step, theirs, ours)
                 && !compare::same(call.method, &theirs, &ours)
             {
-                if let Some(rule) = explained::rule(call, &theirs, &ours) {
+                if is_known {
+                    line.differs = Some(KNOWN.to_owned());
+                    line.ours = Some(ours);
+                } else if let Some(rule) = explained::rule(call, &theirs, &ours) {
                     line.differs = Some(rule.name.to_owned());
                 } else {
                     let difference = Difference {

@@ -12,11 +12,16 @@
 //! ~ errors
 //! 1.get(tableName="tbl0", row="", column="f:q", attributes={})
 //! !! INTERNAL_ERROR "Row length is 0"
+//! ~ known
+//! 2.getScannerResults(table="tbl0", tscan={}, numRows=5)
+//! = []
+//! < = [{row="r", columnValues=[], stale=false, partial=false}]
 //! ```
 //!
 //! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact` and `split tbl0 "row"` are what HBase
 //! has no Thrift call for. Behind a call may stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
-//! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
+//! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`]. `~ known` says that it differs and is
+//! meant to, in a way that generated scripts leave out: then `<` and Basalt's answer follow.
 //!
 //! Names of tables begin with `tbl` and those of namespaces with `nsp`: a player replaces these letters, so that one server can
 //! run a script many times.
@@ -64,8 +69,20 @@ pub struct Line {
     pub step: Step,
     /// What HBase answered, if it was asked.
     pub answer: Option<Answer>,
-    /// The name of the rule by which Basalt's answer differs.
+    /// The name of the rule by which Basalt's answer differs, or [`KNOWN`].
     pub differs: Option<String>,
+    /// What Basalt answers, where that is a known difference.
+    pub ours: Option<Answer>,
+}
+
+/// What stands for a rule where a case says what both servers answer.
+pub const KNOWN: &str = "known";
+
+impl Line {
+    /// Whether the answers are known to differ here.
+    pub fn is_known(&self) -> bool {
+        self.differs.as_deref() == Some(KNOWN)
+    }
 }
 
 /// Steps in their order.
@@ -93,6 +110,7 @@ impl From<Step> for Line {
             step,
             answer: None,
             differs: None,
+            ours: None,
         }
     }
 }
@@ -104,6 +122,17 @@ const MESSAGE_BYTES_MAX: usize = 160;
 pub fn first_line(text: &[u8]) -> Vec<u8> {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     line[..line.len().min(MESSAGE_BYTES_MAX)].to_vec()
+}
+
+/// Cuts an exception's text to what is kept.
+fn shorten_message(exception: &mut Value) {
+    if let Value::Struct(fields) = exception {
+        for (name, value) in fields {
+            if let ("message", Value::Bytes(text)) = (*name, value) {
+                *text = first_line(text);
+            }
+        }
+    }
 }
 
 impl Display for Call {
@@ -133,7 +162,11 @@ impl Display for Answer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Answer::Success(value) => write!(f, "= {value}"),
-            Answer::Thrown(name, value) => write!(f, "! {name} {value}"),
+            Answer::Thrown(name, value) => {
+                let mut value = value.clone();
+                shorten_message(&mut value);
+                write!(f, "! {name} {value}")
+            }
             Answer::Application(exception) => {
                 let message = exception.message.clone().unwrap_or_default();
                 let kind = exception.kind.map_or(0, |kind| kind.0);
@@ -155,6 +188,9 @@ impl Display for Script {
             writeln!(f, "{}", line.step)?;
             if let Some(answer) = &line.answer {
                 writeln!(f, "{answer}")?;
+            }
+            if let Some(answer) = &line.ours {
+                writeln!(f, "< {answer}")?;
             }
         }
         Ok(())
@@ -195,19 +231,23 @@ impl Script {
                 script.comment.push('\n');
             } else if let Some(rule) = line.strip_prefix("~ ") {
                 differs = Some(rule.trim().to_owned());
-            } else if line.starts_with(['=', '!']) {
+            } else if line.starts_with(['=', '!', '<']) {
                 let last = script.lines.last_mut().and_then(|last| match &last.step {
-                    Step::Call(call) => Some((call.method, &mut last.answer)),
+                    Step::Call(call) => Some((call.method, &mut last.answer, &mut last.ours)),
                     _ => None,
                 });
-                let (method, answer) = last.ok_or_else(|| failed("an answer without a call".to_owned()))?;
-                *answer = Some(parse_answer(method, line).map_err(|error| failed(error.to_string()))?);
+                let (method, theirs, ours) =
+                    last.ok_or_else(|| failed("an answer without a call".to_owned()))?;
+                let (text, answer) = match line.strip_prefix("< ") {
+                    Some(text) => (text, ours),
+                    None => (line, theirs),
+                };
+                *answer = Some(parse_answer(method, text).map_err(|error| failed(error.to_string()))?);
             } else if !line.trim().is_empty() {
                 let step = parse_step(line).map_err(failed)?;
                 script.lines.push(Line {
-                    step,
-                    answer: None,
                     differs: differs.take(),
+                    ..Line::from(step)
                 });
             }
         }

@@ -216,7 +216,11 @@ fn every_field_of_a_family() {
         }
     );
     for (option, value, words) in [
-        ("BLOOMFILTER", "ROWPREFIX_FIXED_LENGTH", "ROWPREFIX_FIXED_LENGTH"),
+        (
+            "BLOOMFILTER",
+            "ROWPREFIX_FIXED_LENGTH",
+            "needs RowPrefixBloomFilter.prefix_length",
+        ),
         ("COMPRESSION", "LZO", "LZO"),
         ("COMPRESSION", "BZIP2", "BZIP2"),
         ("VERSIONS", "0", "Max versions"),

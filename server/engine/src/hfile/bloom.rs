@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW and for the filter of
-//! family tombstones, and for ROWCOL the flat key that is first in the column, with an empty family:
+//! family tombstones, the first bytes of rows (or whole rows that are shorter) for ROWPREFIX_FIXED_LENGTH, and for ROWCOL the flat key that is first in the column, with an empty family:
 //! `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. Where a key's bits are is HBase's choice: MurmurHash 2 with seeds 0 and
 //! h1, positions `|(h1 + i * h2) mod bits|` in wrapping 32-bit arithmetic.
 
@@ -83,6 +83,11 @@ pub(super) fn chunk_may_contain(chunk: &[u8], key: &[u8], hashes: u32) -> bool {
 /// The key of a column in a ROWCOL filter.
 pub(super) fn column_key(row: &[u8], qualifier: &[u8]) -> KeyBuf {
     KeyBuf::new(row, b"", qualifier, i64::MAX, CellType::Maximum)
+}
+
+/// The key of a row in a filter of prefixes.
+pub(super) fn prefix(row: &[u8], bytes: usize) -> &[u8] {
+    &row[..row.len().min(bytes)]
 }
 
 /// A filter of an open file: where its chunks are.

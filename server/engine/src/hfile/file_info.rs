@@ -45,6 +45,8 @@ pub(super) const SEQ_MAX: &str = "MAX_SEQ_ID_KEY";
 pub(super) const MAJOR: &str = "MAJOR_COMPACTION_KEY";
 /// What the bloom filter is asked about.
 pub(super) const BLOOM_TYPE: &str = "BLOOM_FILTER_TYPE";
+/// How many bytes of a row a filter of prefixes looks at, i32.
+pub(super) const BLOOM_PARAM: &str = "BLOOM_FILTER_PARAM";
 /// Greatest key of the bloom filter.
 pub(super) const BLOOM_LAST_KEY: &str = "LAST_BLOOM_KEY";
 /// Family tombstones of both kinds, i64.
@@ -200,10 +202,14 @@ impl FileInfo {
         file_bytes: u64,
         first_key: Option<KeyBuf>,
     ) -> Check<Properties> {
-        let bloom = match self.get(BLOOM_TYPE) {
-            // A prefix filter needs the prefix length of the family to be asked; without it every answer is "maybe".
-            None | Some(b"ROWPREFIX_FIXED_LENGTH") => BloomType::None,
-            Some(_) => self.named::<BloomType>(BLOOM_TYPE)?.unwrap_or(BloomType::None),
+        let bloom = self.named::<BloomType>(BLOOM_TYPE)?.unwrap_or(BloomType::None);
+        let bloom_prefix_bytes = match bloom {
+            BloomType::RowPrefix => self
+                .i32(BLOOM_PARAM)?
+                .and_then(|bytes| usize::try_from(bytes).ok())
+                .filter(|bytes| *bytes > 0)
+                .ok_or("a bloom filter of prefixes without their length")?,
+            BloomType::None | BloomType::Row | BloomType::RowCol => 0,
         };
         let last_key = self.key(LAST_KEY)?;
         if trailer.cells > 0 && (last_key.is_none() || first_key.is_none()) {
@@ -236,6 +242,7 @@ impl FileInfo {
                 })
                 .transpose()?,
             bloom,
+            bloom_prefix_bytes,
             compression: trailer.compression,
             encoding: self.named(ENCODING)?.unwrap_or(DataBlockEncoding::None),
             max_seq: SeqId(number(SEQ_MAX)?),

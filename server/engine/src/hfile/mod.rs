@@ -76,6 +76,8 @@ pub struct WriterOptions {
     pub encoding: DataBlockEncoding,
     /// Bloom filter.
     pub bloom: BloomType,
+    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    pub bloom_prefix_bytes: usize,
     /// Expected cells, for sizing; a guess is fine. Bloom filters grow chunk by chunk and do not need it.
     pub expected_cells: u64,
     /// Identity written into the file info.
@@ -91,6 +93,12 @@ pub struct WriterOptions {
 impl WriterOptions {
     /// The options of a family.
     pub fn of_family(family: &FamilyDescriptor, uuid: Uuid, created_ms: u64, max_seq: SeqId) -> Self {
+        // Where the checks were switched off the length may be missing: then there is no filter.
+        let bloom_prefix_bytes = family.bloom_prefix_bytes().unwrap_or(0);
+        let bloom = match family.bloom {
+            BloomType::RowPrefix if bloom_prefix_bytes == 0 => BloomType::None,
+            bloom => bloom,
+        };
         Self {
             // Sanity checks can be switched off for a table, but not the bounds within which a file can be read.
             block_bytes: family.block_bytes.clamp(1 << 10, 16 << 20) as usize,
@@ -98,7 +106,8 @@ impl WriterOptions {
             bloom_chunk_bytes: 128 << 10,
             compression: family.compression,
             encoding: family.encoding,
-            bloom: family.bloom,
+            bloom,
+            bloom_prefix_bytes,
             expected_cells: 0,
             uuid,
             created_ms,
@@ -166,6 +175,8 @@ pub struct Properties {
     pub uuid: Option<Uuid>,
     /// Bloom filter.
     pub bloom: BloomType,
+    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    pub bloom_prefix_bytes: usize,
     /// Compression.
     pub compression: Compression,
     /// Layout of data blocks.

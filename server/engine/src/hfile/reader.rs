@@ -317,6 +317,12 @@ impl Reader {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, Some(qualifier), options)?)
     }
 
+    /// Whether rows may be in the file that begin as this one does, up to the length that a filter of prefixes looks at. The row must
+    /// be that long.
+    pub fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
+        self.bloom_lets_through(row, None, options)
+    }
+
     /// Asks the filter and counts the answer.
     fn bloom_lets_through(&self, row: &[u8], qualifier: Option<&[u8]>, options: ReadOptions) -> Result<bool> {
         let Some(found) = self.ask_bloom(row, qualifier, options)? else {
@@ -341,6 +347,10 @@ impl Reader {
         };
         match (self.properties.bloom, qualifier) {
             (BloomType::Row, _) => self.ask(bloom, row, options).map(Some),
+            (BloomType::RowPrefix, _) => {
+                let prefix = bloom::prefix(row, self.properties.bloom_prefix_bytes);
+                self.ask(bloom, prefix, options).map(Some)
+            }
             (BloomType::RowCol, Some(qualifier)) => {
                 let ask = |qualifier: &[u8]| {
                     self.ask(bloom, bloom::column_key(row, qualifier).as_key().bytes(), options)
@@ -550,7 +560,7 @@ impl Parts {
         }
         let expected = match properties.bloom {
             BloomType::RowCol => KeyForm::Flat,
-            BloomType::None | BloomType::Row => KeyForm::Bytes,
+            BloomType::None | BloomType::Row | BloomType::RowPrefix => KeyForm::Bytes,
         };
         if bloom.as_ref().is_some_and(|bloom| bloom.form() != expected)
             || delete_bloom

@@ -48,7 +48,8 @@ fn sort(cells: &mut [OwnedCell]) {
 fn options() -> WriterOptions {
     WriterOptions {
         block_bytes: 1024,
-        uuid: Uuid([7; 16]),
+        // Of use to filters of prefixes only.
+        bloom_prefix_bytes: 4,
         ..WriterOptions::of_family(&FamilyDescriptor::new(b"f"), Uuid([7; 16]), 1_000, SeqId(99))
     }
 }
@@ -325,7 +326,7 @@ proptest! {
 
     #[test]
     fn random_cells_round_trip_and_seek(cells in arbitrary_cells(), encoding in 0_usize..5, compression in 0_usize..5,
-                                        bloom in 0_usize..3, block_bytes in 60_usize..2000, index_block_bytes in 60_usize..600) {
+                                        bloom in 0_usize..BloomType::ALL.len(), block_bytes in 60_usize..2000, index_block_bytes in 60_usize..600) {
         let fixture = Fixture::write(&cells, WriterOptions {
             encoding: DataBlockEncoding::ALL[encoding],
             compression: Compression::ALL[compression],

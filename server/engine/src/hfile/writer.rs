@@ -155,9 +155,15 @@ impl Writer {
     pub fn create(file: Arc<dyn File>, path: &Path, options: WriterOptions) -> Result<Self> {
         let codec = Codec::new(options.compression)
             .map_err(|what| Error::InvalidArgument(format!("writing {}: {what}", path.display())))?;
+        if options.bloom == BloomType::RowPrefix && options.bloom_prefix_bytes == 0 {
+            return Err(Error::InvalidArgument(format!(
+                "writing {}: a bloom filter of prefixes needs their length",
+                path.display()
+            )));
+        }
         let form = match options.bloom {
             BloomType::None => None,
-            BloomType::Row => Some(KeyForm::Bytes),
+            BloomType::Row | BloomType::RowPrefix => Some(KeyForm::Bytes),
             BloomType::RowCol => Some(KeyForm::Flat),
         };
         // A column filter answers for family tombstones too: they have an empty qualifier.
@@ -262,6 +268,12 @@ impl Writer {
                 bloom.add(bloom::column_key(key.row(), key.qualifier()).as_key().bytes());
             }
             (Some(bloom), BloomType::Row) if new_row => bloom.add(key.row()),
+            (Some(bloom), BloomType::RowPrefix) if new_row => {
+                let prefix = bloom::prefix(key.row(), self.options.bloom_prefix_bytes);
+                if bloom.last_key() != Some(prefix) {
+                    bloom.add(prefix);
+                }
+            }
             _ => {}
         }
         if matches!(
@@ -414,6 +426,10 @@ impl Writer {
         if let Some(key) = self.bloom.as_ref().and_then(BloomWriter::last_key) {
             info.set(file_info::BLOOM_TYPE, self.options.bloom.as_str());
             info.set(file_info::BLOOM_LAST_KEY, key);
+            if self.options.bloom == BloomType::RowPrefix {
+                let bytes = i32::try_from(self.options.bloom_prefix_bytes).unwrap_or(i32::MAX);
+                info.set(file_info::BLOOM_PARAM, bytes.to_be_bytes());
+            }
         }
         info
     }

@@ -3,10 +3,14 @@
 use std::fmt;
 
 use super::{Attributes, check_family_name, insane, parse_attribute};
+use crate::cell::ROW_MAX_BYTES;
 use crate::error::{Error, Result};
 
 /// A TTL of for ever, in seconds (HBase: `HConstants.FOREVER`).
 pub const FOREVER_SECONDS: i32 = i32::MAX;
+
+/// The name of the length of prefixes in a family's configuration (HBase: `BloomFilterUtil.PREFIX_LENGTH_KEY`).
+const BLOOM_PREFIX_LENGTH: &str = "RowPrefixBloomFilter.prefix_length";
 
 macro_rules! named_codes {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -65,6 +69,8 @@ named_codes! {
         Row = "ROW",
         /// Columns of rows.
         RowCol = "ROWCOL",
+        /// The first bytes of rows, as many as [`FamilyDescriptor::bloom_prefix_bytes`].
+        RowPrefix = "ROWPREFIX_FIXED_LENGTH",
     }
 }
 
@@ -190,6 +196,29 @@ impl FamilyDescriptor {
         }
     }
 
+    /// How many bytes of a row a bloom filter of type [`BloomType::RowPrefix`] looks at, from the family's configuration; 0 with any
+    /// other type. Refuses a length that is missing or not that of a row (HBase: `BloomFilterUtil.getBloomFilterParam`).
+    pub fn bloom_prefix_bytes(&self) -> Result<usize> {
+        if self.bloom != BloomType::RowPrefix {
+            return Ok(0);
+        }
+        let name = super::Escaped(&self.name);
+        let Some(raw) = self.configuration.get(BLOOM_PREFIX_LENGTH.as_bytes()) else {
+            return Err(insane(format!(
+                "BLOOMFILTER ROWPREFIX_FIXED_LENGTH of column family {name} needs {BLOOM_PREFIX_LENGTH} in its configuration."
+            )));
+        };
+        let length = std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok());
+        length
+            .filter(|length| (1..=ROW_MAX_BYTES).contains(length))
+            .ok_or_else(|| {
+                insane(format!(
+                    "{BLOOM_PREFIX_LENGTH} of column family {name} must be a number between 1 and {ROW_MAX_BYTES}, not {}.",
+                    super::Escaped(raw)
+                ))
+            })
+    }
+
     /// HBase's sanity checks (`TableDescriptorChecker`).
     pub fn check(&self) -> Result<()> {
         check_family_name(&self.name)?;
@@ -217,7 +246,7 @@ impl FamilyDescriptor {
                 self.min_versions, self.max_versions
             ));
         }
-        Ok(())
+        self.bloom_prefix_bytes().map(drop)
     }
 }
 
@@ -270,5 +299,22 @@ mod tests {
             let family = FamilyDescriptor::new(b"f").with(option, value).unwrap();
             assert!(family.check().is_err(), "{option}={value}");
         }
+    }
+
+    #[test]
+    fn a_bloom_filter_of_prefixes_needs_their_length() {
+        let mut family = FamilyDescriptor::new(b"f");
+        assert_eq!(family.bloom_prefix_bytes().unwrap(), 0);
+        family = family.with("BLOOMFILTER", "ROWPREFIX_FIXED_LENGTH").unwrap();
+        let check = |family: &FamilyDescriptor| family.check().unwrap_err().to_string();
+        assert!(check(&family).contains("needs RowPrefixBloomFilter.prefix_length"));
+        let key = BLOOM_PREFIX_LENGTH.as_bytes().to_vec();
+        for wrong in ["0", "-1", "32768", "ten", ""] {
+            family.configuration.insert(key.clone(), wrong.into());
+            assert!(check(&family).contains("between 1 and 32767"), "{wrong}");
+        }
+        family.configuration.insert(key, b"32767".to_vec());
+        assert_eq!(family.bloom_prefix_bytes().unwrap(), 32_767);
+        assert!(family.check().is_ok());
     }
 }

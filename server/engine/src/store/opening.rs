@@ -4,6 +4,7 @@
 //!
 //! - a file whose rows, or whose clip, do not overlap the rows asked for;
 //! - for a single row, a file whose bloom filter says no, and any source in which the row is then not found;
+//! - for rows that all begin alike, a file whose bloom filter of prefixes says no;
 //! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is newer may hold a
 //!   tombstone that does, so it stays, unless tombstones outside the range do not count (KEEP_DELETED_CELLS) or nothing is
 //!   masked (raw);
@@ -127,7 +128,7 @@ impl<'a> Opening<'a> {
         };
         let family_tombstones = properties.delete_family_cells > 0 || properties.uuid.is_none();
         if !self.holds_row(&mut source, family_tombstones)? {
-            if self.asks_bloom(properties.bloom) {
+            if self.asks_bloom(properties) {
                 file.context().reader.counters.bloom_false_positives.increment();
             }
             return Ok(None);
@@ -179,24 +180,30 @@ impl<'a> Opening<'a> {
     }
 
     /// Whether the bloom filter can say something about this read.
-    fn asks_bloom(&self, bloom: BloomType) -> bool {
-        matches!(self.rows, ReadRows::One(_))
-            && match bloom {
-                BloomType::None => false,
-                BloomType::Row => true,
-                // A raw read wants family tombstones too, whatever column is asked for.
-                BloomType::RowCol => self.columns.len() == 1 && !self.spec.raw,
+    fn asks_bloom(&self, properties: &Properties) -> bool {
+        match (properties.bloom, self.rows) {
+            (BloomType::Row | BloomType::RowPrefix, ReadRows::One(_)) => true,
+            // A raw read wants family tombstones too, whatever column is asked for.
+            (BloomType::RowCol, ReadRows::One(_)) => self.columns.len() == 1 && !self.spec.raw,
+            (BloomType::RowPrefix, ReadRows::Range { low, high, .. }) => {
+                let bytes = properties.bloom_prefix_bytes;
+                matches!((low.get(..bytes), high.get(..bytes)), (Some(low), Some(high)) if low == high)
             }
+            (BloomType::None, _) | (BloomType::Row | BloomType::RowCol, ReadRows::Range { .. }) => false,
+        }
     }
 
     fn passes_bloom(&self, file: &StoreFile, options: ReadOptions) -> Result<bool> {
-        let bloom = file.properties().bloom;
+        let (properties, reader) = (file.properties(), file.reader());
+        if !self.asks_bloom(properties) {
+            return Ok(true);
+        }
         match (self.rows, self.columns) {
-            (ReadRows::One(row), [column]) if bloom == BloomType::RowCol && self.asks_bloom(bloom) => file
-                .reader()
-                .may_contain_column(row, &self.family.name, column, options),
-            (ReadRows::One(row), _) if self.asks_bloom(bloom) => file.reader().may_contain_row(row, options),
-            _ => Ok(true),
+            (ReadRows::One(row), [column]) if properties.bloom == BloomType::RowCol => {
+                reader.may_contain_column(row, &self.family.name, column, options)
+            }
+            (ReadRows::One(row), _) => reader.may_contain_row(row, options),
+            (ReadRows::Range { low, .. }, _) => reader.may_contain_prefix(low, options),
         }
     }
 

@@ -136,6 +136,7 @@ pub(in crate::api) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFa
             BloomType::None => thrift2::TBloomFilterType::NONE,
             BloomType::Row => thrift2::TBloomFilterType::ROW,
             BloomType::RowCol => thrift2::TBloomFilterType::ROWCOL,
+            BloomType::RowPrefix => thrift2::TBloomFilterType::ROWPREFIX_FIXED_LENGTH,
         }),
         compression_type: Some(match family.compression {
             Compression::None => thrift2::TCompressionAlgorithm::NONE,

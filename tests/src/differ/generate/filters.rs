@@ -34,22 +34,20 @@ impl Generator {
             0 => b"PrefixFilter ('a'".to_vec(),
             1 => b"NoSuchFilter ()".to_vec(),
             2 => b"PageFilter ('1')".to_vec(),
-            _ => self.tree(DEPTH_MAX, false),
+            _ => self.tree(DEPTH_MAX),
         }
     }
 
-    /// `wrapped`: inside SKIP or WHILE, where no filter stands that makes families essential. HBase leaves out the cells of other
-    /// families there, or sees them too late.
-    fn tree(&mut self, depth: u32, wrapped: bool) -> Vec<u8> {
+    fn tree(&mut self, depth: u32) -> Vec<u8> {
         if depth == 0 || self.chance(0.55) {
-            return self.leaf(wrapped);
+            return self.leaf();
         }
         match self.int(0..=9) {
             0 => self.wrapped("SKIP", depth),
             1 => self.wrapped("WHILE", depth),
             choice => {
                 let operator = if choice < 6 { " AND " } else { " OR " };
-                let filters = self.list(2..=3, |this| this.tree(depth - 1, wrapped));
+                let filters = self.list(2..=3, |this| this.tree(depth - 1));
                 let filters: Vec<_> = filters
                     .into_iter()
                     .map(|text| [b"(", &text[..], b")"].concat())
@@ -60,7 +58,7 @@ impl Generator {
     }
 
     fn wrapped(&mut self, word: &str, depth: u32) -> Vec<u8> {
-        [word.as_bytes(), b" (", &self.tree(depth - 1, true), b")"].concat()
+        [word.as_bytes(), b" (", &self.tree(depth - 1), b")"].concat()
     }
 
     fn operator(&mut self) -> Vec<u8> {
@@ -97,13 +95,13 @@ impl Generator {
         self.int(range).to_string().into_bytes()
     }
 
-    fn leaf(&mut self, wrapped: bool) -> Vec<u8> {
+    fn leaf(&mut self) -> Vec<u8> {
         let (family, qualifier) = (self.family_name(), self.qualifier_name());
         let (family, qualifier) = (family.as_bytes(), qualifier.as_bytes());
         let (row, value) = (self.row_bytes(), self.value_bytes());
         match self.int(0..=18) {
             3 | 4 | 14 if self.empty_qualifiers => filter("KeyOnlyFilter", &[]),
-            18 if wrapped || self.reversed => filter("FirstKeyOnlyFilter", &[]),
+            18 if self.reversed => filter("FirstKeyOnlyFilter", &[]),
             0 => filter("KeyOnlyFilter", &[]),
             1 => filter("FirstKeyOnlyFilter", &[]),
             2 => filter("PrefixFilter", &[quoted(&row)]),
@@ -152,7 +150,7 @@ impl Generator {
                 let [operator, comparator] = self.comparison(&value);
                 let mut arguments = vec![quoted(family), quoted(qualifier), operator, comparator];
                 if self.chance(0.5) {
-                    let if_missing = if wrapped || self.reversed {
+                    let if_missing = if self.reversed {
                         b"false".to_vec()
                     } else {
                         self.bool_text()

@@ -1,5 +1,7 @@
 //! Each option of a family changes what the engine does, seen from outside.
 
+use std::sync::Arc;
+
 use super::harness::{NOBODY, TestStore, family};
 use crate::error::Error;
 use crate::id::SeqId;
@@ -97,6 +99,56 @@ fn bloom_filters_leave_files_out() {
     assert_eq!(get_column(&store, "a", "p").row(), Some(b"a".as_slice()));
     assert_eq!(bloom_counts(&store), (2, 1));
     assert_eq!(store.context.reader.counters.bloom_false_positives.get(), 0);
+}
+
+/// A filter of prefixes answers for rows, and for ranges of rows that all begin alike.
+#[test]
+fn bloom_filters_of_prefixes_leave_files_out() {
+    let mut store = TestStore::new("BLOOMFILTER=ROWPREFIX_FIXED_LENGTH");
+    let mut family = (*store.version.family).clone();
+    family
+        .configuration
+        .insert(b"RowPrefixBloomFilter.prefix_length".to_vec(), b"3".to_vec());
+    family.check().unwrap();
+    store.version.family = Arc::new(family);
+    store.write_all("a/p/1/P aaa1/p/1/P aaa2/p/1/P ccc1/p/1/P");
+    store.flush();
+    let properties = store.version.files[0].properties();
+    assert_eq!(
+        (properties.bloom, properties.bloom_prefix_bytes),
+        (BloomType::RowPrefix, 3)
+    );
+    for (row, shown) in [
+        ("a", "a/p/1/P"),
+        ("aaa2", "aaa2/p/1/P"),
+        ("aaa3", ""),
+        ("bbb1", ""),
+        ("b", ""),
+    ] {
+        assert_eq!(store.get(row, 1), shown, "{row}");
+    }
+    // The filter lets aaa3 through.
+    assert_eq!(bloom_counts(&store), (5, 2));
+    let sources = |low: &str, high: &str| {
+        let rows = ReadRows::Range {
+            low: low.as_bytes(),
+            high: high.as_bytes(),
+            reversed: false,
+        };
+        let mut scanner = store.open(None, &ReadSpec::default(), SeqId::MAX, rows);
+        scanner.seek_row(low.as_bytes()).unwrap();
+        scanner.row().map(<[u8]>::to_vec)
+    };
+    assert_eq!(sources("bbb1", "bbb9"), None);
+    assert_eq!(bloom_counts(&store), (6, 3));
+    assert_eq!(sources("aaa15", "aaa9"), Some(b"aaa2".to_vec()));
+    assert_eq!(bloom_counts(&store), (7, 3));
+    // Rows that begin alike for less than a prefix.
+    assert_eq!(sources("bb1", "bb9"), Some(b"ccc1".to_vec()));
+    assert_eq!(sources("bb", "bbb9"), Some(b"ccc1".to_vec()));
+    assert_eq!(sources("bbb", "bbb"), None);
+    assert_eq!(sources("b", ""), Some(b"ccc1".to_vec()));
+    assert_eq!(bloom_counts(&store), (8, 4));
 }
 
 /// A family tombstone masks every column, so no column filter may hide its file.

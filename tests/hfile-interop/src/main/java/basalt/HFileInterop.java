@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +43,7 @@ import org.apache.hadoop.hbase.regionserver.StoreFileReader;
 import org.apache.hadoop.hbase.regionserver.StoreFileWriter;
 import org.apache.hadoop.hbase.util.BloomFilter;
 import org.apache.hadoop.hbase.util.BloomFilterFactory;
+import org.apache.hadoop.hbase.util.BloomFilterUtil;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
@@ -175,6 +177,7 @@ public final class HFileInterop {
     Configuration conf = new Configuration(this.conf);
     conf.setInt(HFileBlockIndex.MAX_CHUNK_SIZE_KEY, Integer.parseInt(options.get("index_block")));
     conf.setInt(BloomFilterFactory.IO_STOREFILE_BLOOM_BLOCK_SIZE, Integer.parseInt(options.get("bloom_block")));
+    conf.set(BloomFilterUtil.PREFIX_LENGTH_KEY, options.get("bloom_prefix"));
     List<KeyValue> cells = cells(new Random(Long.parseLong(options.get("seed"))),
       Integer.parseInt(options.get("cells")), tags);
     StoreFileWriter writer = new StoreFileWriter.Builder(conf, new CacheConfig(conf), fs).withFilePath(file)
@@ -223,6 +226,7 @@ public final class HFileInterop {
     out.println("sequence " + store.getMaxSequenceId());
     StoreFileReader storeReader = store.getReader();
     HFile.Reader reader = storeReader.getHFileReader();
+    byte[] prefix = reader.getHFileInfo().get(HStoreFile.BLOOM_FILTER_PARAM_KEY);
     BloomFilter general = reader.getGeneralBloomFilterMetadata() == null ? null
       : BloomFilterFactory.createFromMeta(reader.getGeneralBloomFilterMetadata(), reader);
     for (int i = 2; i < words.length - 1; i++) {
@@ -235,7 +239,8 @@ public final class HFileInterop {
         byte[] qualifier = unhex(parts[1]);
         found = storeReader.passesGeneralRowColBloomFilter(new KeyValue(row, Bytes.toBytes("f"), qualifier));
       } else {
-        found = general.contains(row, 0, row.length, null);
+        byte[] key = prefix == null ? row : Arrays.copyOf(row, Math.min(row.length, Bytes.toInt(prefix)));
+        found = general.contains(key, 0, key.length, null);
       }
       out.println(found ? "yes" : "no");
     }
