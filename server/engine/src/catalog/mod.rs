@@ -20,10 +20,11 @@
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held for one edit's append and
 //! sync and the publication that follows.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
@@ -58,6 +59,17 @@ pub struct Table {
 }
 
 impl Table {
+    /// Fails if the table takes no data calls.
+    fn check_enabled(&self) -> Result<()> {
+        match self.state {
+            TableState::Enabled => Ok(()),
+            state @ TableState::Disabled => Err(Error::TableNotEnabled {
+                table: self.name().clone(),
+                state: state.as_str(),
+            }),
+        }
+    }
+
     /// The position of the region that holds `row`.
     pub fn region_index(&self, row: &[u8]) -> usize {
         let after = self
@@ -223,13 +235,8 @@ impl Catalog {
     /// A table that takes data calls.
     pub fn enabled_table(&self, name: &TableName) -> Result<Arc<Table>> {
         let table = self.table(name)?;
-        match table.state {
-            TableState::Enabled => Ok(table),
-            state @ TableState::Disabled => Err(Error::TableNotEnabled {
-                table: name.clone(),
-                state: state.as_str(),
-            }),
-        }
+        table.check_enabled()?;
+        Ok(table)
     }
 
     /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what it is.

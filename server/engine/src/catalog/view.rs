@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, Table};
+use super::{Catalog, SystemTable, Table};
 use crate::error::Result;
 use crate::id::SeqId;
 use crate::region::{Region, RegionVersion};
@@ -22,8 +22,19 @@ pub struct View {
 impl Catalog {
     /// Captures the region of one row.
     pub fn view_row(&self, name: &TableName, row: &[u8]) -> Result<(Arc<Region>, Arc<RegionVersion>, SeqId)> {
+        if let Some(system) = SystemTable::named(name) {
+            let table = self.system.table(system, &self.current.load_full());
+            let region = table.region_of(row);
+            return Ok((
+                Arc::clone(region),
+                region.load_version(),
+                self.shared.wal.read_point(),
+            ));
+        }
         loop {
-            let table = self.enabled_table(name)?;
+            let tables = self.current.load();
+            let table = tables.table(name)?;
+            table.check_enabled()?;
             let region = table.region_of(row);
             let version = region.load_version();
             let read_point = self.shared.wal.read_point();
@@ -31,7 +42,7 @@ impl Catalog {
             // edits below it might be in a memstore that was not captured.
             if region.is_current(&version)
                 && Arc::ptr_eq(&version.table, &table.descriptor)
-                && self.is_current(&table)
+                && Arc::ptr_eq(&tables, &self.current.load())
             {
                 return Ok((Arc::clone(region), version, read_point));
             }

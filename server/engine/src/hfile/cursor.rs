@@ -96,7 +96,7 @@ impl FileCursor {
     /// Goes down from entry `entry` at `depth` of the present path to a data block and returns it.
     /// REQUIRES: the path is that deep and the index block there has the entry.
     fn descend(&mut self, depth: usize, entry: usize, choose: Choose<'_>) -> Result<Arc<Block>> {
-        let reader = Arc::clone(&self.reader);
+        let reader = &*self.reader;
         let mut path: SmallVec<[Level; 2]> = self.path[..depth].iter().cloned().collect();
         let mut root_entry = self.root_entry;
         match path.last_mut() {
@@ -114,7 +114,7 @@ impl FileCursor {
             } else {
                 Want::Intermediate
             };
-            let block = reader.block(want, index.handle(entry), self.options, None)?;
+            let block = reader.block(want, index.handle(entry), self.options)?;
             let entry = choose.entry(block.index());
             path.push(Level { block, entry });
         }

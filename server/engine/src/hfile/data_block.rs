@@ -14,15 +14,15 @@
 //! block is read (`encoding`), so there is one layout in memory: more bytes in the cache than HBase keeps for PREFIX and DIFF,
 //! but a cursor that only adds lengths.
 //!
-//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass marks every fourth
-//! cell (`marks`). A search is binary over the marks and then steps over at most four cells: in any encoding, and as well in a
-//! row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass marks where cells
+//! start (`marks`). A search is binary over the marks, and where not every cell has one steps over a few cells: in any encoding, and as
+//! well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
 
 use std::cmp::Ordering;
 
 use super::block::Check;
 use super::encoding;
-use super::marks::{MARK_EVERY, Marks};
+use super::marks::Marks;
 use crate::cell::{Cell, Key, compare_keys};
 use crate::codec::Cursor;
 use crate::id::SeqId;
@@ -107,9 +107,8 @@ impl DataBlock {
         rows: Option<RowOffsets>,
     ) -> Check<Self> {
         let cells = bytes.get(..to).ok_or("data block is cut short")?;
-        let mut marks = Vec::with_capacity((to - from.min(to)) / 256 + 1);
-        let mut last = from;
-        let (mut at, mut count) = (from, 0_usize);
+        let mut starts = Vec::with_capacity((to - from.min(to)) / 128 + 1);
+        let mut at = from;
         let mut row_offsets = rows
             .map(|rows| rows.offsets(&bytes))
             .unwrap_or_default()
@@ -117,11 +116,13 @@ impl DataBlock {
         let with_rows = rows.is_some();
         let mut previous: Option<Key<'_>> = None;
         while at < to {
-            let position = check_cell(cells, at, layout)
-                .ok_or_else(|| format!("cell {count} of a data block, {at} bytes into it, is malformed"))?;
-            if count.is_multiple_of(MARK_EVERY) {
-                marks.push(at as u32);
-            }
+            let position = check_cell(cells, at, layout).ok_or_else(|| {
+                format!(
+                    "cell {} of a data block, {at} bytes into it, is malformed",
+                    starts.len()
+                )
+            })?;
+            starts.push(at as u32);
             if with_rows {
                 let key = position.key(cells);
                 if previous.is_none_or(|previous| previous.row() != key.row())
@@ -131,18 +132,15 @@ impl DataBlock {
                 }
                 previous = Some(key);
             }
-            count += 1;
-            last = at;
             at = position.next as usize;
         }
         if row_offsets.next().is_some() {
             return Err("row offsets of a data block do not fit its rows".into());
         }
-        if count == 0 {
+        if starts.is_empty() {
             return Err("data block without cells".into());
         }
-        let key_at = |start| key_at(&bytes, start);
-        let marks = Marks::new(marks, key_at(last as u32).row(), key_at);
+        let marks = Marks::new(starts, to - from);
         Ok(Self {
             from: from as u32,
             to: to as u32,
@@ -191,16 +189,16 @@ impl DataBlock {
 
     /// The last cell.
     pub(super) fn last(&self) -> Position {
-        let mut position = self.at(self.marks.last());
-        while let Some(next) = self.next(&position) {
-            position = next;
-        }
-        position
+        self.at(self.marks.last())
     }
 
     /// The first cell at or after `target`; `None` when all are before it.
     pub(super) fn seek(&self, target: Key<'_>) -> Option<Position> {
-        let mut position = self.at(self.mark_before(target));
+        let before = self.count_before(target);
+        if self.marks.is_complete() {
+            return self.marks.start(before).map(|start| self.at(start));
+        }
+        let mut position = self.at(self.marks.start(before.saturating_sub(1))?);
         while compare_keys(self.key(&position), target) == Ordering::Less {
             position = self.next(&position)?;
         }
@@ -209,21 +207,21 @@ impl DataBlock {
 
     /// The last cell before `target`; `None` when there is none.
     pub(super) fn seek_before(&self, target: Key<'_>) -> Option<Position> {
-        let mut found = None;
-        let mut next = Some(self.at(self.mark_before(target)));
-        while let Some(position) = next {
-            if compare_keys(self.key(&position), target) != Ordering::Less {
+        let mark = self.count_before(target).checked_sub(1)?;
+        let mut found = self.at(self.marks.start(mark)?);
+        while let Some(next) = self.next(&found) {
+            if compare_keys(self.key(&next), target) != Ordering::Less {
                 break;
             }
-            found = Some(position);
-            next = self.next(&position);
+            found = next;
         }
-        found
+        Some(found)
     }
 
-    /// The last mark whose key is before `target`, else the first mark.
-    fn mark_before(&self, target: Key<'_>) -> u32 {
-        self.marks.last_before(target, |start| key_at(&self.bytes, start))
+    /// How many marked cells are before `target`.
+    fn count_before(&self, target: Key<'_>) -> usize {
+        self.marks
+            .count_before(target, |start| key_at(&self.bytes, start))
     }
 
     /// Reads the lengths of the cell that starts at `start`.

@@ -1,78 +1,137 @@
 //! Marks in a data block: where to begin a search.
 //!
-//! Every fourth cell is marked. Beside a mark stands the beginning of its row as a number, so that a search compares numbers that
-//! lie side by side, and not keys that are each a miss in the processor's caches. All rows of a block lie between the first and
-//! the last one, so they begin with what these two share; the number is made of the eight bytes behind that. Where it does not
+//! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number, so that a search compares numbers
+//! that lie side by side, and not keys that are each a miss in the processor's caches. All rows of a block lie between the first
+//! and the last one, so they begin with what these two share; the number is made of the four bytes behind that. Where it does not
 //! decide (long rows, rows of many cells), keys are compared.
+//!
+//! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at most about a tenth of what
+//! they mark. The numbers are made when the block is searched for the first time: a scan or a compaction that only walks over
+//! the block does without.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+use smallvec::SmallVec;
 
 use crate::cell::{Key, compare_keys};
 
-/// Cells between two marks.
-pub(super) const MARK_EVERY: usize = 4;
+/// Where cells take so many bytes or more, each has a mark.
+const LARGE_CELL_BYTES: usize = 80;
+
+/// Where they take so many, every second has; smaller ones have one mark for four.
+const MIDDLE_CELL_BYTES: usize = 40;
 
 /// Marks of a block, in order; never empty.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// So many bytes are the same in all rows of the block.
-    shared: usize,
-    /// Of each mark: the eight bytes of its row behind the shared ones, zeros where there are none.
-    heads: Box<[u64]>,
     /// Of each mark: where its cell starts.
     starts: Box<[u32]>,
+    /// Whether every cell has one.
+    complete: bool,
+    /// Where the last cell starts.
+    last: u32,
+    heads: OnceLock<Heads>,
 }
 
-/// Eight bytes of a row as a number, in the order of rows.
-fn head(row: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
+/// The numbers of the marks.
+#[derive(Debug)]
+struct Heads {
+    /// All rows of the block begin with it.
+    shared: SmallVec<[u8; 24]>,
+    /// Of each mark: the four bytes of its row behind the shared ones, zeros where there are none.
+    of_marks: Box<[u32]>,
+}
+
+/// Four bytes of a row as a number, in the order of rows.
+fn head(row: &[u8]) -> u32 {
+    let mut bytes = [0; 4];
     let length = row.len().min(bytes.len());
     bytes[..length].copy_from_slice(&row[..length]);
-    u64::from_be_bytes(bytes)
+    u32::from_be_bytes(bytes)
 }
 
-impl Marks {
-    /// Marks of cells that start there, the block's first among them. `last_row`: of the block's last cell.
-    pub(super) fn new<'a>(starts: Vec<u32>, last_row: &[u8], key_at: impl Fn(u32) -> Key<'a>) -> Self {
+impl Heads {
+    fn new<'a>(starts: &[u32], last: u32, key_at: impl Fn(u32) -> Key<'a>) -> Self {
         let first_row = key_at(starts[0]).row();
-        let pairs = first_row.iter().zip(last_row);
+        let pairs = first_row.iter().zip(key_at(last).row());
         let shared = pairs.take_while(|(first, last)| first == last).count();
         // The order of a file's cells is not checked here: in a file that breaks it a row may be too short.
         let behind = |start| key_at(start).row().get(shared..).unwrap_or_default();
-        let heads = starts.iter().map(|start| head(behind(*start)));
         Self {
-            shared,
-            heads: heads.collect(),
+            shared: SmallVec::from_slice(&first_row[..shared]),
+            of_marks: starts.iter().map(|start| head(behind(*start))).collect(),
+        }
+    }
+}
+
+impl Marks {
+    /// Marks for the cells that start there, all cells of a block. Together they take so many bytes.
+    pub(super) fn new(mut starts: Vec<u32>, cells_bytes: usize) -> Self {
+        let last = starts[starts.len() - 1];
+        let every = match cells_bytes / starts.len() {
+            LARGE_CELL_BYTES.. => 1,
+            MIDDLE_CELL_BYTES.. => 2,
+            _ => 4,
+        };
+        if every > 1 {
+            starts = starts.into_iter().step_by(every).collect();
+        }
+        Self {
             starts: starts.into_boxed_slice(),
+            complete: every == 1,
+            last,
+            heads: OnceLock::new(),
         }
     }
 
-    /// Bytes in memory.
+    /// Bytes in memory, the numbers included.
     pub(super) fn weight(&self) -> usize {
-        size_of_val(&*self.heads) + size_of_val(&*self.starts)
+        2 * size_of_val(&*self.starts)
     }
 
-    /// The last mark.
+    /// Whether every cell has a mark.
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Where the cell of a mark starts; `None` behind the last mark.
+    #[inline]
+    pub(super) fn start(&self, mark: usize) -> Option<u32> {
+        self.starts.get(mark).copied()
+    }
+
+    /// Where the last cell of the block starts.
     pub(super) fn last(&self) -> u32 {
-        self.starts[self.starts.len() - 1]
+        self.last
     }
 
-    /// The last mark whose key is before `target`, else the first mark.
-    pub(super) fn last_before<'a>(&self, target: Key<'_>, key_at: impl Fn(u32) -> Key<'a>) -> u32 {
+    /// How many marks have a key before `target`.
+    pub(super) fn count_before<'a>(&self, target: Key<'_>, key_at: impl Fn(u32) -> Key<'a>) -> usize {
+        let heads = self
+            .heads
+            .get_or_init(|| Heads::new(&self.starts, self.last, &key_at));
         let row = target.row();
-        let first = self.starts[0];
-        let shared = &key_at(first).row()[..self.shared];
-        let Some(rest) = row.strip_prefix(shared) else {
+        let Some(rest) = row.strip_prefix(&*heads.shared) else {
             // Before all rows of the block, or behind them.
-            return if row < shared { first } else { self.last() };
+            return if row < &*heads.shared {
+                0
+            } else {
+                self.starts.len()
+            };
         };
         let wanted = head(rest);
-        let from = self.heads.partition_point(|head| *head < wanted);
-        let same = self.heads[from..].partition_point(|head| *head == wanted);
-        let before = from
-            + self.starts[from..from + same]
-                .partition_point(|start| compare_keys(key_at(*start), target) == Ordering::Less);
-        self.starts[before.saturating_sub(1)]
+        let from = heads.of_marks.partition_point(|head| *head < wanted);
+        let same = match &heads.of_marks[from..] {
+            [first, second, ..] if *first == wanted && *second == wanted => {
+                heads.of_marks[from..].partition_point(|head| *head == wanted)
+            }
+            [first, ..] => usize::from(*first == wanted),
+            [] => 0,
+        };
+        from + self.starts[from..from + same]
+            .partition_point(|start| compare_keys(key_at(*start), target) == Ordering::Less)
     }
 }
 
@@ -92,14 +151,30 @@ mod tests {
         prop::collection::vec(prop::sample::select(vec![0_u8, 1, b'a', 255]), 1..14)
     }
 
+    #[test]
+    fn small_cells_have_fewer_marks() {
+        let starts = || (0..100).collect::<Vec<u32>>();
+        for (cell_bytes, marks) in [(200, 100), (80, 100), (79, 50), (40, 50), (39, 25), (1, 25)] {
+            let found = Marks::new(starts(), 100 * cell_bytes);
+            assert_eq!(
+                (found.starts.len(), found.is_complete()),
+                (marks, marks == 100),
+                "{cell_bytes}"
+            );
+            assert_eq!(found.last(), 99);
+            assert!(found.weight() <= 100 * cell_bytes.max(20) / 10, "{cell_bytes}");
+        }
+    }
+
     proptest! {
-        /// Wherever the target lies, the mark is the one that comparing all keys gives.
+        /// Wherever the target lies, the count is the one that comparing all keys gives.
         #[test]
-        fn the_mark_is_the_last_one_before_the_target(
+        fn the_count_is_that_of_all_keys(
             common in prop::collection::vec(any::<u8>(), 0..4),
             rows in prop::collection::btree_set((row(), 0_u8..3), 1..40),
             (target, qualifier) in (row(), 0_u8..3),
             is_inside in any::<bool>(),
+            every in prop::sample::select(vec![1_usize, 2, 4]),
         ) {
             let with_common = |row: &[u8]| [&common, row].concat();
             let keys: Vec<KeyBuf> = rows.iter().map(|(row, qualifier)| key(&with_common(row), *qualifier)).collect();
@@ -107,12 +182,11 @@ mod tests {
             // As starts serve places in the list.
             let key_at = |start: u32| keys[start as usize].as_key();
             let starts: Vec<u32> = (0..keys.len() as u32).collect();
-            let marks = Marks::new(starts, keys[keys.len() - 1].as_key().row(), key_at);
-            let before = keys.partition_point(|key| compare_keys(key.as_key(), target.as_key()).is_lt());
-            prop_assert_eq!(
-                marks.last_before(target.as_key(), key_at),
-                before.saturating_sub(1) as u32
-            );
+            let marks = Marks::new(starts, keys.len() * LARGE_CELL_BYTES / every);
+            let marked: Vec<_> = keys.iter().step_by(every).collect();
+            let before = marked.partition_point(|key| compare_keys(key.as_key(), target.as_key()).is_lt());
+            prop_assert_eq!(marks.count_before(target.as_key(), key_at), before);
+            prop_assert_eq!(marks.start(before), (before < marked.len()).then_some((before * every) as u32));
             prop_assert_eq!(marks.last() as usize, keys.len() - 1);
         }
     }

@@ -293,7 +293,7 @@ impl Reader {
             memory_only: false,
             sequential: false,
         };
-        let leaf = self.block(Want::Leaf, middle.leaf, options, None)?;
+        let leaf = self.block(Want::Leaf, middle.leaf, options)?;
         if middle.entry >= leaf.index().len() {
             return Err(self.corrupt(middle.leaf.offset, "the middle key is beyond the end of its leaf"));
         }
@@ -374,7 +374,7 @@ impl Reader {
         let Some(chunk) = bloom.chunk(key) else {
             return Ok(false);
         };
-        let chunk = self.block(Want::Bloom, chunk, options, None)?;
+        let chunk = self.block(Want::Bloom, chunk, options)?;
         match &chunk.content {
             Content::Bloom(bits) => Ok(bloom::chunk_may_contain(bits, key, bloom.hashes())),
             _ => unreachable!("the kind was checked when the block was loaded"),
@@ -398,7 +398,20 @@ impl Reader {
         ahead: &mut ReadAhead,
     ) -> Result<Arc<Block>> {
         let handle = index.handle(entry);
-        let block = self.block(Want::Data, handle, options, Some(ahead))?;
+        let block = match self.cached(Want::Data, handle, options)? {
+            Some(block) => block,
+            None => {
+                let block = self.read_block(Want::Data, handle, options, Some(ahead))?;
+                let data = block.data();
+                if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
+                    return Err(self.corrupt(
+                        handle.offset,
+                        "data block whose first cell sorts before its index entry",
+                    ));
+                }
+                self.keep(Want::Data, handle, block, options)
+            }
+        };
         let place_is_right = match block.previous {
             None => is_first,
             // The first entry of a leaf does not know the data block before it; that one is in another leaf.
@@ -408,42 +421,45 @@ impl Reader {
         if !place_is_right {
             return Err(self.corrupt(handle.offset, "a data block from another place in the file"));
         }
-        let data = block.data();
-        if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
-            return Err(self.corrupt(
-                handle.offset,
-                "data block whose first cell sorts before its index entry",
-            ));
-        }
         Ok(block)
     }
 
-    /// A block, from the cache or from disk.
-    pub(super) fn block(
-        &self,
-        want: Want,
-        handle: Handle,
-        options: ReadOptions,
-        ahead: Option<&mut ReadAhead>,
-    ) -> Result<Arc<Block>> {
-        let key = BlockKey {
-            file: self.id,
-            offset: handle.offset,
-        };
-        if let Some(block) = self.context.cache.get(key) {
-            if !block.is(want) || block.disk_bytes != handle.bytes {
-                return Err(self.corrupt(handle.offset, "two index entries disagree about a block"));
-            }
+    /// A block of index or bloom filter, from the cache or from disk.
+    pub(super) fn block(&self, want: Want, handle: Handle, options: ReadOptions) -> Result<Arc<Block>> {
+        if let Some(block) = self.cached(want, handle, options)? {
             return Ok(block);
         }
-        if options.memory_only {
-            return Err(Error::NotInMemory);
+        let block = self.read_block(want, handle, options, None)?;
+        Ok(self.keep(want, handle, block, options))
+    }
+
+    fn cache_key(&self, handle: Handle) -> BlockKey {
+        BlockKey {
+            file: self.id,
+            offset: handle.offset,
         }
-        let block = Arc::new(self.read_block(want, handle, options, ahead)?);
+    }
+
+    /// A block from the cache. `None`: it has to be read, and may be.
+    fn cached(&self, want: Want, handle: Handle, options: ReadOptions) -> Result<Option<Arc<Block>>> {
+        match self.context.cache.get(self.cache_key(handle)) {
+            Some(block) if block.is(want) && block.disk_bytes == handle.bytes => Ok(Some(block)),
+            Some(_) => Err(self.corrupt(handle.offset, "two index entries disagree about a block")),
+            None if options.memory_only => Err(Error::NotInMemory),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts a block that was read into the cache, if that is wanted.
+    fn keep(&self, want: Want, handle: Handle, block: Block, options: ReadOptions) -> Arc<Block> {
+        let block = Arc::new(block);
         if options.cache_blocks || want != Want::Data {
-            return Ok(self.context.cache.insert(key, block, options.priority));
+            return self
+                .context
+                .cache
+                .insert(self.cache_key(handle), block, options.priority);
         }
-        Ok(block)
+        block
     }
 
     fn read_block(

@@ -129,7 +129,7 @@ impl Reader {
                 } else {
                     Want::Intermediate
                 };
-                let block = self.block(want, handle, OPTIONS, None)?;
+                let block = self.block(want, handle, OPTIONS)?;
                 self.verify_index(block.index(), depth + 1, first && entry == 0, walk, ahead)?;
                 continue;
             }
