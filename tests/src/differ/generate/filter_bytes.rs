@@ -282,7 +282,9 @@ impl Generator {
         named("FuzzyRowFilter", &filter)
     }
 
+    /// All ranges of a filter begin alike: of several with the same first row, HBase asks only one whether that row belongs to it.
     fn multi_row_range(&mut self) -> Message {
+        let from_inclusive = self.chance(0.7);
         let ranges = self.list(1..=4, |this| {
             let mut rows = [this.row_bytes(), this.row_bytes()];
             // A range that ends before it starts is an error.
@@ -292,7 +294,7 @@ impl Generator {
             let [start, stop] = rows;
             Message::new()
                 .bytes(1, start)
-                .bool(2, this.chance(0.7))
+                .bool(2, from_inclusive)
                 .bytes(3, stop)
                 .bool(4, this.chance(0.5))
         });
