@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::cuts::Cuts;
+use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::jobs::{Report, name_panics};
 use basalt_tests::sim::random::Random;
-use basalt_tests::sim::{cuts, random};
+use basalt_tests::sim::{cuts, errors, random};
 use clap::{Parser, Subcommand};
 
 /// Proves the storage engine on a simulated disk.
@@ -46,6 +47,21 @@ enum Command {
         /// With a depth: cut every such call of the first recovery.
         #[arg(long, default_value_t = 1)]
         recovery_stride: u64,
+    },
+    /// EIO, ENOSPC and EDQUOT at every call of the file system in the reference workload, once and for ever.
+    Errors {
+        /// Seed of the workload.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How often the workload makes each kind of call its number of times.
+        #[arg(long, default_value_t = 1)]
+        rounds: usize,
+        /// Let every such call fail.
+        #[arg(long, default_value_t = 1)]
+        stride: u64,
+        /// Power cuts after each error.
+        #[arg(long, default_value_t = 2)]
+        damage: u64,
     },
     /// Databases that are cut at random, recovered, used and cut again.
     Random {
@@ -101,6 +117,21 @@ fn run(arguments: &Arguments) -> Report {
                 jobs,
             };
             cuts::try_all(&cuts, Some("cuts"))
+        }
+        Command::Errors {
+            seed,
+            rounds,
+            stride,
+            damage,
+        } => {
+            let errors = Errors {
+                seed,
+                rounds,
+                stride,
+                damage_seeds: damage,
+                jobs,
+            };
+            errors::try_all(&errors, Some("errors"))
         }
         Command::Random { seed, cuts } => random::try_all(&Random { seed, cuts, jobs }, Some("random")),
     }

@@ -31,6 +31,7 @@ use basalt_engine::{Engine, Error};
 
 mod act;
 pub mod cuts;
+pub mod errors;
 pub mod jobs;
 mod life;
 mod model;
