@@ -5,11 +5,12 @@
 use std::process::ExitCode;
 
 use basalt_engine::fs::sim::Mode;
+use basalt_tests::sim::bits::Bits;
 use basalt_tests::sim::cuts::Cuts;
 use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::jobs::{Report, name_panics};
 use basalt_tests::sim::random::Random;
-use basalt_tests::sim::{cuts, errors, random};
+use basalt_tests::sim::{bits, cuts, errors, random};
 use clap::{Parser, Subcommand};
 
 /// Proves the storage engine on a simulated disk.
@@ -62,6 +63,18 @@ enum Command {
         /// Power cuts after each error.
         #[arg(long, default_value_t = 2)]
         damage: u64,
+    },
+    /// Every bit of reference data directories flipped; files missing, swapped, truncated.
+    Bits {
+        /// Flip every such bit.
+        #[arg(long, default_value_t = 1)]
+        stride: u64,
+        /// Truncate files at every multiple of this.
+        #[arg(long, default_value_t = 64)]
+        truncate_bytes: u64,
+        /// So many directories; there are 16.
+        #[arg(long, default_value_t = 16)]
+        directories: usize,
     },
     /// Databases that are cut at random, recovered, used and cut again.
     Random {
@@ -132,6 +145,19 @@ fn run(arguments: &Arguments) -> Report {
                 jobs,
             };
             errors::try_all(&errors, Some("errors"))
+        }
+        Command::Bits {
+            stride,
+            truncate_bytes,
+            directories,
+        } => {
+            let bits = Bits {
+                stride,
+                truncate_bytes,
+                directories,
+                jobs,
+            };
+            bits::try_all(&bits, Some("bits"))
         }
         Command::Random { seed, cuts } => random::try_all(&Random { seed, cuts, jobs }, Some("random")),
     }

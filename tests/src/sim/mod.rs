@@ -10,6 +10,7 @@
 //! random    chains of lives of one database, cut at random
 //! errors    EIO, ENOSPC and EDQUOT at every call of the file system
 //! bits      every bit of a reference directory flipped; files missing, swapped, truncated
+//! reference those directories
 //! seeded    known bugs put into a copy of the engine, each of which one of the above must catch
 //! jobs      work on several threads, with a line of progress
 //! ```
@@ -30,6 +31,7 @@ use basalt_engine::options::{Background, Options};
 use basalt_engine::{Engine, Error};
 
 mod act;
+pub mod bits;
 pub mod cuts;
 pub mod errors;
 pub mod jobs;
@@ -37,6 +39,7 @@ mod life;
 mod model;
 pub mod random;
 mod read;
+mod reference;
 mod schema;
 mod verify;
 

@@ -5,6 +5,7 @@
 //! written: so what can be seen never depends on what flushes and compactions have dropped.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use basalt_engine::schema::TableDescriptor;
 
@@ -50,8 +51,22 @@ impl Row {
     }
 }
 
-/// Rows by key; none is empty.
-pub(crate) type Rows = BTreeMap<String, Row>;
+/// Rows by key; none is empty. Shared, because every crash is compared with a copy.
+pub(crate) type Rows = BTreeMap<String, Arc<Row>>;
+
+/// What can be seen of a row.
+pub(crate) fn state_of(rows: &Rows, row: &str) -> Row {
+    rows.get(row).map(|row| Row::clone(row)).unwrap_or_default()
+}
+
+/// A row is so from now on.
+pub(crate) fn set(rows: &mut Rows, row: &str, state: Row) {
+    if state.is_empty() {
+        rows.remove(row);
+    } else {
+        rows.insert(row.to_owned(), Arc::new(state));
+    }
+}
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +135,7 @@ impl Told {
 
     /// What can be seen of a row.
     pub(crate) fn row(&self, table: &str, row: &str) -> Row {
-        self.tables[table].rows.get(row).cloned().unwrap_or_default()
+        state_of(&self.tables[table].rows, row)
     }
 
     /// A row is so from now on.
@@ -128,11 +143,7 @@ impl Told {
         let Some(table) = self.tables.get_mut(table) else {
             return;
         };
-        if state.is_empty() {
-            table.rows.remove(row);
-        } else {
-            table.rows.insert(row.to_owned(), state);
-        }
+        set(&mut table.rows, row, state);
     }
 
     /// Everything written so far is durable, in one table or in all.

@@ -1,6 +1,7 @@
 //! Chains of lives: one database, cut at random calls again and again, and used in between.
 
-use basalt_engine::fs::sim::{CrashWhen, Mode, SplitMix64};
+use basalt_engine::fs::Vfs;
+use basalt_engine::fs::sim::{CrashWhen, Mode, SimFs, SplitMix64};
 
 use super::cuts::die_in_recovery;
 use super::jobs::{self, Figures, Report, trying};
@@ -111,6 +112,7 @@ fn chain(seed: u64, figures: &mut Figures) -> Result<(), String> {
         };
         life = verify(disk, &told, effort, dice.fork(99)).map_err(|what| wrong(&context, what))?;
         figures.add("lives", 1);
+        remove_orphans(&life.machine.disk).map_err(|error| format!("{context}: removing orphans: {error}"))?;
     }
     Ok(())
 }
@@ -122,4 +124,15 @@ fn until_death(life: &mut Life) -> Stop {
             return stop;
         }
     }
+}
+
+/// What an operator does now and then: files that nobody refers to are kept by the engine, and would grow with every life.
+fn remove_orphans(disk: &SimFs) -> std::io::Result<()> {
+    let orphans = super::below("orphans");
+    for path in disk.files() {
+        if path.starts_with(&orphans) {
+            disk.remove_file(&path)?;
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! What the database holds, in the model's words.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::cell::{Cell, CellBatch};
+use basalt_engine::checksum::crc32c_append;
 use basalt_engine::engine::{Fetched, Scanner};
 use basalt_engine::op::{FetchLimits, Get, ReadSpec, Scan};
 use basalt_engine::schema::{TableName, TableState};
@@ -51,7 +53,7 @@ pub(crate) fn all_versions() -> ReadSpec {
 
 /// The cells that a scan of these rows returns.
 pub(crate) fn cells_of(rows: &Rows, reversed: bool) -> VecDeque<Seen> {
-    let cells = |(key, row): (&String, &Row)| {
+    let cells = |(key, row): (&String, &Arc<Row>)| {
         let columns = row.0.iter().flat_map(|(column, versions)| {
             versions
                 .iter()
@@ -115,7 +117,7 @@ pub(crate) fn rows(engine: &Engine, table: &str) -> Result<Rows> {
         let fetched = scanner.fetch(&limits(5), &mut out)?;
         for cell in out.rows().flat_map(|row| row.cells()) {
             let seen = Seen::of(cell);
-            add(rows.entry(seen.row.clone()).or_default(), &seen);
+            add(Arc::make_mut(rows.entry(seen.row.clone()).or_default()), &seen);
         }
         if fetched == Fetched::End {
             return Ok(rows);
@@ -123,7 +125,33 @@ pub(crate) fn rows(engine: &Engine, table: &str) -> Result<Rows> {
     }
 }
 
-/// All tables; `None` as rows where a table is disabled.
+/// Number of cells of a raw scan, and a checksum of all of them.
+pub(crate) fn raw(engine: &Engine, table: &str) -> Result<(usize, u32)> {
+    let mut spec = all_versions();
+    spec.raw = true;
+    let scan = Scan {
+        spec,
+        ..Scan::default()
+    };
+    let mut scanner = engine.scan(&name(table), scan)?;
+    let (mut count, mut checksum) = (0, 0);
+    let mut out = CellBatch::new();
+    loop {
+        out.clear();
+        let fetched = scanner.fetch(&limits(50), &mut out)?;
+        for cell in out.rows().flat_map(|row| row.cells()) {
+            count += 1;
+            for bytes in [cell.key.bytes(), cell.value, cell.tags] {
+                checksum = crc32c_append(checksum, bytes);
+            }
+        }
+        if fetched == Fetched::End {
+            return Ok((count, checksum));
+        }
+    }
+}
+
+/// All tables, without their rows.
 pub(crate) fn schema(engine: &Engine) -> Tables {
     let mut tables = Tables::new();
     for (descriptor, state) in engine.tables() {

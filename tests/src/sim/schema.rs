@@ -180,7 +180,7 @@ impl Life {
                 let dropped = families.remove(at);
                 let gone = String::from_utf8_lossy(&dropped.name).into_owned();
                 for row in table.rows.values_mut() {
-                    row.remove(|family, _, _| family == gone);
+                    std::sync::Arc::make_mut(row).remove(|family, _, _| family == gone);
                 }
                 table.rows.retain(|_, row| !row.is_empty());
                 Ok(Some(dropped))

@@ -7,7 +7,7 @@ use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};
 
 use super::life::{Kind, Life};
-use super::model::{Pending, Row, Rows, Tables, Told};
+use super::model::{Pending, Row, Rows, Tables, Told, set, state_of};
 use super::read::{self, name};
 use super::{FIRST_MS, Machine, Stop};
 
@@ -26,12 +26,8 @@ pub(crate) enum Effort {
 /// The first row in which two tables differ.
 pub(crate) fn difference(expected: &Rows, found: &Rows) -> String {
     let keys = expected.keys().chain(found.keys());
-    let empty = Row::default();
     for key in keys {
-        let (should, is) = (
-            expected.get(key).unwrap_or(&empty),
-            found.get(key).unwrap_or(&empty),
-        );
+        let (should, is) = (state_of(expected, key), state_of(found, key));
         if should != is {
             return format!("row {key} is {is:?}, must be {should:?}");
         }
@@ -128,14 +124,13 @@ impl Life {
         for (table_name, table) in &mut self.told.tables {
             let found = read::rows(&self.engine, table_name)?;
             if of == table_name {
-                let state = |rows: &Rows, row: &String| rows.get(row).cloned().unwrap_or_default();
                 let came = |(row, after): &&(String, Row)| {
-                    let before = state(&table.rows, row);
-                    before != *after && state(&found, row) == *after
+                    let before = state_of(&table.rows, row);
+                    before != *after && state_of(&found, row) == *after
                 };
                 let changed = after
                     .iter()
-                    .filter(|(row, after)| state(&table.rows, row) != *after);
+                    .filter(|(row, after)| state_of(&table.rows, row) != *after);
                 let (changed, came): (Vec<_>, Vec<_>) =
                     (changed.collect(), after.iter().filter(came).collect());
                 if whole && !came.is_empty() && came.len() < changed.len() {
@@ -145,23 +140,15 @@ impl Life {
                         came.len()
                     )));
                 }
-                let came: Rows = came.into_iter().cloned().collect();
                 for (row, state) in came {
-                    if state.is_empty() {
-                        table.rows.remove(&row);
-                    } else {
-                        table.rows.insert(row, state);
-                    }
+                    set(&mut table.rows, row, state.clone());
                 }
             }
             for ((of, row), weak) in &weak {
                 if of == table_name {
-                    let state = found.get(row).cloned().unwrap_or_default();
+                    let state = state_of(&found, row);
                     if weak.states.contains(&state) {
-                        table.rows.remove(row);
-                        if !state.is_empty() {
-                            table.rows.insert(row.clone(), state);
-                        }
+                        set(&mut table.rows, row, state);
                     }
                 }
             }

@@ -82,6 +82,11 @@ pub(super) fn after_power_cut(before: &Disk, mode: Mode, dice: &mut SplitMix64) 
         match node {
             Node::Dir(dir) => dir.seen = dir.durable.clone(),
             Node::File(file) => {
+                if file.unsynced.is_empty() {
+                    // What a failed sync has lost is in `seen` only.
+                    file.seen.clone_from(&file.durable);
+                    continue;
+                }
                 let left = surviving_bytes(file, mode, dice);
                 harm.note_file(file, &left);
                 file.durable.clone_from(&left);
@@ -113,9 +118,6 @@ fn surviving_names(disk: &Disk, mode: Mode, dice: &mut SplitMix64) -> Vec<bool> 
 }
 
 fn surviving_bytes(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
-    if file.unsynced.is_empty() {
-        return file.durable.clone();
-    }
     match dice.below(4) {
         0 => file.durable.clone(),
         1 => apply_all(file.durable.clone(), &file.unsynced),
