@@ -69,7 +69,10 @@ pub fn try_all(bits: &Bits, say: Option<&str>) -> Report {
             let step = BITS_OF_CASE * bits.stride.max(1);
             cases.extend((0..total.div_ceil(step)).map(|number| {
                 let from = number * step;
-                (reference, Damage::Bits(path.clone(), from, (from + step).min(total)))
+                (
+                    reference,
+                    Damage::Bits(path.clone(), from, (from + step).min(total)),
+                )
             }));
             cases.push((reference, Damage::Missing(path.clone())));
             let cuts = (0..bytes).step_by(bits.truncate_bytes.max(1) as usize);
@@ -88,7 +91,12 @@ pub fn try_all(bits: &Bits, say: Option<&str>) -> Report {
     })
 }
 
-fn try_damage(bits: &Bits, reference: &Reference, damage: &Damage, figures: &mut Figures) -> Result<(), String> {
+fn try_damage(
+    bits: &Bits,
+    reference: &Reference,
+    damage: &Damage,
+    figures: &mut Figures,
+) -> Result<(), String> {
     let disk = || reference.disk.crash_keep_all();
     let io = |error: std::io::Error| format!("{}: {damage:?}: {error}", reference.name);
     match damage {
@@ -96,7 +104,15 @@ fn try_damage(bits: &Bits, reference: &Reference, damage: &Damage, figures: &mut
             for bit in (*from..*to).step_by(bits.stride.max(1) as usize) {
                 let disk = disk();
                 disk.flip_bit(path, bit).map_err(io)?;
-                let what = || format!("{}: bit {} of byte {} of {}", reference.name, bit % 8, bit / 8, path.display());
+                let what = || {
+                    format!(
+                        "{}: bit {} of byte {} of {}",
+                        reference.name,
+                        bit % 8,
+                        bit / 8,
+                        path.display()
+                    )
+                };
                 trying(what);
                 figures.add("bits flipped", 1);
                 match judge(reference, &disk, &[path]) {
@@ -183,7 +199,18 @@ impl Outcome {
 }
 
 fn names(text: &str, paths: &[&PathBuf]) -> bool {
-    paths.iter().any(|path| text.contains(&*path.to_string_lossy()))
+    // A list of missing segments has names without their directory, which stands before it.
+    let name_alone = |path: &Path| {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        name.ends_with(".wal") && text.contains("missing WAL segments") && text.contains(&name)
+    };
+    paths
+        .iter()
+        .any(|path| text.contains(&*path.to_string_lossy()) || name_alone(path))
 }
 
 fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outcome, String> {
@@ -208,7 +235,11 @@ fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outc
         Ok(engine) => engine,
         Err(error) => {
             names_it(&error)?;
-            return if found { Ok(Outcome::Refused) } else { Err(unfound()) };
+            return if found {
+                Ok(Outcome::Refused)
+            } else {
+                Err(unfound())
+            };
         }
     };
     let mut failed = false;

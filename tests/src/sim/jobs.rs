@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use basalt_engine::fs::sim::Harm;
 
 /// After so many violations nothing more is tried.
-const VIOLATIONS_MAX: usize = 400;
+const VIOLATIONS_MAX: usize = 20;
 
 /// How often progress is printed.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(15);

@@ -112,7 +112,8 @@ fn chain(seed: u64, figures: &mut Figures) -> Result<(), String> {
         };
         life = verify(disk, &told, effort, dice.fork(99)).map_err(|what| wrong(&context, what))?;
         figures.add("lives", 1);
-        remove_orphans(&life.machine.disk).map_err(|error| format!("{context}: removing orphans: {error}"))?;
+        remove_orphans(&life.machine.disk)
+            .map_err(|error| format!("{context}: removing orphans: {error}"))?;
     }
     Ok(())
 }

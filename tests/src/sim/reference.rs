@@ -33,10 +33,8 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// What an open database answers, and its disk.
-    fn of(name: &str, machine: &Machine, engine: &Engine) -> Result<Self> {
-        let answers = all_answers(engine)?;
-        let disk = machine.disk.crash_keep_all();
+    /// A disk, and what an open database answers on it.
+    fn of(name: &str, disk: SimFs, answers: BTreeMap<String, Answers>) -> Result<Self> {
         let mut padding = BTreeMap::new();
         for path in disk.files() {
             if path.to_string_lossy().contains("/MANIFEST-") {
@@ -66,7 +64,11 @@ impl Reference {
     /// Pairs of files of one kind.
     pub(super) fn swaps(&self) -> Vec<(PathBuf, PathBuf)> {
         let kind = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             if path.starts_with(super::below("tables")) {
                 Some("store file")
             } else if name.starts_with("MANIFEST-") {
@@ -148,16 +150,30 @@ fn fill(machine: &Machine, engine: &Engine, table: &str, rows: usize, value_byte
                 value: &value,
                 ttl_ms,
             };
-            let writes = [write(b"q".as_slice(), None), write(b"ttl", (number % 4 == 0).then_some(1 << 40))];
+            let writes = [
+                write(b"q".as_slice(), None),
+                write(b"ttl", (number % 4 == 0).then_some(1 << 40)),
+            ];
             put(engine, table, &format!("r{number:02}"), &writes)?;
         }
     }
     machine.clock.advance_ms(1);
     let family = b"f".as_slice();
     let tombstones = [
-        Write::DeleteFamily { family, timestamp: None },
-        Write::DeleteColumn { family, qualifier: b"q", timestamp: None },
-        Write::DeleteVersion { family, qualifier: b"ttl", timestamp: None },
+        Write::DeleteFamily {
+            family,
+            timestamp: None,
+        },
+        Write::DeleteColumn {
+            family,
+            qualifier: b"q",
+            timestamp: None,
+        },
+        Write::DeleteVersion {
+            family,
+            qualifier: b"ttl",
+            timestamp: None,
+        },
     ];
     for (number, tombstone) in tombstones.into_iter().enumerate() {
         put(engine, table, &format!("r{number:02}"), &[tombstone])?;
@@ -166,7 +182,9 @@ fn fill(machine: &Machine, engine: &Engine, table: &str, rows: usize, value_byte
 }
 
 fn descriptor(table: &str, options: &[(&str, &str)]) -> Result<TableDescriptor> {
-    let mut family = FamilyDescriptor::new(b"f").with("VERSIONS", 5)?.with("BLOCKSIZE", 1024)?;
+    let mut family = FamilyDescriptor::new(b"f")
+        .with("VERSIONS", 5)?
+        .with("BLOCKSIZE", 1024)?;
     for (option, value) in options {
         family = family.with(option, value)?;
     }
@@ -186,11 +204,10 @@ fn store_file(encoding: &str, compression: &str, bloom: &str) -> Result<Referenc
     fill(&machine, &engine, "t", 12, 60)?;
     engine.flush(&name("t"))?;
     let name = format!("store file {encoding} {compression} {bloom}");
-    let mut reference = Reference::of(&name, &machine, &engine)?;
+    let answers = all_answers(&engine)?;
     // The other files are those of the first directory over again: a stop leaves the fewest bytes of them.
     engine.close()?;
-    reference.disk = machine.disk.crash_keep_all();
-    Ok(reference)
+    Reference::of(&name, machine.disk.crash_keep_all(), answers)
 }
 
 /// Log segments, manifests and the rest, with few store files: a process at work, at the moment of its death.
@@ -218,7 +235,7 @@ fn logs() -> Result<Reference> {
         machine.clock.advance_ms(100);
         engine.run_pending()?;
     }
-    Reference::of("logs", &machine, &engine)
+    Reference::of("logs", machine.disk.crash_keep_all(), all_answers(&engine)?)
 }
 
 /// A file that a crash may have left behind.

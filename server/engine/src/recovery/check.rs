@@ -140,6 +140,14 @@ impl Checker<'_> {
         }
         match read {
             Ok(log) => {
+                if let Some(cut) = &log.torn {
+                    (self.report)(format!(
+                        "note: {}: what was being written when the process ended is cut at offset {}: {}",
+                        cut.file.display(),
+                        cut.offset,
+                        cut.what
+                    ));
+                }
                 self.summary.wal_segments = log.segments;
                 self.summary.wal_rows = log.rows;
             }

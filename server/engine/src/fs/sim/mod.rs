@@ -188,7 +188,11 @@ impl SimFs {
     #[must_use]
     pub fn crash_keep_all(&self) -> Self {
         let state = self.shared.state.lock();
-        Self::with_disk(state.disk.clone().without_handles(), self.shared.mode, state.dice.fork(0))
+        Self::with_disk(
+            state.disk.clone().without_handles(),
+            self.shared.mode,
+            state.dice.fork(0),
+        )
     }
 
     /// Calls so far. Advice is not counted, it changes nothing.
