@@ -10,7 +10,8 @@ use basalt_tests::sim::cuts::Cuts;
 use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::jobs::{Report, name_panics};
 use basalt_tests::sim::random::Random;
-use basalt_tests::sim::{bits, cuts, errors, random};
+use basalt_tests::sim::seeded::Seeded;
+use basalt_tests::sim::{bits, cuts, errors, random, seeded};
 use clap::{Parser, Subcommand};
 
 /// Proves the storage engine on a simulated disk.
@@ -75,6 +76,12 @@ enum Command {
         /// So many directories; there are 16.
         #[arg(long, default_value_t = 16)]
         directories: usize,
+    },
+    /// Puts known bugs (tests/seeded-bugs) into a copy of the engine, each of which must be caught.
+    Seeded {
+        /// Only bugs with this in their names.
+        #[arg(default_value = "")]
+        only: String,
     },
     /// Databases that are cut at random, recovered, used and cut again.
     Random {
@@ -158,6 +165,10 @@ fn run(arguments: &Arguments) -> Report {
                 jobs,
             };
             bits::try_all(&bits, Some("bits"))
+        }
+        Command::Seeded { ref only } => {
+            let only = only.clone();
+            seeded::try_all(&Seeded { only, jobs })
         }
         Command::Random { seed, cuts } => random::try_all(&Random { seed, cuts, jobs }, Some("random")),
     }

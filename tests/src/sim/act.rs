@@ -456,7 +456,11 @@ impl Life {
     }
 
     /// Reads rows while their write is on its way.
-    fn read_early(&mut self, table: &str, after: &[(String, Row)]) -> std::result::Result<(), Stop> {
+    pub(super) fn read_early(
+        &mut self,
+        table: &str,
+        after: &[(String, Row)],
+    ) -> std::result::Result<(), Stop> {
         for (row, state) in after {
             let found = read::row(&self.engine, table, row)?;
             let before = self.told.row(table, row);

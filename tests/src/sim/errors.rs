@@ -220,7 +220,10 @@ impl Run {
             ));
         }
         if error.kind() == ErrorKind::Fatal || kind == Kind::Restart {
-            return Ok(false);
+            return match self.read_what_failed(life) {
+                Err(Stop::Wrong(what)) => Err(what),
+                _ => Ok(false),
+            };
         }
         if is_read && self.fault.ops == Ops::Changes {
             return Err(format!("a read fails while only changes do: {error}"));
@@ -242,6 +245,14 @@ impl Run {
             };
         }
         Ok(true)
+    }
+
+    /// A write has failed and the process is about to end. Whoever reads in between must not see it, or it is there for ever.
+    fn read_what_failed(&self, life: &mut Life) -> Result<(), Stop> {
+        match life.told.pending.clone() {
+            Pending::Rows { table, after, .. } => life.read_early(&table, &after),
+            _ => Ok(()),
+        }
     }
 
     /// The error is gone: the process works as if it had never been. False when it has ended.
@@ -305,14 +316,11 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
     figures.add("errors tried", 1);
     let wrong = |told: &Told, what: String| {
         let shown: Vec<_> = struck.iter().take(8).collect();
-        Err(format!(
-            "{context}, struck {shown:?}: {what}\n    {}",
-            told.story()
-        ))
+        format!("{context}, struck {shown:?}: {what}\n    {}", told.story())
     };
     run.machine.disk.heal_all();
     let (told, ended) = match left {
-        Err((told, what)) => return wrong(&told, what),
+        Err((told, what)) => return Err(wrong(&told, what)),
         Ok(Left::Ended(told)) => (told, true),
         Ok(Left::Alive(mut life)) => {
             let must_end = struck.iter().find(|(op, path)| {
@@ -321,9 +329,12 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
             });
             let recovered = run.recover(&mut life);
             match (recovered, must_end) {
-                (Err(what), _) => return wrong(&life.told, what),
+                (Err(what), _) => return Err(wrong(&life.told, what)),
                 (Ok(true), Some(call)) => {
-                    return wrong(&life.told, format!("{call:?} failed, and the process goes on"));
+                    return Err(wrong(
+                        &life.told,
+                        format!("{call:?} failed, and the process goes on"),
+                    ));
                 }
                 (Ok(lives), _) => (life.told, !lives),
             }
@@ -334,17 +345,22 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
         if !struck.iter().any(|(op, path)| leaves_the_tail_unknown(*op, path))
             && run.end.0.load(Ordering::Relaxed)
         {
-            return wrong(&told, "the process has ended for no reason".into());
+            return Err(wrong(&told, "the process has ended for no reason".into()));
         }
     } else {
         figures.add("lived on", 1);
     }
     let dice = run.dice.fork(fault.at);
     let survive = |disk, how: String| match verify(disk, &told, Effort::Work, dice.clone()) {
-        Ok(_) => Ok(()),
-        Err(what) => wrong(&told, format!("{how}: {what}")),
+        Ok(life) => Ok(life),
+        Err(what) => Err(wrong(&told, format!("{how}: {what}"))),
     };
-    survive(run.machine.disk.crash_keep_all(), "killed".into())?;
+    // What the next process finds in the page cache may not be on the disk: what it has read from there must not go away.
+    let next = survive(run.machine.disk.crash_keep_all(), "killed".into())?;
+    let cut = next.machine.disk.crash(1);
+    if let Err(what) = verify(cut, &next.told, Effort::Compare, dice.clone()) {
+        return Err(wrong(&next.told, format!("killed, started, power cut: {what}")));
+    }
     for damage in 0..errors.damage_seeds {
         survive(run.machine.disk.crash(damage), format!("power cut {damage}"))?;
         figures.add("power cuts", 1);

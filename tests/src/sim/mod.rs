@@ -41,6 +41,7 @@ pub mod random;
 mod read;
 mod reference;
 mod schema;
+pub mod seeded;
 mod verify;
 
 /// Where the database lies on the simulated disk.
