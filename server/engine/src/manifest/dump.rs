@@ -239,6 +239,7 @@ impl fmt::Display for ManifestEdit {
             Self::HighWater { timestamp_ms, seq } => {
                 write!(f, "high water: timestamp {timestamp_ms}, sequence id {seq}")
             }
+            Self::Log { first, last } => write!(f, "the log has segments {first} to {last}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{lock_dir, orphans, wal_dir};
+use super::{lock_dir, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
@@ -120,6 +120,9 @@ impl Checker<'_> {
     }
 
     fn check_log(&mut self, state: &ManifestState) {
+        if let Err(error) = require_log(&**self.vfs, &wal_dir(self.dir), state) {
+            self.problem(&error);
+        }
         let mut strangers = Vec::new();
         let read = wal::read_segments(
             &**self.vfs,

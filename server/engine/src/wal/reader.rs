@@ -11,7 +11,8 @@
 //! is written, at most an idle time later, cannot be told from a torn write.)
 //!
 //! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there. Oldest segments
-//! may be gone, since they are removed when the store files hold what they held. A segment without an intact header is damage: it has
+//! may be gone, since they are removed when the store files hold what they held; the manifest knows which ones
+//! ([`require_segments`]). A segment without an intact header is damage: it has
 //! its name only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
 //!
 //! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown kind) was written
@@ -282,10 +283,19 @@ pub fn read_segments(
     Ok(summary)
 }
 
+/// Refuses a directory without one of the segments `first` to `last`, which the manifest says to be there.
+pub fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
+    let there = list_segments(vfs, dir)?;
+    let missing = (first..=last).filter(|number| there.binary_search(number).is_err());
+    refuse_missing(dir, missing)
+}
+
 fn refuse_holes(dir: &Path, numbers: &[u64]) -> Result<()> {
-    let missing: Vec<String> = numbers
-        .windows(2)
-        .flat_map(|pair| pair[0] + 1..pair[1])
+    refuse_missing(dir, numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]))
+}
+
+fn refuse_missing(dir: &Path, missing: impl Iterator<Item = u64>) -> Result<()> {
+    let missing: Vec<String> = missing
         // The list is for people; a number far off does not make it endless.
         .take(100)
         .map(|number| segment_path(Path::new(""), number).display().to_string())

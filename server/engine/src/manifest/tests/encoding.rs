@@ -133,6 +133,7 @@ fn edit() -> impl Strategy<Value = ManifestEdit> {
             timestamp_ms,
             seq: SeqId(seq),
         }),
+        (any::<u64>(), any::<u64>()).prop_map(|(first, last)| ManifestEdit::Log { first, last }),
     ]
 }
 
@@ -144,13 +145,18 @@ fn state() -> impl Strategy<Value = ManifestState> {
         btree_set(any::<u64>(), 0..3),
     );
     (
-        any::<([u8; 16], [u64; 4])>(),
+        any::<([u8; 16], [u64; 6])>(),
         vec(namespace(), 0..3),
         vec((descriptor(), table_state()), 0..3),
         vec(regions, 0..4),
     )
         .prop_map(
-            |((cluster_id, [next_region, next_file, timestamp_ms, seq]), namespaces, tables, regions)| {
+            |(
+                (cluster_id, [next_region, next_file, timestamp_ms, seq, first, last]),
+                namespaces,
+                tables,
+                regions,
+            )| {
                 ManifestState {
                     cluster_id: Uuid(cluster_id),
                     namespaces: namespaces.into_iter().map(|it| (it.name.clone(), it)).collect(),
@@ -174,6 +180,7 @@ fn state() -> impl Strategy<Value = ManifestState> {
                     next_file,
                     timestamp_ms,
                     seq: SeqId(seq),
+                    log: (first, last),
                 }
             },
         )
