@@ -185,15 +185,26 @@ fn apply(tree: &Path, patch: &Path, back: bool) -> Result<(), String> {
     must(command.arg(patch)).map(drop)
 }
 
+/// Gives a new target folder what was built of other packages already, as second names of the same files.
+fn take_over_dependencies(debug: &Path) -> Result<(), String> {
+    let built = workspace().join("target").join("debug");
+    for part in ["deps", "build", ".fingerprint"] {
+        if built.join(part).is_dir() && !debug.join(part).exists() {
+            fs::create_dir_all(debug).map_err(|error| format!("{}: {error}", debug.display()))?;
+            must(Command::new("cp").arg("-al").arg(built.join(part)).arg(debug))?;
+        }
+    }
+    Ok(())
+}
+
 fn build(copy: &Path) -> Result<PathBuf, String> {
     let target = copy.join("target");
+    take_over_dependencies(&target.join("debug"))?;
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .current_dir(copy.join("src"))
         .env("CARGO_TARGET_DIR", &target)
-        // Code that a bug has made useless is no reason to refuse it.
-        .env("RUSTFLAGS", "-Awarnings")
-        .args(["build", "--quiet", "-p", "basalt-tests", "--bin", "basalt-sim"]);
+        .args(["build", "--quiet", "--workspace", "--bin", "basalt-sim"]);
     must(&mut command)?;
     Ok(target.join("debug").join("basalt-sim"))
 }
