@@ -11,10 +11,10 @@ use super::verify::{Effort, verify};
 use super::{FIRST_MS, Machine, Stop};
 
 /// Lives of one chain.
-const LIVES: u64 = 24;
+const LIVES: u64 = 10;
 
 /// Damage seeds that are tried for each death, besides the one that the chain goes on with.
-const SIDES: u64 = 4;
+const SIDES: u64 = 7;
 
 /// What is tried.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ fn chain(seed: u64, figures: &mut Figures) -> Result<(), String> {
             let damage = dice.below(1 << 32);
             let (disk, harm) = machine.disk.crash_with_harm(damage);
             figures.harm(&harm);
-            let effort = if (number + side) % 8 == 0 {
+            let effort = if (number + side) % 16 == 0 {
                 Effort::Work
             } else {
                 Effort::Compare
@@ -105,7 +105,7 @@ fn chain(seed: u64, figures: &mut Figures) -> Result<(), String> {
             figures.add("of them during recovery", 1);
         }
         trying(|| context.clone());
-        let effort = if number % 6 == 5 {
+        let effort = if number % 5 == 4 {
             Effort::Work
         } else {
             Effort::Compare
