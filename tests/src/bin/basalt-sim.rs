@@ -8,7 +8,7 @@ use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;
 use basalt_tests::sim::cuts::Cuts;
 use basalt_tests::sim::errors::Errors;
-use basalt_tests::sim::jobs::{Report, name_panics};
+use basalt_tests::sim::jobs::{Report, name_panics, stop_after};
 use basalt_tests::sim::random::Random;
 use basalt_tests::sim::seeded::Seeded;
 use basalt_tests::sim::{bits, cuts, errors, random, seeded};
@@ -20,6 +20,9 @@ struct Arguments {
     /// Threads.
     #[arg(long, default_value_t = 2, global = true)]
     jobs: usize,
+    /// Stop after so many violations.
+    #[arg(long, default_value_t = 10, global = true)]
+    violations: usize,
     #[command(subcommand)]
     command: Command,
 }
@@ -105,6 +108,7 @@ fn mode(text: &str) -> Result<Mode, String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     name_panics();
+    stop_after(arguments.violations);
     let report = run(&arguments);
     println!("{report}");
     if report.is_clean() {

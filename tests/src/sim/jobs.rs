@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::fs::sim::Harm;
 
 /// After so many violations nothing more is tried.
-const VIOLATIONS_MAX: usize = 20;
+static VIOLATIONS_MAX: AtomicUsize = AtomicUsize::new(10);
 
 /// How often progress is printed.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(15);
@@ -105,6 +105,11 @@ pub(crate) fn trying(what: impl FnOnce() -> String) {
     CASE.with(|case| *case.borrow_mut() = what());
 }
 
+/// Stops after so many violations, instead of ten.
+pub fn stop_after(violations: usize) {
+    VIOLATIONS_MAX.store(violations, Ordering::Relaxed);
+}
+
 /// Lets panics say what was being tried. (A release build aborts on the first one.)
 pub fn name_panics() {
     let before = std::panic::take_hook();
@@ -150,7 +155,10 @@ pub fn run(
                     eprintln!("{label}: VIOLATION {violation}");
                 }
                 report.violations.push(violation);
-                over.fetch_or(report.violations.len() >= VIOLATIONS_MAX, Ordering::Relaxed);
+                over.fetch_or(
+                    report.violations.len() >= VIOLATIONS_MAX.load(Ordering::Relaxed),
+                    Ordering::Relaxed,
+                );
             }
             let (Some(label), Ok(mut said)) = (say, said.lock()) else {
                 continue;
