@@ -15,6 +15,7 @@ mod java;
 mod made;
 pub mod oracle;
 mod python;
+pub mod sim;
 pub mod small_disk;
 pub mod toolchain;
 

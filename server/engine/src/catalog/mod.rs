@@ -22,6 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
@@ -162,6 +163,8 @@ pub struct Catalog {
     limiter: RateLimiter,
     /// The system tables, which are not in `current`.
     system: SystemTables,
+    /// The last segment of the log that the manifest is known to name.
+    noted_segment: AtomicU64,
 }
 
 impl Catalog {
@@ -181,6 +184,7 @@ impl Catalog {
             manifest: Mutex::new(manifest),
             limiter,
             system: SystemTables::default(),
+            noted_segment: AtomicU64::new(0),
         }
     }
 
@@ -351,7 +355,31 @@ impl Catalog {
                 bound.0 = bound.0.min(oldest.0.saturating_sub(1));
             }
         }
-        self.shared.wal.remove_obsolete(bound)?;
+        if let Some(first) = self.shared.wal.first_kept(bound) {
+            self.note_log(first)?;
+            self.shared.wal.remove_before(first)?;
+        }
+        Ok(())
+    }
+
+    /// States on disk which segments the log has, if there is one that the disk does not know of.
+    pub fn note_new_segments(&self) -> Result<()> {
+        let (first, last) = self.shared.wal.segments();
+        if last > self.noted_segment.load(Ordering::Acquire) {
+            self.note_log(first)?;
+        }
+        Ok(())
+    }
+
+    /// States on disk that the log begins with this segment, and ends with the open one.
+    fn note_log(&self, first: u64) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let noted = manifest.state().log;
+        let (first, last) = (first.max(noted.0), self.shared.wal.segments().1.max(noted.1));
+        if (first, last) != noted {
+            self.append(&mut manifest, &ManifestEdit::Log { first, last })?;
+        }
+        self.noted_segment.store(last, Ordering::Release);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::encode::Payload;
-use super::file::{FORMAT_VERSION, Header, find_live, read_file, walk};
+use super::file::{FORMAT_VERSION, Header, file_name, file_numbers, find_live, load, read_file, walk};
 use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
@@ -20,7 +20,8 @@ pub struct Verified {
     pub state: ManifestState,
     /// Number of its last edit.
     pub last_edit: u64,
-    /// What the next open will set right by itself: an edit in flight that was cut short, a damaged CURRENT.
+    /// What the next open will set right by itself: an edit in flight that was cut short, a damaged CURRENT, a damaged manifest
+    /// beside the live one.
     pub warnings: Vec<String>,
 }
 
@@ -31,11 +32,40 @@ pub fn verify(vfs: &dyn Vfs, dir: &Path) -> Result<Verified> {
         let source = io::Error::new(io::ErrorKind::NotFound, "the directory holds no database");
         return Err(Error::io("checking", dir, source));
     };
+    let mut warnings = live.warnings;
+    for number in file_numbers(vfs, dir)? {
+        let path = dir.join(file_name(number));
+        if path == live.path {
+            continue;
+        }
+        let loaded = match read_file(vfs, &path)? {
+            Some(bytes) => load(&path, &bytes),
+            None => continue,
+        };
+        match loaded {
+            Err(error @ Error::Corrupt { .. }) => {
+                warnings.push(format!(
+                    "not the live manifest, and of no use in its place: {error}"
+                ));
+            }
+            Err(error) => return Err(error),
+            Ok(loaded) => {
+                let torn = loaded.tail.torn.map(|what| {
+                    let end = loaded.tail.end;
+                    format!(
+                        "{}: not the live manifest; cut short at offset {end}: {what}",
+                        path.display()
+                    )
+                });
+                warnings.extend(torn);
+            }
+        }
+    }
     Ok(Verified {
         path: live.path,
         state: live.loaded.state,
         last_edit: live.loaded.last_edit,
-        warnings: live.warnings,
+        warnings,
     })
 }
 
@@ -209,6 +239,7 @@ impl fmt::Display for ManifestEdit {
             Self::HighWater { timestamp_ms, seq } => {
                 write!(f, "high water: timestamp {timestamp_ms}, sequence id {seq}")
             }
+            Self::Log { first, last } => write!(f, "the log has segments {first} to {last}"),
         }
     }
 }

@@ -28,6 +28,7 @@ mod tag {
     pub(super) const COMPACT: u8 = 10;
     pub(super) const REPLACE_REGIONS: u8 = 11;
     pub(super) const HIGH_WATER: u8 = 12;
+    pub(super) const LOG: u8 = 13;
 }
 
 /// Codes of table states, on disk: never renumber.
@@ -111,6 +112,11 @@ pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
             put_varint(&mut out, *timestamp_ms);
             put_varint(&mut out, seq.0);
         }
+        ManifestEdit::Log { first, last } => {
+            out.push(tag::LOG);
+            put_varint(&mut out, *first);
+            put_varint(&mut out, *last);
+        }
     }
     out
 }
@@ -141,6 +147,8 @@ pub(super) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
         });
         put_list(out, &region.clipped, |out, id| put_varint(out, id.0));
     });
+    put_varint(&mut out, state.log.0);
+    put_varint(&mut out, state.log.1);
     out
 }
 
@@ -156,7 +164,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Payload, String> {
     let mut cursor = Cursor::new(rest);
     let read = if *tag == tag::SNAPSHOT {
         snapshot(&mut cursor).map(|state| Payload::Snapshot(Box::new(state)))
-    } else if (tag::PUT_NAMESPACE..=tag::HIGH_WATER).contains(tag) {
+    } else if (tag::PUT_NAMESPACE..=tag::LOG).contains(tag) {
         edit(*tag, &mut cursor).map(Payload::Edit)
     } else {
         return Err(format!("an edit of unknown kind {tag}"));
@@ -208,6 +216,10 @@ fn edit(tag: u8, cursor: &mut Cursor<'_>) -> Option<ManifestEdit> {
             timestamp_ms: cursor.varint()?,
             seq: SeqId(cursor.varint()?),
         },
+        tag::LOG => ManifestEdit::Log {
+            first: cursor.varint()?,
+            last: cursor.varint()?,
+        },
         _ => return None,
     })
 }
@@ -249,6 +261,10 @@ fn snapshot(cursor: &mut Cursor<'_>) -> Option<ManifestState> {
                 .collect(),
         };
         state.regions.insert(id, region);
+    }
+    // Snapshots that end here say nothing of the log.
+    if !cursor.is_empty() {
+        state.log = (cursor.varint()?, cursor.varint()?);
     }
     Some(state)
 }

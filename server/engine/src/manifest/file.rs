@@ -19,6 +19,11 @@ pub(super) const HEADER_BYTES: usize = 64;
 /// touches what was durable, and a lost sector never takes an edit together with the marker that vouches for it.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a file that was cut shows
+/// it; and so much ahead, if the disk has it, so that a disk that is full by then still takes the edits of flushes, which let log
+/// segments go.
+pub(super) const RESERVE_BYTES: u64 = 16 << 10;
+
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
 /// The format this release writes, and the only one there has been.
@@ -282,6 +287,12 @@ pub(super) fn load(path: &Path, bytes: &[u8]) -> Result<Loaded> {
         }
         Ok(())
     })?;
+    let len = bytes.len() as u64;
+    if !len.is_multiple_of(RESERVE_BYTES) {
+        let what =
+            format!("the file ends here: it was cut, for a manifest has a multiple of {RESERVE_BYTES} bytes");
+        return Err(Error::corrupt(path, len, what));
+    }
     let Some((state, last_edit)) = so_far else {
         let what = tail.torn.unwrap_or("the file ends");
         return Err(Error::corrupt(

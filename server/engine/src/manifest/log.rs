@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::encode::{encode_edit, encode_snapshot};
-use super::file::{CURRENT, FRAME_ALIGN_BYTES, Header, encode_current, file_name, file_numbers, find_live};
+use super::file::{
+    CURRENT, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name, file_numbers, find_live,
+};
 use super::{DroppedFile, ManifestEdit, ManifestState};
 use crate::error::{Error, Result};
 use crate::fs::{File, Open, Vfs, is_disk_full};
@@ -24,10 +26,6 @@ pub(super) const ROLL_BYTES_MIN: u64 = 1 << 20;
 
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;
-
-/// Space is reserved in steps of this size, so that most syncs need not write a new file size; and so much ahead, if the disk has
-/// it, so that a disk that is full by then still takes the edits of flushes, which let log segments go.
-const RESERVE_BYTES: u64 = 16 << 10;
 
 const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
 
@@ -315,6 +313,8 @@ fn write_snapshot(
     let mut bytes = header.encode().to_vec();
     bytes.resize(FRAME_ALIGN_BYTES, 0);
     let at = bytes.len() as u64;
+    let end = at + frame_bytes(&payload);
+    let reserved = end.next_multiple_of(RESERVE_BYTES);
     put_frame(&mut bytes, &uuid, at, last_edit, 0, &payload);
     let create = || {
         // The number can be taken by a file that a failed roll could not remove.
@@ -322,13 +322,13 @@ fn write_snapshot(
             vfs.remove_file(path)?;
         }
         let file = vfs.open(path, Open::CreateNew)?;
+        file.allocate(reserved)?;
         file.write_at(&bytes, 0)?;
         file.sync_all()?;
         vfs.sync_dir(dir)?;
         Ok(file)
     };
     let file = create().map_err(|source| Error::io("creating", path, source))?;
-    let end = at + frame_bytes(&payload);
     Ok(LiveFile {
         file,
         path: path.to_owned(),
@@ -336,7 +336,7 @@ fn write_snapshot(
         uuid,
         end,
         durable: end,
-        reserved: end,
+        reserved,
         snapshot_end: end,
     })
 }

@@ -22,7 +22,8 @@
 //!
 //! payload  = encoding version u8 (1), kind u8, body
 //! kind 1   snapshot         cluster id 16 B, next region v, next file v, timestamp ms v, seq v, namespace*,
-//!                           (table, state u8)*, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
+//!                           (table, state u8)*, (region, flushed v, (family bytes, file*)*, clipped file id v*)*,
+//!                           first segment of the log v, last segment v
 //!      2   put namespace    namespace
 //!      3   drop namespace   name bytes
 //!      4   create table     table, region*
@@ -34,6 +35,7 @@
 //!     10   compact          region id v, family bytes, removed file id v*, added file* (at most one)
 //!     11   replace regions  removed region id v*, region*
 //!     12   high water       timestamp ms v, seq v
+//!     13   log              first segment v, last segment v
 //!
 //! namespace  = name bytes, (key bytes, value bytes)*
 //! table name = namespace bytes, qualifier bytes
@@ -162,6 +164,14 @@ pub enum ManifestEdit {
         /// Sequence id.
         seq: SeqId,
     },
+    /// The log has these segments and all between them, durably. Stated before the first ones of before are removed, and after the
+    /// last one was begun.
+    Log {
+        /// Number of the first.
+        first: u64,
+        /// Number of the last.
+        last: u64,
+    },
 }
 
 /// A table in the state.
@@ -206,6 +216,9 @@ pub struct ManifestState {
     pub timestamp_ms: u64,
     /// Sequence ids have reached this.
     pub seq: SeqId,
+    /// Numbers of the first and the last segment that the log must have. There may be older ones, whose removal was cut short, and
+    /// newer ones. Zeros: nothing is known.
+    pub log: (u64, u64),
 }
 
 #[cfg(test)]

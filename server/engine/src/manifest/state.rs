@@ -107,6 +107,7 @@ impl ManifestState {
                 self.timestamp_ms = self.timestamp_ms.max(*timestamp_ms);
                 self.seq = self.seq.max(*seq);
             }
+            ManifestEdit::Log { first, last } => self.log = (*first, *last),
         }
         Ok(self.without_owner(removed))
     }
@@ -172,7 +173,19 @@ impl ManifestState {
             } => self.check_compact(*region, family, removed, added.as_ref()),
             ManifestEdit::ReplaceRegions { removed, added } => self.check_replace(removed, added),
             ManifestEdit::HighWater { .. } => Ok(()),
+            ManifestEdit::Log { first, last } => self.check_log(*first, *last),
         }
+    }
+
+    /// Segments come at one end and go at the other.
+    fn check_log(&self, first: u64, last: u64) -> Result<()> {
+        if first == 0 || first > last || first < self.log.0 || last < self.log.1 {
+            return Err(Error::InvalidArgument(format!(
+                "a log of the segments {first} to {last} cannot follow one of {} to {}",
+                self.log.0, self.log.1
+            )));
+        }
+        Ok(())
     }
 
     fn table(&self, name: &TableName) -> Result<&TableMeta> {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{lock_dir, orphans, wal_dir};
+use super::{lock_dir, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
@@ -120,6 +120,9 @@ impl Checker<'_> {
     }
 
     fn check_log(&mut self, state: &ManifestState) {
+        if let Err(error) = require_log(&**self.vfs, &wal_dir(self.dir), state) {
+            self.problem(&error);
+        }
         let mut strangers = Vec::new();
         let read = wal::read_segments(
             &**self.vfs,
@@ -140,6 +143,14 @@ impl Checker<'_> {
         }
         match read {
             Ok(log) => {
+                if let Some(cut) = &log.torn {
+                    (self.report)(format!(
+                        "note: {}: what was being written when the process ended is cut at offset {}: {}",
+                        cut.file.display(),
+                        cut.offset,
+                        cut.what
+                    ));
+                }
                 self.summary.wal_segments = log.segments;
                 self.summary.wal_rows = log.rows;
             }

@@ -4,10 +4,10 @@
 //! 2. Read the manifest: what there should be.
 //! 3. Open every store file it names. A file that is missing, has another identity or another size: refuse, and name all
 //!    such files. Files that nobody refers to are moved to `orphans/`, not deleted.
-//! 4. Replay the log: rows newer than what their region has flushed go to its memstores. Rows of a region that is gone were
+//! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its memstores. Rows of a region that is gone were
 //!    dropped, or flushed before a split or merge. The log's last segment is written anew and sealed before this ends (see
 //!    `wal`), so nothing is served that only the page cache holds.
-//! 5. Begin the next log segment, behind every sequence id that was ever seen.
+//! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest which segments there are.
 //!
 //! ```text
 //! LOCK  CURRENT  MANIFEST-<number>  wal/<number>.wal  tables/<namespace>/<table>/<family>/<file>  orphans/
@@ -32,7 +32,7 @@ use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreContext, StoreFile, StoreVersion, store_dir};
-use crate::wal::{LogSummary, Wal, WalOptions, recover};
+use crate::wal::{LogSummary, Wal, WalOptions, recover, require_segments};
 
 mod check;
 mod dump;
@@ -121,8 +121,10 @@ pub fn open(
         listener,
         state.next_file,
     );
+    let catalog = Catalog::new(Arc::new(shared), manifest, tables);
+    catalog.note_new_segments()?;
     Ok(Opened {
-        catalog: Catalog::new(Arc::new(shared), manifest, tables),
+        catalog,
         lock,
         cluster_id,
     })
@@ -279,6 +281,7 @@ fn replay(
     listener: &dyn EventListener,
 ) -> Result<(LogSummary, u64)> {
     let wal_dir = wal_dir(dir);
+    require_log(vfs, &wal_dir, state)?;
     let stamps_end = i64::try_from(state.timestamp_ms.saturating_add(STAMP_SLACK_MS)).unwrap_or(i64::MAX);
     let mut stamped = 0;
     let summary = recover(vfs, &wal_dir, SeqId::ZERO, listener, &mut |edit| {
@@ -308,6 +311,14 @@ fn replay(
         Ok(())
     })?;
     Ok((summary, u64::try_from(stamped).unwrap_or_default()))
+}
+
+/// Refuses a log without segments that the manifest says to be there.
+fn require_log(vfs: &dyn Vfs, wal_dir: &Path, state: &ManifestState) -> Result<()> {
+    match state.log {
+        (0, _) => Ok(()),
+        (first, last) => require_segments(vfs, wal_dir, first, last),
+    }
 }
 
 /// The greatest sequence id that was ever given out, as far as anything on disk tells.

@@ -19,7 +19,9 @@
 //! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last one anew
 //!    (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
 //! 2. [`Wal::create`] begins the next segment behind them;
-//! 3. after flushes, [`Wal::remove_obsolete`] removes old segments, oldest first.
+//! 3. after flushes, [`Wal::remove_before`] removes old segments, oldest first.
+//!
+//! The manifest knows which segments there must be: [`require_segments`] finds what is missing at either end.
 //!
 //! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `commit` (an edit on its way), `group`
 //! (who leads, who waits), `room` (what may be promised), `segment` (one file), `spare` (the next one), `writer` (what a leader
@@ -40,6 +42,7 @@ mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -61,7 +64,7 @@ use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
 pub use self::batch::EDIT_BYTES_MAX;
 pub use self::commit::{Appended, Commit};
 pub use self::dump::{dump, verify};
-pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments};
+pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments, require_segments};
 pub use self::recover::recover;
 pub use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
@@ -108,8 +111,10 @@ struct Shared {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     old: OldSegments,
+    /// Number of the open segment.
+    newest: Arc<AtomicU64>,
     room: Arc<Room>,
-    /// Held by the one call of `remove_obsolete` that runs.
+    /// Held by the one call of `remove_before` that runs.
     removing: Mutex<()>,
 }
 
@@ -142,6 +147,7 @@ impl Wal {
         let spare = Spare::create(&*vfs, &dir, options.segment_bytes)?;
         let segment = begin_segment(&*vfs, &dir, spare, number, next_seq, &predecessor)?;
         let room = Arc::new(Room::default());
+        let newest = Arc::new(AtomicU64::new(number));
         let mut writer = Writer {
             vfs: Arc::clone(&vfs),
             dir: dir.clone(),
@@ -149,6 +155,7 @@ impl Wal {
             sync: options.sync,
             segment,
             old: Arc::clone(&old),
+            newest: Arc::clone(&newest),
             counters: Arc::clone(&counters),
             listener,
             busy: false,
@@ -165,6 +172,7 @@ impl Wal {
             vfs,
             dir,
             old,
+            newest,
             room,
             removing: Mutex::new(()),
         });
@@ -288,14 +296,33 @@ impl Wal {
         )
     }
 
-    /// Removes segments all of whose edits are at or below `flushed`, oldest first, each durably before the next: the chain
-    /// must have no hole after a crash. Never the open one. Returns how many.
-    pub fn remove_obsolete(&self, flushed: SeqId) -> Result<usize> {
+    /// Numbers of the first and the last segment there is.
+    pub fn segments(&self) -> (u64, u64) {
+        // The newest first: a roll in between makes it one of the old.
+        let newest = self.shared.newest.load(Ordering::Acquire);
+        let oldest = self.shared.old.lock().first().map(|oldest| oldest.number);
+        (oldest.unwrap_or(newest).min(newest), newest)
+    }
+
+    /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when none goes.
+    pub fn first_kept(&self, flushed: SeqId) -> Option<u64> {
+        let old = self.shared.old.lock();
+        let gone = old
+            .iter()
+            .take_while(|segment| segment.last_seq <= flushed)
+            .last()?;
+        Some(gone.number + 1)
+    }
+
+    /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have no hole after a crash.
+    /// Returns how many.
+    /// REQUIRES: it is a number that [`Self::first_kept`] has returned, for edits that are in store files.
+    pub fn remove_before(&self, first: u64) -> Result<usize> {
         let _one_at_a_time = self.shared.removing.lock();
         let mut removed = 0;
         loop {
             let oldest = self.shared.old.lock().first().copied();
-            let Some(oldest) = oldest.filter(|oldest| oldest.last_seq <= flushed) else {
+            let Some(oldest) = oldest.filter(|oldest| oldest.number < first) else {
                 return Ok(removed);
             };
             let path = segment_path(&self.shared.dir, oldest.number);

@@ -11,8 +11,9 @@
 //! is written, at most an idle time later, cannot be told from a torn write.)
 //!
 //! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there. Oldest segments
-//! may be gone, since they are removed when the store files hold what they held. A last segment without an intact header
-//! and with nothing behind it is one whose creation a crash interrupted; nothing was ever written to it.
+//! may be gone, since they are removed when the store files hold what they held; the manifest knows which ones
+//! ([`require_segments`]). A segment without an intact header is damage: it has
+//! its name only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
 //!
 //! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown kind) was written
 //! so: always refused.
@@ -28,7 +29,7 @@ use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is
 use crate::{Error, Result};
 
 use super::segment::{
-    BadHeader, HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, Sealed, SegmentHeader, chain_after,
+    HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, Sealed, SegmentHeader, chain_after,
     segment_number, segment_path,
 };
 
@@ -97,8 +98,6 @@ pub struct LogSummary {
     pub bytes: u64,
     /// The torn tail of the last segment.
     pub torn: Option<Cut>,
-    /// A segment whose creation a crash interrupted.
-    pub unborn: Option<PathBuf>,
     /// Whether the newest segment ends with a seal.
     pub sealed: bool,
 }
@@ -251,22 +250,7 @@ pub fn read_segments(
         let path = segment_path(dir, number);
         let bytes = read_file(vfs, &path)?;
         let is_last = index + 1 == numbers.len();
-        let header = match SegmentHeader::decode(&bytes) {
-            Ok(header) => header,
-            Err(BadHeader::Unknown(what)) => return Err(Error::corrupt(&path, 0, what)),
-            Err(BadHeader::Torn(what)) => {
-                let had_predecessor = previous.is_some() || number == 1;
-                if is_last && had_predecessor && SegmentHeader::may_be_unborn(&bytes) {
-                    listener.notice(&format!(
-                        "WAL segment {} was being created when the process ended; it held nothing",
-                        path.display()
-                    ));
-                    summary.unborn = Some(path);
-                    break;
-                }
-                return Err(Error::corrupt(&path, 0, what));
-            }
-        };
+        let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(&path))?;
         check_link(&path, number, &header, previous.as_ref())?;
         let walked = read_segment(&bytes, header, &path, &mut summary, visit)?;
         if !walked.sealed {
@@ -299,10 +283,19 @@ pub fn read_segments(
     Ok(summary)
 }
 
+/// Refuses a directory without one of the segments `first` to `last`, which the manifest says to be there.
+pub fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
+    let there = list_segments(vfs, dir)?;
+    let missing = (first..=last).filter(|number| there.binary_search(number).is_err());
+    refuse_missing(dir, missing)
+}
+
 fn refuse_holes(dir: &Path, numbers: &[u64]) -> Result<()> {
-    let missing: Vec<String> = numbers
-        .windows(2)
-        .flat_map(|pair| pair[0] + 1..pair[1])
+    refuse_missing(dir, numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]))
+}
+
+fn refuse_missing(dir: &Path, missing: impl Iterator<Item = u64>) -> Result<()> {
+    let missing: Vec<String> = missing
         // The list is for people; a number far off does not make it endless.
         .take(100)
         .map(|number| segment_path(Path::new(""), number).display().to_string())
@@ -391,6 +384,13 @@ fn judge(bytes: &[u8], walked: &Walked, path: &Path, is_last: bool, durable: Seq
     let corrupt = |proof: String| Error::corrupt(path, at as u64, format!("{what}, but {proof}"));
     if !is_last {
         return Err(corrupt("the segment was sealed: it has a successor".to_string()));
+    }
+    if (bytes.len() as u64) < walked.header.allocated {
+        let what = format!(
+            "the file ends here, and {} bytes were preallocated for it",
+            walked.header.allocated
+        );
+        return Err(Error::corrupt(path, bytes.len() as u64, what));
     }
     let mut from = at + 1;
     while let Some((found, header)) = find_header(bytes, from, &walked.header.uuid) {

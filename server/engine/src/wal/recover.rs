@@ -6,7 +6,7 @@
 //!
 //! 1. all segments are read and judged (see `reader`), their edits handed out;
 //! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its own, sealed and
-//!    synced, and renamed over the old one; one without a frame, or whose creation was interrupted, is removed;
+//!    synced, and renamed over the old one;
 //! 3. now every segment is sealed, and [`Wal::create`](super::Wal::create) begins the next one behind them.
 //!
 //! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered again, or the
@@ -29,7 +29,7 @@ use super::spare;
 const NEW_SUFFIX: &str = ".new";
 
 /// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be missing.
-/// The returned summary is that of the log afterwards; `torn` and `unborn` tell what was cut.
+/// The returned summary is that of the log afterwards; `torn` tells what was cut.
 pub fn recover(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -45,9 +45,6 @@ pub fn recover(
     }
     remove_unfinished(vfs, dir)?;
     let mut summary = read_segments(vfs, dir, durable, listener, visit)?;
-    if let Some(path) = &summary.unborn {
-        remove(vfs, dir, path)?;
-    }
     match summary.last_segment {
         0 => {}
         number if summary.sealed => renew_seal(vfs, dir, number)?,
@@ -85,14 +82,6 @@ fn rewrite(vfs: &dyn Vfs, dir: &Path, summary: &mut LogSummary) -> Result<()> {
         }
         Ok(())
     })?;
-    if frames.is_empty() && header.predecessor.bytes > 0 && segment_exists(vfs, dir, number - 1)? {
-        // Nothing to keep. Its sequence ids are not lost: the predecessor's are all below, and the next begins as high.
-        remove(vfs, dir, &path)?;
-        summary.last_segment = number - 1;
-        summary.segments -= 1;
-        summary.sealed = true;
-        return Ok(());
-    }
     let new_path = new_path(dir, number);
     let allocate_bytes = walked.end as u64;
     let mut segment = SegmentWriter::create(
@@ -128,11 +117,6 @@ fn new_path(dir: &Path, number: u64) -> PathBuf {
     let mut name = segment_path(dir, number).into_os_string();
     name.push(NEW_SUFFIX);
     name.into()
-}
-
-fn segment_exists(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<bool> {
-    let path = segment_path(dir, number);
-    vfs.exists(&path).map_err(|e| Error::io("looking for", path, e))
 }
 
 /// Removes copies that an earlier recovery did not finish, and the spare.

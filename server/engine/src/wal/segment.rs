@@ -10,7 +10,8 @@
 //!   44  predecessor's uuid, 16 bytes     \
 //!   60  predecessor's sealed bytes, u64   > zeros if there is none
 //!   68  predecessor's chain, u32         /
-//!   72  zeros
+//!   72  bytes that were preallocated for it, u64; 0: not known
+//!   80  zeros
 //! 4092  CRC-32C of the 4092 bytes before
 //! offset 4096: frames (see `record`), then zeros to the end of the preallocated file
 //! ```
@@ -27,8 +28,8 @@
 //! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far, four bytes each: it
 //! stands for every byte of the segment. The successor repeats it.
 //!
-//! The header has a block of its own so that a header that a crash tore can be told from a header that was damaged later:
-//! no frame is written before the header is durable, so behind a torn one everything is zeros.
+//! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has an intact header, and
+//! without a seal it is not shorter than what was preallocated for it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ use crate::checksum::{crc32c, crc32c_append};
 use crate::codec::Cursor;
 use crate::fs::{Advice, File, Open, Vfs};
 use crate::id::{SeqId, Uuid};
-use crate::record::{FRAME_HEADER_BYTES, fill_header, is_unwritten, reserve_header};
+use crate::record::{FRAME_HEADER_BYTES, fill_header, reserve_header};
 use crate::{Error, Result};
 
 use super::spare::Spare;
@@ -93,6 +94,8 @@ pub(super) struct SegmentHeader {
     pub(super) first_seq: SeqId,
     /// All zeros if there is none.
     pub(super) predecessor: Sealed,
+    /// Bytes that were preallocated: without a seal the file has no fewer. 0: not known.
+    pub(super) allocated: u64,
     /// The checksum of the block, which the chain begins with.
     pub(super) checksum: u32,
 }
@@ -133,7 +136,13 @@ pub(super) fn segment_number(name: &Path) -> Option<u64> {
 
 impl SegmentHeader {
     /// The header block of a segment; its checksum is the last four bytes.
-    fn encode(number: u64, uuid: Uuid, first_seq: SeqId, predecessor: &Sealed) -> [u8; HEADER_BLOCK_BYTES] {
+    fn encode(
+        number: u64,
+        uuid: Uuid,
+        first_seq: SeqId,
+        predecessor: &Sealed,
+        allocated: u64,
+    ) -> [u8; HEADER_BLOCK_BYTES] {
         let mut block = [0; HEADER_BLOCK_BYTES];
         block[0..8].copy_from_slice(&MAGIC);
         block[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -143,6 +152,7 @@ impl SegmentHeader {
         block[44..60].copy_from_slice(&predecessor.uuid.0);
         block[60..68].copy_from_slice(&predecessor.bytes.to_le_bytes());
         block[68..72].copy_from_slice(&predecessor.chain.to_le_bytes());
+        block[72..80].copy_from_slice(&allocated.to_le_bytes());
         let checksum = crc32c(&block[..HEADER_CRC_AT]);
         block[HEADER_CRC_AT..].copy_from_slice(&checksum.to_le_bytes());
         block
@@ -174,6 +184,7 @@ impl SegmentHeader {
                         bytes: fields.u64_le()?,
                         chain: fields.u32_le()?,
                     },
+                    allocated: fields.u64_le()?,
                     checksum,
                 },
             ))
@@ -190,11 +201,6 @@ impl SegmentHeader {
     /// Where the chain of the segment's frames begins.
     pub(super) fn chain(&self) -> u32 {
         crc32c(&self.checksum.to_le_bytes())
-    }
-
-    /// Whether a broken header at the front of `bytes` can be what a crash left of a segment that was being created.
-    pub(super) fn may_be_unborn(bytes: &[u8]) -> bool {
-        is_unwritten(bytes.get(HEADER_BLOCK_BYTES..).unwrap_or_default())
     }
 }
 
@@ -254,7 +260,7 @@ impl SegmentWriter {
             vfs.draw_uuid()
                 .map_err(|e| Error::io("drawing a uuid for", &path, e))?,
         );
-        let block = SegmentHeader::encode(number, uuid, first_seq, predecessor);
+        let block = SegmentHeader::encode(number, uuid, first_seq, predecessor, bytes);
         let header = SegmentHeader::decode(&block).expect("a header that was just encoded is intact");
         assert_eq!(
             (header.number, header.first_seq, header.predecessor),
@@ -380,14 +386,14 @@ impl SegmentWriter {
         payload.extend_from_slice(&self.chain.to_le_bytes());
         self.write_frame(next_seq, &payload)?;
         self.file
-            .set_len(self.end)
-            .map_err(|e| Error::io("truncating", &self.path, e))?;
-        // Size and content together: a crash before this returns leaves a seal that is not there or not believed, never
-        // a frame before it that is not.
-        self.file
             .sync_all()
             .map_err(|e| Error::io("syncing", &self.path, e))?;
         self.durable = self.end;
+        // Only now: a file without a seal that is shorter than it was preallocated is taken for damaged. What a crash leaves of the
+        // space behind a seal is zeros.
+        self.file
+            .set_len(self.end)
+            .map_err(|e| Error::io("truncating", &self.path, e))?;
         self.file.advise(0, self.end, Advice::DontNeed);
         Ok(Sealed {
             uuid: self.uuid,

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -34,7 +35,7 @@ pub(super) struct OldSegment {
     pub(super) last_seq: SeqId,
 }
 
-/// Sealed segments, oldest first. Grows by the leader, shrinks by `remove_obsolete`.
+/// Sealed segments, oldest first. Grows by the leader, shrinks by `Wal::remove_before`.
 pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
 /// The open segment and what it takes to begin the next one.
@@ -46,6 +47,8 @@ pub(super) struct Writer {
     pub(super) sync: WalSync,
     pub(super) segment: SegmentWriter,
     pub(super) old: OldSegments,
+    /// Number of the open segment, for others.
+    pub(super) newest: Arc<AtomicU64>,
     pub(super) counters: Arc<Counters>,
     pub(super) listener: Arc<dyn EventListener>,
     /// Whether a group was written since the last tick.
@@ -131,6 +134,7 @@ impl Writer {
             number: sealed.number(),
             last_seq: SeqId(next_seq.0 - 1),
         });
+        self.newest.store(number, Ordering::Release);
         self.counters.wal_syncs.increment();
         Ok(())
     }

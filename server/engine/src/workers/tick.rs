@@ -24,7 +24,11 @@ impl Workers {
     pub(super) fn tick(&self) -> Result<()> {
         let shared = self.catalog.shared();
         shared.wal.tick()?;
-        let problem = match self.keep_high_water(STAMP_LAG_MS) {
+        let kept = self
+            .catalog
+            .note_new_segments()
+            .and_then(|()| self.keep_high_water(STAMP_LAG_MS));
+        let problem = match kept {
             Err(error) if error.kind() == Kind::Fatal => return Err(error),
             kept => shared.wal.lacks().or(kept.err()),
         };

@@ -9,6 +9,8 @@
 //!
 //! Bytes that no unsynced operation touched are never harmed, also not in a sector that one touched: disks that promise
 //! less (SQLite calls the promise powersafe overwrite) cannot keep anything.
+//!
+//! [`Harm`] says of a power cut which of this it did.
 
 use super::disk::{Disk, FileNode, FileOp, Node};
 use super::{Mode, SplitMix64};
@@ -16,24 +18,84 @@ use super::{Mode, SplitMix64};
 /// The unit that a disk writes as a whole.
 pub(super) const SECTOR_BYTES: usize = 512;
 
+/// What a power cut did to changes that were not durable, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Harm {
+    /// Writes and changes of names of which nothing is left.
+    pub lost: u64,
+    /// Writes of which some sectors are there and others are not.
+    pub torn: u64,
+    /// Writes and changes of names that are there, at least in part, while an earlier one of the same file, or an earlier change of
+    /// names, is not.
+    pub reordered: u64,
+    /// Files that have grown by a range whose bytes were not written.
+    pub extended: u64,
+}
+
+impl Harm {
+    fn note_names(&mut self, keep: &[bool]) {
+        let first_lost = keep.iter().position(|kept| !kept).unwrap_or(keep.len());
+        self.lost += keep.iter().filter(|kept| !**kept).count() as u64;
+        self.reordered += keep[first_lost..].iter().filter(|kept| **kept).count() as u64;
+    }
+
+    fn note_file(&mut self, file: &FileNode, left: &[u8]) {
+        let mut incomplete = false;
+        let mut grown_empty = false;
+        for op in &file.unsynced {
+            let FileOp::Write { offset, bytes } = op else {
+                continue;
+            };
+            let (mut there, mut missing) = (0, 0);
+            let mut at = *offset;
+            while at < offset + bytes.len() {
+                let end = ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(offset + bytes.len());
+                if left.get(at..end) == Some(&bytes[at - offset..end - offset]) {
+                    there += 1;
+                } else {
+                    missing += 1;
+                    grown_empty |= at >= file.durable.len() && end <= left.len();
+                }
+                at = end;
+            }
+            match (there, missing) {
+                (0, _) => self.lost += 1,
+                (_, 0) => {}
+                _ => self.torn += 1,
+            }
+            self.reordered += u64::from(incomplete && there > 0);
+            incomplete |= missing > 0;
+        }
+        self.extended += u64::from(grown_empty);
+    }
+}
+
 /// The disk after a power cut, as the next process finds it. Everything on it is durable.
-pub(super) fn after_power_cut(before: &Disk, mode: Mode, dice: &mut SplitMix64) -> Disk {
+pub(super) fn after_power_cut(before: &Disk, mode: Mode, dice: &mut SplitMix64) -> (Disk, Harm) {
     let mut disk = before.clone();
+    let mut harm = Harm::default();
     let keep = surviving_names(&disk, mode, dice);
+    harm.note_names(&keep);
     disk.commit_names(&keep);
     disk.unsynced_names.clear();
     for node in disk.nodes.values_mut() {
         match node {
             Node::Dir(dir) => dir.seen = dir.durable.clone(),
             Node::File(file) => {
+                if file.unsynced.is_empty() {
+                    // What a failed sync has lost is in `seen` only.
+                    file.seen.clone_from(&file.durable);
+                    continue;
+                }
                 let left = surviving_bytes(file, mode, dice);
+                harm.note_file(file, &left);
                 file.durable.clone_from(&left);
                 file.seen = left;
                 file.unsynced.clear();
             }
         }
     }
-    disk.without_handles()
+    (disk.without_handles(), harm)
 }
 
 fn surviving_names(disk: &Disk, mode: Mode, dice: &mut SplitMix64) -> Vec<bool> {
@@ -56,9 +118,6 @@ fn surviving_names(disk: &Disk, mode: Mode, dice: &mut SplitMix64) -> Vec<bool> 
 }
 
 fn surviving_bytes(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
-    if file.unsynced.is_empty() {
-        return file.durable.clone();
-    }
     match dice.below(4) {
         0 => file.durable.clone(),
         1 => apply_all(file.durable.clone(), &file.unsynced),

@@ -527,15 +527,14 @@ impl Disk {
     }
 
     /// The same disk without the process that had files open.
-    pub(super) fn without_handles(&self) -> Self {
-        let mut disk = self.clone();
-        for node in disk.nodes.values_mut() {
+    pub(super) fn without_handles(mut self) -> Self {
+        for node in self.nodes.values_mut() {
             if let Node::File(file) = node {
                 file.handles = 0;
             }
         }
-        disk.drop_unreachable();
-        disk
+        self.drop_unreachable();
+        self
     }
 
     /// Paths of all files, as reads see them.

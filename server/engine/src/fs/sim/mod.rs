@@ -32,6 +32,7 @@ use self::disk::{Create, Disk, Inode};
 use self::fault::{Faults, crashed};
 use super::{Advice, DirLock, File, Open, Space, Vfs};
 
+pub use self::crash::Harm;
 pub use self::fault::{CrashWhen, Failure, FaultId, OpKind, Ops, Times, is_crash};
 pub use self::random::SplitMix64;
 
@@ -170,10 +171,16 @@ impl SimFs {
     /// one moment can be cut with many seeds. The new disk has no faults, locks or open files and counts calls from 0.
     #[must_use]
     pub fn crash(&self, damage_seed: u64) -> Self {
+        self.crash_with_harm(damage_seed).0
+    }
+
+    /// As [`SimFs::crash`], and what the power cut did.
+    #[must_use]
+    pub fn crash_with_harm(&self, damage_seed: u64) -> (Self, Harm) {
         let state = self.shared.state.lock();
         let mut dice = state.dice.fork(damage_seed);
-        let disk = crash::after_power_cut(&state.disk, self.shared.mode, &mut dice);
-        Self::with_disk(disk, self.shared.mode, dice)
+        let (disk, harm) = crash::after_power_cut(&state.disk, self.shared.mode, &mut dice);
+        (Self::with_disk(disk, self.shared.mode, dice), harm)
     }
 
     /// The disk after the process was killed: the page cache lives on, so nothing is lost, and what was not durable can
@@ -181,7 +188,11 @@ impl SimFs {
     #[must_use]
     pub fn crash_keep_all(&self) -> Self {
         let state = self.shared.state.lock();
-        Self::with_disk(state.disk.without_handles(), self.shared.mode, state.dice.fork(0))
+        Self::with_disk(
+            state.disk.clone().without_handles(),
+            self.shared.mode,
+            state.dice.fork(0),
+        )
     }
 
     /// Calls so far. Advice is not counted, it changes nothing.

@@ -142,6 +142,38 @@ fn sectors_tear_independently() {
     }
 }
 
+/// Goal: all four kinds of damage happen to writes of one file, and to names what names can suffer; and it is said truly.
+#[test]
+fn every_kind_of_damage_happens_and_is_told() {
+    // Without noise, which could look like what was written.
+    let (fs, file) = with_file(SimOptions::ext4());
+    for at in 0..4 {
+        file.write_at(&[at as u8 + 1; 1024], at * 1024).unwrap();
+    }
+    let (mut all, mut sound) = (Harm::default(), 0);
+    for seed in 0..SEEDS {
+        let (after, harm) = fs.crash_with_harm(seed);
+        let bytes = after.contents(path("/f")).unwrap();
+        assert_eq!(harm == Harm::default(), bytes == fs.contents(path("/f")).unwrap());
+        assert_eq!(harm.lost == 4, !bytes.iter().any(|byte| (1..=4).contains(byte)));
+        sound += usize::from(harm == Harm::default());
+        all.lost += harm.lost;
+        all.torn += harm.torn;
+        all.reordered += harm.reordered;
+        all.extended += harm.extended;
+    }
+    assert!(sound > 10 && all.lost > 10 && all.torn > 10, "{sound} {all:?}");
+    assert!(all.reordered > 10 && all.extended > 10, "{all:?}");
+    let fs = strict();
+    for name in ["/a", "/b", "/c"] {
+        fs.open(path(name), Open::CreateNew).unwrap();
+    }
+    let reordered = (0..SEEDS)
+        .filter(|seed| fs.crash_with_harm(*seed).1.reordered > 0)
+        .count();
+    assert!(reordered > 10, "{reordered}");
+}
+
 /// Goal: two unsynced writes of one sector reach the disk in their order or not at all, since they share a page.
 #[test]
 fn a_sector_holds_a_prefix_of_its_writes() {

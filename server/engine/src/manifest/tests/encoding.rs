@@ -133,6 +133,7 @@ fn edit() -> impl Strategy<Value = ManifestEdit> {
             timestamp_ms,
             seq: SeqId(seq),
         }),
+        (any::<u64>(), any::<u64>()).prop_map(|(first, last)| ManifestEdit::Log { first, last }),
     ]
 }
 
@@ -144,13 +145,18 @@ fn state() -> impl Strategy<Value = ManifestState> {
         btree_set(any::<u64>(), 0..3),
     );
     (
-        any::<([u8; 16], [u64; 4])>(),
+        any::<([u8; 16], [u64; 6])>(),
         vec(namespace(), 0..3),
         vec((descriptor(), table_state()), 0..3),
         vec(regions, 0..4),
     )
         .prop_map(
-            |((cluster_id, [next_region, next_file, timestamp_ms, seq]), namespaces, tables, regions)| {
+            |(
+                (cluster_id, [next_region, next_file, timestamp_ms, seq, first, last]),
+                namespaces,
+                tables,
+                regions,
+            )| {
                 ManifestState {
                     cluster_id: Uuid(cluster_id),
                     namespaces: namespaces.into_iter().map(|it| (it.name.clone(), it)).collect(),
@@ -174,6 +180,7 @@ fn state() -> impl Strategy<Value = ManifestState> {
                     next_file,
                     timestamp_ms,
                     seq: SeqId(seq),
+                    log: (first, last),
                 }
             },
         )
@@ -219,6 +226,13 @@ fn bytes_on_disk_never_change() {
         decode(&[2, 12]).unwrap_err(),
         "an edit of encoding version 2; this release reads 1"
     );
-    assert_eq!(decode(&[1, 13]).unwrap_err(), "an edit of unknown kind 13");
+    let log = ManifestEdit::Log { first: 3, last: 300 };
+    assert_eq!(encode_edit(&log), [1, 13, 3, 0xac, 2]);
+    // Of a snapshot that ends without a word on the log, nothing is known of it.
+    let snapshot = encode_snapshot(&ManifestState::default());
+    let (rest, log) = snapshot.split_at(snapshot.len() - 2);
+    assert_eq!(log, [0, 0]);
+    assert_eq!(decode(rest), Ok(Payload::Snapshot(Box::default())));
+    assert_eq!(decode(&[1, 14]).unwrap_err(), "an edit of unknown kind 14");
     assert!(decode(&[]).is_err() && decode(&[1]).is_err());
 }

@@ -435,16 +435,16 @@ fn segments_roll_and_are_removed() {
     }
     let count = segments(&fs).len();
     assert!(count > 5, "{count}");
-    assert_eq!(wal.remove_obsolete(SeqId(0)).unwrap(), 0);
-    let removed = wal.remove_obsolete(SeqId(50)).unwrap();
+    assert_eq!(remove_obsolete(&wal, SeqId(0)).unwrap(), 0);
+    let removed = remove_obsolete(&wal, SeqId(50)).unwrap();
     assert!(removed > 1 && removed < count);
-    assert_eq!(wal.remove_obsolete(SeqId(50)).unwrap(), 0);
+    assert_eq!(remove_obsolete(&wal, SeqId(50)).unwrap(), 0);
     assert_eq!(segments(&fs).len(), count - removed);
     let (wal, edits) = open(&fs.crash(0), WalSync::Fsync).unwrap();
     assert!(edits[0].0 > 10 && edits[0].0 <= 51, "{}", edits[0].0);
     assert_eq!(edits.last().unwrap().0, 100);
     assert!(edits.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0));
-    assert_eq!(wal.remove_obsolete(SeqId(100)).unwrap(), count - removed);
+    assert_eq!(remove_obsolete(&wal, SeqId(100)).unwrap(), count - removed);
     put(&wal, "on the last").unwrap();
 }
 

@@ -70,7 +70,7 @@ fn workload(fs: &SimFs, sync: WalSync, history: &mut History) -> Result<()> {
             }
             if number == 9 {
                 history.flushed = history.acked - 6;
-                wal.remove_obsolete(SeqId(history.flushed))?;
+                remove_obsolete(&wal, SeqId(history.flushed))?;
             }
         }
         wal.tick()?;
@@ -239,7 +239,7 @@ fn a_sealed_segment_stays_until_its_successor_is_there() {
         put(&wal, &"a".repeat(3000)).unwrap();
         fs.fail(op, path, Errno::NOSPC, Times::Once);
         put(&wal, &"b".repeat(3000)).unwrap_err();
-        assert_eq!(wal.remove_obsolete(wal.read_point()).unwrap(), 0, "{op:?}");
+        assert_eq!(remove_obsolete(&wal, wal.read_point()).unwrap(), 0, "{op:?}");
         drop(wal);
         for restarted in [fs.crash_keep_all(), fs.crash(3)] {
             let (wal, edits) = open(&restarted, WalSync::Fsync).unwrap_or_else(|e| panic!("{op:?}: {e}"));
@@ -258,7 +258,7 @@ fn a_removal_cut_short_is_finished_by_the_next() {
         put(&wal, &"a".repeat(3000)).unwrap();
     }
     fs.fail(OpKind::SyncDir, "/db/wal", Errno::IO, Times::Once);
-    wal.remove_obsolete(wal.read_point()).unwrap_err();
-    assert_eq!(wal.remove_obsolete(wal.read_point()).unwrap(), 3);
+    remove_obsolete(&wal, wal.read_point()).unwrap_err();
+    assert_eq!(remove_obsolete(&wal, wal.read_point()).unwrap(), 3);
     assert_eq!(segments(&fs).len(), 1);
 }

@@ -164,3 +164,9 @@ fn segment_names() {
         assert_eq!(segment::segment_number(Path::new(other)), None, "{other}");
     }
 }
+
+/// Removes the segments all of whose edits are at or below `flushed`; returns how many.
+fn remove_obsolete(wal: &Wal, flushed: SeqId) -> Result<usize> {
+    wal.first_kept(flushed)
+        .map_or(Ok(0), |first| wal.remove_before(first))
+}

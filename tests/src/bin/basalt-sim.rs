@@ -1,0 +1,179 @@
+//! The engine on a simulated disk: `cargo run --release -p basalt-tests --bin basalt-sim -- cuts`.
+//!
+//! Each command prints a line of figures. Exit code 0: no violation. 1: violations, printed with what it takes to see them again.
+
+use std::process::ExitCode;
+
+use basalt_engine::fs::sim::Mode;
+use basalt_tests::sim::bits::Bits;
+use basalt_tests::sim::cuts::Cuts;
+use basalt_tests::sim::errors::Errors;
+use basalt_tests::sim::jobs::{Report, name_panics, stop_after};
+use basalt_tests::sim::random::Random;
+use basalt_tests::sim::seeded::Seeded;
+use basalt_tests::sim::{bits, cuts, errors, random, seeded};
+use clap::{Parser, Subcommand};
+
+/// Proves the storage engine on a simulated disk.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Threads.
+    #[arg(long, default_value_t = 2, global = true)]
+    jobs: usize,
+    /// Stop after so many violations.
+    #[arg(long, default_value_t = 10, global = true)]
+    violations: usize,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// A power cut, and a kill, before and after every call of the file system in the reference workload.
+    Cuts {
+        /// Seed of the workload.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How often the workload makes each kind of call its number of times.
+        #[arg(long, default_value_t = 1)]
+        rounds: usize,
+        /// What the disk promises; both without this.
+        #[arg(long, value_parser = mode)]
+        mode: Option<Mode>,
+        /// Damage seeds of each cut.
+        #[arg(long, default_value_t = 20)]
+        damage: u64,
+        /// Cut every such call.
+        #[arg(long, default_value_t = 1)]
+        stride: u64,
+        /// Cuts during the recovery, 0 to 3, each in the recovery from the one before.
+        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3))]
+        depth: u64,
+        /// With a depth: cut every such call of the first recovery.
+        #[arg(long, default_value_t = 1)]
+        recovery_stride: u64,
+    },
+    /// EIO, ENOSPC and EDQUOT at every call of the file system in the reference workload, once and for ever.
+    Errors {
+        /// Seed of the workload.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How often the workload makes each kind of call its number of times.
+        #[arg(long, default_value_t = 1)]
+        rounds: usize,
+        /// Let every such call fail.
+        #[arg(long, default_value_t = 1)]
+        stride: u64,
+        /// Power cuts after each error.
+        #[arg(long, default_value_t = 2)]
+        damage: u64,
+    },
+    /// Every bit of reference data directories flipped; files missing, swapped, truncated.
+    Bits {
+        /// Flip every such bit.
+        #[arg(long, default_value_t = 1)]
+        stride: u64,
+        /// Truncate files at every multiple of this.
+        #[arg(long, default_value_t = 64)]
+        truncate_bytes: u64,
+        /// So many directories; there are 16.
+        #[arg(long, default_value_t = 16)]
+        directories: usize,
+    },
+    /// Puts known bugs (tests/seeded-bugs) into a copy of the engine, each of which must be caught.
+    Seeded {
+        /// Only bugs with this in their names.
+        #[arg(default_value = "")]
+        only: String,
+    },
+    /// Databases that are cut at random, recovered, used and cut again.
+    Random {
+        /// Seed of the first one.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Cuts in all.
+        #[arg(long, default_value_t = 1_000_000)]
+        cuts: u64,
+    },
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "strict" => Ok(Mode::Strict),
+        "ext4" => Ok(Mode::Ext4),
+        _ => Err("a mode is \"strict\" or \"ext4\"".into()),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    name_panics();
+    stop_after(arguments.violations);
+    let report = run(&arguments);
+    println!("{report}");
+    if report.is_clean() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn run(arguments: &Arguments) -> Report {
+    let jobs = arguments.jobs;
+    match arguments.command {
+        Command::Cuts {
+            seed,
+            rounds,
+            mode,
+            damage,
+            stride,
+            depth,
+            recovery_stride,
+        } => {
+            let cuts = Cuts {
+                seed,
+                rounds,
+                modes: mode.map_or(vec![Mode::Strict, Mode::Ext4], |mode| vec![mode]),
+                damage_seeds: damage,
+                stride,
+                depth,
+                recovery_stride,
+                jobs,
+            };
+            cuts::try_all(&cuts, Some("cuts"))
+        }
+        Command::Errors {
+            seed,
+            rounds,
+            stride,
+            damage,
+        } => {
+            let errors = Errors {
+                seed,
+                rounds,
+                stride,
+                damage_seeds: damage,
+                jobs,
+            };
+            errors::try_all(&errors, Some("errors"))
+        }
+        Command::Bits {
+            stride,
+            truncate_bytes,
+            directories,
+        } => {
+            let bits = Bits {
+                stride,
+                truncate_bytes,
+                directories,
+                jobs,
+            };
+            bits::try_all(&bits, Some("bits"))
+        }
+        Command::Seeded { ref only } => {
+            let only = only.clone();
+            seeded::try_all(&Seeded { only, jobs })
+        }
+        Command::Random { seed, cuts } => random::try_all(&Random { seed, cuts, jobs }, Some("random")),
+    }
+}

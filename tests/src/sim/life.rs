@@ -1,0 +1,338 @@
+//! A process: an open engine, open scans, and calls drawn from dice.
+
+use std::sync::Arc;
+
+use basalt_engine::Engine;
+use basalt_engine::clock::Clock;
+use basalt_engine::fs::sim::SplitMix64;
+
+use super::model::{Pending, Told};
+use super::read::{self, Held};
+use super::{Machine, Stop};
+
+/// What a call is. Its details are drawn when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One row.
+    Put,
+    /// Several rows.
+    Batch,
+    /// A tombstone of any kind.
+    Delete,
+    /// An increment of one or two counters.
+    Increment,
+    /// An append.
+    Append,
+    /// A check-and-mutate that passes or fails.
+    Check,
+    /// A write with ASYNC_WAL or SKIP_WAL.
+    Weak,
+    /// A flush of a table.
+    Flush,
+    /// A compaction of what the policy chooses.
+    Minor,
+    /// A compaction of all files.
+    Major,
+    /// A split at some row.
+    Split,
+    /// A merge of two neighbours.
+    Merge,
+    /// A tick of the background and the work that waits.
+    Tick,
+    /// The same after more than a minute.
+    Pause,
+    /// A new table.
+    Create,
+    /// Other options of a family.
+    AlterFamily,
+    /// One more family.
+    AddFamily,
+    /// A family and its data go.
+    DropFamily,
+    /// A table is disabled.
+    Disable,
+    /// A table is enabled.
+    Enable,
+    /// A disabled table is emptied.
+    Truncate,
+    /// A disabled table goes.
+    Drop,
+    /// A scan is opened and held.
+    OpenScan,
+    /// A held scan goes on.
+    Fetch,
+    /// A row is read.
+    Get,
+    /// A table is read.
+    Scan,
+    /// A clean stop and a start.
+    Restart,
+}
+
+/// How often each kind of call is made: in the reference workload, and as its share of a random one.
+const MIX: &[(Kind, usize, u64)] = &[
+    (Kind::Put, 14, 14),
+    (Kind::Batch, 12, 12),
+    (Kind::Delete, 10, 9),
+    (Kind::Increment, 8, 8),
+    (Kind::Append, 4, 4),
+    (Kind::Check, 6, 6),
+    (Kind::Weak, 5, 4),
+    (Kind::Flush, 7, 6),
+    (Kind::Minor, 2, 3),
+    (Kind::Major, 2, 2),
+    (Kind::Split, 2, 2),
+    (Kind::Merge, 2, 2),
+    (Kind::Tick, 6, 6),
+    (Kind::Pause, 1, 1),
+    (Kind::Create, 1, 2),
+    (Kind::AlterFamily, 1, 1),
+    (Kind::AddFamily, 2, 1),
+    (Kind::DropFamily, 1, 1),
+    (Kind::Disable, 2, 1),
+    (Kind::Enable, 1, 1),
+    (Kind::Truncate, 1, 1),
+    (Kind::Drop, 1, 1),
+    (Kind::OpenScan, 4, 4),
+    (Kind::Fetch, 8, 9),
+    (Kind::Get, 4, 6),
+    (Kind::Scan, 2, 2),
+    (Kind::Restart, 1, 1),
+];
+
+/// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the dice; tables are
+/// disabled before what needs that.
+pub(crate) fn reference(rounds: usize, dice: &mut SplitMix64) -> Vec<Kind> {
+    let mut all = vec![Kind::Create];
+    for _ in 0..rounds {
+        let mut kinds: Vec<Kind> = MIX
+            .iter()
+            .flat_map(|(kind, count, _)| std::iter::repeat_n(*kind, *count))
+            .collect();
+        for last in (1..kinds.len()).rev() {
+            kinds.swap(last, dice.below(last as u64 + 1) as usize);
+        }
+        all.append(&mut kinds);
+    }
+    all
+}
+
+/// A kind of call by its share.
+pub(crate) fn draw(dice: &mut SplitMix64) -> Kind {
+    let shares: u64 = MIX.iter().map(|(_, _, share)| share).sum();
+    let mut left = dice.below(shares);
+    for (kind, _, share) in MIX {
+        if left < *share {
+            return *kind;
+        }
+        left -= share;
+    }
+    Kind::Put
+}
+
+/// A process that has the database open.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) machine: Machine,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) told: Told,
+    pub(crate) dice: SplitMix64,
+    pub(crate) scans: Vec<Held>,
+}
+
+impl Life {
+    /// Starts.
+    pub(crate) fn begin(machine: &Machine, told: Told, dice: SplitMix64) -> Result<Self, (Told, Stop)> {
+        match machine.open() {
+            Ok(engine) => Ok(Self {
+                machine: machine.clone(),
+                engine,
+                told,
+                dice,
+                scans: Vec::new(),
+            }),
+            Err(error) => Err((told, error.into())),
+        }
+    }
+
+    /// The timestamp that a write made now gets.
+    pub(crate) fn now(&self) -> i64 {
+        i64::try_from(self.machine.clock.wall_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// Draws one of so many.
+    pub(crate) fn pick(&mut self, count: usize) -> usize {
+        self.dice.below(count as u64) as usize
+    }
+
+    /// Makes a call. An error of the engine leaves in `told` what was on its way.
+    pub(crate) fn act(&mut self, kind: Kind) -> Result<(), Stop> {
+        self.machine.clock.advance_ms(3);
+        match kind {
+            Kind::Tick => self.tick(100),
+            Kind::Pause => self.tick(70_000),
+            Kind::OpenScan | Kind::Fetch | Kind::Get | Kind::Scan => self.read(kind),
+            Kind::Restart => self.restart(),
+            Kind::Create
+            | Kind::AlterFamily
+            | Kind::AddFamily
+            | Kind::DropFamily
+            | Kind::Disable
+            | Kind::Enable
+            | Kind::Truncate
+            | Kind::Drop => self.change_schema(kind),
+            Kind::Flush | Kind::Minor | Kind::Major | Kind::Split | Kind::Merge => self.upkeep(kind),
+            Kind::Put
+            | Kind::Batch
+            | Kind::Delete
+            | Kind::Increment
+            | Kind::Append
+            | Kind::Check
+            | Kind::Weak => self.write(kind),
+        }
+    }
+
+    /// An enabled table.
+    pub(crate) fn enabled(&mut self) -> Option<String> {
+        let names: Vec<String> = self.names(true);
+        (!names.is_empty()).then(|| names[self.pick(names.len())].clone())
+    }
+
+    /// Names of enabled or of disabled tables.
+    pub(crate) fn names(&self, enabled: bool) -> Vec<String> {
+        let tables = self.told.tables.iter();
+        tables
+            .filter(|(_, table)| table.enabled == enabled)
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    fn tick(&mut self, ms: u64) -> Result<(), Stop> {
+        self.told.tell(format!("background work after {ms} ms"));
+        self.machine.clock.advance_ms(ms);
+        self.engine.run_pending()?;
+        Ok(())
+    }
+
+    fn restart(&mut self) -> Result<(), Stop> {
+        self.told.tell("stop and start".into());
+        self.scans.clear();
+        self.engine.close()?;
+        self.told.flushed(None);
+        self.engine = self.machine.open()?;
+        Ok(())
+    }
+
+    fn upkeep(&mut self, kind: Kind) -> Result<(), Stop> {
+        let Some(table) = self.enabled() else {
+            return Ok(());
+        };
+        let name = read::name(&table);
+        self.told.tell(format!("{kind:?} of {table}"));
+        match kind {
+            Kind::Minor => self.engine.compact(&name, None, false, true)?,
+            Kind::Major => self.engine.compact(&name, None, true, true)?,
+            Kind::Split => return self.split(&table),
+            Kind::Merge => {
+                let regions = self.engine.regions(&name)?;
+                if regions.len() > 1 {
+                    let at = self.pick(regions.len() - 1);
+                    self.engine.merge_regions(&[regions[at].id, regions[at + 1].id])?;
+                }
+            }
+            _ => {
+                self.engine.flush(&name)?;
+                self.told.flushed(Some(&table));
+            }
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, table: &str) -> Result<(), Stop> {
+        let regions = self.engine.regions(&read::name(table))?;
+        let row = self.draw_row();
+        let Some(region) = regions.iter().find(|region| {
+            region.start.as_slice() < row.as_bytes()
+                && (region.end.is_empty() || row.as_bytes() < region.end.as_slice())
+        }) else {
+            return Ok(());
+        };
+        if regions.len() < 4 {
+            self.engine.split_region(region.id, Some(row.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, kind: Kind) -> Result<(), Stop> {
+        if kind == Kind::Fetch {
+            return self.fetch();
+        }
+        let Some(table) = self.enabled() else {
+            return Ok(());
+        };
+        if kind == Kind::OpenScan && self.scans.len() < 3 {
+            let reversed = self.pick(3) == 0;
+            let batch = (self.pick(3) == 0).then_some(2);
+            self.told.tell(format!(
+                "opens a scan of {table}, reversed: {reversed}, batch: {batch:?}"
+            ));
+            let rows = &self.told.table(&table).rows;
+            self.scans
+                .push(Held::open(&self.engine, &table, rows, reversed, batch)?);
+            return Ok(());
+        }
+        if kind == Kind::Scan {
+            self.told.tell(format!("reads {table}"));
+            let found = read::rows(&self.engine, &table)?;
+            let expected = &self.told.table(&table).rows;
+            return if found == *expected {
+                Ok(())
+            } else {
+                Err(Stop::Wrong(format!(
+                    "a scan of {table}: {}",
+                    super::verify::difference(expected, &found)
+                )))
+            };
+        }
+        let row = self.draw_row();
+        self.told.tell(format!("reads {table}/{row}"));
+        let found = read::row(&self.engine, &table, &row)?;
+        let expected = self.told.row(&table, &row);
+        if found == expected {
+            return Ok(());
+        }
+        Err(Stop::Wrong(format!(
+            "a get of {table}/{row}: {found:?}, it is {expected:?}"
+        )))
+    }
+
+    fn fetch(&mut self) -> Result<(), Stop> {
+        if self.scans.is_empty() {
+            return Ok(());
+        }
+        let (at, results) = (self.pick(self.scans.len()), self.pick(4) + 1);
+        self.told.tell(format!(
+            "fetches {results} from scan {at} of {}",
+            self.scans.len()
+        ));
+        // A scan that failed is of no more use, and neither is one that is over.
+        let mut held = self.scans.swap_remove(at);
+        if !held.fetch(results)? {
+            self.scans.push(held);
+        }
+        Ok(())
+    }
+
+    /// Reads every scan to its end.
+    pub(crate) fn finish_scans(&mut self) -> Result<(), Stop> {
+        for mut held in std::mem::take(&mut self.scans) {
+            while !held.fetch(4)? {}
+        }
+        Ok(())
+    }
+
+    /// What was on its way is done.
+    pub(crate) fn done(&mut self) {
+        self.told.pending = Pending::Nothing;
+    }
+}

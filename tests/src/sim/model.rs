@@ -1,0 +1,173 @@
+//! What the database must hold.
+//!
+//! Times rise from call to call, so no two writes of a column have the same timestamp, and HBase's rules about equal ones are not
+//! needed. Families keep either one version, and get no tombstone that would bring an older one back, or more than are ever
+//! written: so what can be seen never depends on what flushes and compactions have dropped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use basalt_engine::schema::TableDescriptor;
+
+/// Versions that the families which keep many keep.
+pub(crate) const MANY: i32 = 1000;
+
+/// One version of a column.
+pub(crate) type Version = (i64, Vec<u8>);
+
+/// What can be seen of a row: the versions of each column (family, qualifier), newest first. No column is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row(pub(crate) BTreeMap<(String, String), Vec<Version>>);
+
+impl Row {
+    /// The newest value of a column.
+    pub(crate) fn newest(&self, family: &str, qualifier: &str) -> Option<&Version> {
+        self.0.get(&(family.to_owned(), qualifier.to_owned()))?.first()
+    }
+
+    /// Puts a version that is newer than all others. `many`: whether the family keeps them.
+    pub(crate) fn put(&mut self, family: &str, qualifier: &str, timestamp: i64, value: Vec<u8>, many: bool) {
+        let versions = self
+            .0
+            .entry((family.to_owned(), qualifier.to_owned()))
+            .or_default();
+        if !many {
+            versions.clear();
+        }
+        versions.insert(0, (timestamp, value));
+    }
+
+    /// Removes those versions for which `goes` says so.
+    pub(crate) fn remove(&mut self, mut goes: impl FnMut(&str, &str, i64) -> bool) {
+        self.0.retain(|(family, qualifier), versions| {
+            versions.retain(|(timestamp, _)| !goes(family, qualifier, *timestamp));
+            !versions.is_empty()
+        });
+    }
+
+    /// Whether nothing can be seen of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Rows by key; none is empty. Shared, because every crash is compared with a copy.
+pub(crate) type Rows = BTreeMap<String, Arc<Row>>;
+
+/// What can be seen of a row.
+pub(crate) fn state_of(rows: &Rows, row: &str) -> Row {
+    rows.get(row).map(|row| Row::clone(row)).unwrap_or_default()
+}
+
+/// A row is so from now on.
+pub(crate) fn set(rows: &mut Rows, row: &str, state: Row) {
+    if state.is_empty() {
+        rows.remove(row);
+    } else {
+        rows.insert(row.to_owned(), Arc::new(state));
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// What was asked for.
+    pub(crate) descriptor: TableDescriptor,
+    /// Whether it takes data calls.
+    pub(crate) enabled: bool,
+    /// What can be seen.
+    pub(crate) rows: Rows,
+}
+
+/// Tables by name.
+pub(crate) type Tables = BTreeMap<String, Table>;
+
+/// A row that is written with a durability below the default: a crash may take it back to any state since it was last known durable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weak {
+    /// The states it had; the first is durable.
+    pub(crate) states: Vec<Row>,
+    /// One of the writes was not logged: no sync of the log makes it durable.
+    pub(crate) unlogged: bool,
+}
+
+/// The call that was on its way when the process died.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Pending {
+    /// None that changes anything.
+    #[default]
+    Nothing,
+    /// A write.
+    Rows {
+        /// Its table.
+        table: String,
+        /// What each of its rows becomes.
+        after: Vec<(String, Row)>,
+        /// It is one edit of the log: all of its rows or none.
+        whole: bool,
+    },
+    /// A change of the schema: all tables afterwards.
+    Schema(Box<Tables>),
+}
+
+/// What somebody was told, and what was on its way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Acknowledged, or seen by a read.
+    pub(crate) tables: Tables,
+    /// Rows that may go back, by table and key.
+    pub(crate) weak: BTreeMap<(String, String), Weak>,
+    /// The call on its way.
+    pub(crate) pending: Pending,
+    /// The newest timestamp that an acknowledged write has.
+    pub(crate) stamped_ms: i64,
+    /// Number of the next write: it is in every value, so that values tell which write they are of.
+    pub(crate) writes: u64,
+    /// The calls so far, the last ones of them, for people.
+    pub(crate) story: std::collections::VecDeque<String>,
+}
+
+impl Told {
+    /// A table that is known to be there.
+    pub(crate) fn table(&self, name: &str) -> &Table {
+        &self.tables[name]
+    }
+
+    /// What can be seen of a row.
+    pub(crate) fn row(&self, table: &str, row: &str) -> Row {
+        state_of(&self.tables[table].rows, row)
+    }
+
+    /// A row is so from now on.
+    pub(crate) fn set_row(&mut self, table: &str, row: &str, state: Row) {
+        let Some(table) = self.tables.get_mut(table) else {
+            return;
+        };
+        set(&mut table.rows, row, state);
+    }
+
+    /// Everything written so far is durable, in one table or in all.
+    pub(crate) fn flushed(&mut self, table: Option<&str>) {
+        self.weak
+            .retain(|(of, _), _| table.is_some_and(|table| table != of.as_str()));
+    }
+
+    /// The log was synced.
+    pub(crate) fn synced(&mut self) {
+        self.weak.retain(|_, weak| weak.unlogged);
+    }
+
+    /// Notes a call.
+    pub(crate) fn tell(&mut self, what: String) {
+        if self.story.len() == 40 {
+            self.story.pop_front();
+        }
+        self.story.push_back(what);
+    }
+
+    /// The last calls, one a line.
+    pub(crate) fn story(&self) -> String {
+        let lines: Vec<&str> = self.story.iter().map(String::as_str).collect();
+        lines.join("\n    ")
+    }
+}

@@ -1,0 +1,210 @@
+//! Known bugs, put into a copy of the engine one at a time: each must be caught.
+//!
+//! A bug is a patch in `tests/seeded-bugs`. Before the patch itself stand lines of what it is: `bug: ...`, and `try: ...` with the
+//! arguments of a `basalt-sim` that must find it. The workspace is copied to `target/seeded`, the patch applied, `basalt-sim` built
+//! there and run. A patch that cannot be applied or built is a failure of the whole, and so is a bug that is not caught.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use super::jobs::Report;
+use crate::workspace;
+
+/// What is tried.
+#[derive(Clone, Debug)]
+pub struct Seeded {
+    /// Only bugs whose name has this in it.
+    pub only: String,
+    /// Threads of each try.
+    pub jobs: usize,
+}
+
+/// A bug and what must find it.
+#[derive(Clone, Debug)]
+struct Bug {
+    name: String,
+    what: String,
+    tries: Vec<String>,
+    patch: PathBuf,
+}
+
+/// Tries all bugs; prints a line of a table for each.
+pub fn try_all(seeded: &Seeded) -> Report {
+    let began = Instant::now();
+    let mut report = Report::default();
+    match catch_all(seeded, &mut report) {
+        Ok(()) => {}
+        Err(error) => report.violations.push(error),
+    }
+    report.took = began.elapsed();
+    report
+}
+
+fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
+    let copy = workspace().join("target").join("seeded");
+    copy_workspace(&copy.join("src"))?;
+    println!("| bug | | caught by | seconds |\n| --- | --- | --- | --- |");
+    for bug in bugs()? {
+        if !bug.name.contains(&seeded.only) {
+            continue;
+        }
+        apply(&copy.join("src"), &bug.patch, false)?;
+        let caught = build(&copy).and_then(|binary| catch(&binary, &bug, seeded.jobs));
+        apply(&copy.join("src"), &bug.patch, true)?;
+        report.figures.add("bugs", 1);
+        match caught {
+            Ok(Some((by, took))) => {
+                println!(
+                    "| {} | {} | `{by}` | {:.1} |",
+                    bug.name,
+                    bug.what,
+                    took.as_secs_f64()
+                );
+                report.figures.add("bugs caught", 1);
+            }
+            Ok(None) => {
+                println!("| {} | {} | **nothing** | |", bug.name, bug.what);
+                report.violations.push(format!("{} is not caught", bug.name));
+            }
+            Err(error) => {
+                println!("| {} | {} | **not tried** | |", bug.name, bug.what);
+                report.violations.push(format!("{}: {error}", bug.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first of the commands that finds the bug, and the time that it took.
+fn catch(binary: &Path, bug: &Bug, jobs: usize) -> Result<Option<(String, Duration)>, String> {
+    for arguments in &bug.tries {
+        let began = Instant::now();
+        let mut command = Command::new(binary);
+        command
+            .args(["--jobs", &jobs.to_string()])
+            .args(arguments.split(' '));
+        let output = run(&mut command)?;
+        if !output.status.success() {
+            return Ok(Some((arguments.clone(), began.elapsed())));
+        }
+    }
+    Ok(None)
+}
+
+fn run(command: &mut Command) -> Result<Output, String> {
+    command.output().map_err(|error| format!("{command:?}: {error}"))
+}
+
+fn must(command: &mut Command) -> Result<Output, String> {
+    let output = run(command)?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(format!(
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
+
+fn bugs() -> Result<Vec<Bug>, String> {
+    let dir = workspace().join("tests").join("seeded-bugs");
+    let text = |error: std::io::Error| format!("{}: {error}", dir.display());
+    let mut bugs = Vec::new();
+    for entry in fs::read_dir(&dir).map_err(text)? {
+        let patch = entry.map_err(text)?.path();
+        let Some(name) = patch
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_suffix(".patch"))
+        else {
+            continue;
+        };
+        let contents = fs::read_to_string(&patch).map_err(text)?;
+        let said = |label: &str| -> Vec<String> {
+            let lines = contents.lines().take_while(|line| !line.starts_with("diff "));
+            lines
+                .filter_map(|line| line.strip_prefix(label).map(str::to_owned))
+                .collect()
+        };
+        let bug = Bug {
+            name: name.to_owned(),
+            what: said("bug: ").join(" "),
+            tries: said("try: "),
+            patch: patch.clone(),
+        };
+        if bug.what.is_empty() || bug.tries.is_empty() {
+            return Err(format!(
+                "{} does not say what it is and what finds it",
+                patch.display()
+            ));
+        }
+        bugs.push(bug);
+    }
+    bugs.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(bugs)
+}
+
+/// Copies what git knows of, as it is now. Files that are the same already keep their times, so that little is built again.
+fn copy_workspace(to: &Path) -> Result<(), String> {
+    let listed = must(Command::new("git").current_dir(workspace()).args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]))?;
+    for name in String::from_utf8_lossy(&listed.stdout).split('\0') {
+        let (source, target) = (workspace().join(name), to.join(name));
+        if name.is_empty() || !source.is_file() {
+            continue;
+        }
+        let text = |error: std::io::Error| format!("copying {name}: {error}");
+        let contents = fs::read(&source).map_err(text)?;
+        if fs::read(&target).is_ok_and(|there| there == contents) {
+            continue;
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(text)?;
+        }
+        fs::write(&target, contents).map_err(text)?;
+    }
+    Ok(())
+}
+
+fn apply(tree: &Path, patch: &Path, back: bool) -> Result<(), String> {
+    let mut command = Command::new("git");
+    // The copy lies below a repository and is none.
+    command
+        .current_dir(tree)
+        .env("GIT_CEILING_DIRECTORIES", tree.parent().unwrap_or(tree))
+        .args(["apply", "-C1"]);
+    if back {
+        command.arg("--reverse");
+    }
+    must(command.arg(patch)).map(drop)
+}
+
+/// Gives a new target folder what was built of other packages already, as second names of the same files.
+fn take_over_dependencies(debug: &Path) -> Result<(), String> {
+    let built = workspace().join("target").join("debug");
+    for part in ["deps", "build", ".fingerprint"] {
+        if built.join(part).is_dir() && !debug.join(part).exists() {
+            fs::create_dir_all(debug).map_err(|error| format!("{}: {error}", debug.display()))?;
+            must(Command::new("cp").arg("-al").arg(built.join(part)).arg(debug))?;
+        }
+    }
+    Ok(())
+}
+
+fn build(copy: &Path) -> Result<PathBuf, String> {
+    let target = copy.join("target");
+    take_over_dependencies(&target.join("debug"))?;
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .current_dir(copy.join("src"))
+        .env("CARGO_TARGET_DIR", &target)
+        .args(["build", "--quiet", "--workspace", "--bin", "basalt-sim"]);
+    must(&mut command)?;
+    Ok(target.join("debug").join("basalt-sim"))
+}

@@ -1,0 +1,239 @@
+//! After a crash: the next process opens the database, and everything that anybody was told is true.
+
+use basalt_engine::clock::Clock;
+use basalt_engine::fs::sim::{SimFs, SplitMix64};
+use basalt_engine::op::{RowMutation, Write};
+use basalt_engine::schema::Durability;
+use basalt_engine::{Engine, Result};
+
+use super::life::{Kind, Life};
+use super::model::{Pending, Row, Rows, Tables, Told, set, state_of};
+use super::read::{self, name};
+use super::{FIRST_MS, Machine, Stop};
+
+/// The row that is written after every crash.
+const PROBE: &str = "zz";
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// All data is compared.
+    Compare,
+    /// Then the database is written to, flushed, read again and checked.
+    Work,
+}
+
+/// The first row in which two tables differ.
+pub(crate) fn difference(expected: &Rows, found: &Rows) -> String {
+    let keys = expected.keys().chain(found.keys());
+    for key in keys {
+        let (should, is) = (state_of(expected, key), state_of(found, key));
+        if should != is {
+            return format!("row {key} is {is:?}, must be {should:?}");
+        }
+    }
+    "no difference".into()
+}
+
+/// Opens the database on what a crash has left and compares it with what was told. The process goes on living.
+///
+/// The machine's clock may have been set back meanwhile: the dice say.
+pub(crate) fn verify(
+    disk: SimFs,
+    told: &Told,
+    effort: Effort,
+    mut dice: SplitMix64,
+) -> std::result::Result<Life, String> {
+    let newest = u64::try_from(told.stamped_ms).unwrap_or_default().max(FIRST_MS);
+    let wall_ms = if dice.coin() {
+        newest - 2_000
+    } else {
+        newest + 1_000
+    };
+    let machine = Machine::at(disk, wall_ms);
+    let mut life = Life::begin(&machine, told.clone(), dice).map_err(|(_, stop)| match stop {
+        Stop::Failed(error) => format!("it cannot be opened: {error}"),
+        Stop::Wrong(what) => what,
+    })?;
+    let failed = |stop: Stop| match stop {
+        Stop::Failed(error) => format!("after the start: {error}"),
+        Stop::Wrong(what) => what,
+    };
+    life.told.tell("crash and start".into());
+    life.settle().map_err(failed)?;
+    life.prove_time().map_err(failed)?;
+    if effort == Effort::Work {
+        life.prove_work().map_err(failed)?;
+        machine.check()?;
+    }
+    Ok(life)
+}
+
+impl Life {
+    /// Finds out what became of the call that was on its way, and compares everything else with what was told.
+    pub(crate) fn settle(&mut self) -> std::result::Result<(), Stop> {
+        let pending = std::mem::take(&mut self.told.pending);
+        self.settle_schema(&pending)?;
+        for table in self.names(false) {
+            self.engine.enable_table(&name(&table))?;
+            if let Some(table) = self.told.tables.get_mut(&table) {
+                table.enabled = true;
+            }
+        }
+        self.settle_rows(&pending)
+    }
+
+    /// Of the tables as they were and as the call on its way makes them, those are taken for true which the engine names.
+    pub(crate) fn settle_schema(&mut self, pending: &Pending) -> std::result::Result<(), Stop> {
+        let found = read::schema(&self.engine);
+        let same = |tables: &Tables| {
+            tables.len() == found.len()
+                && tables.iter().all(|(name, table)| {
+                    found.get(name).is_some_and(|found| {
+                        found.descriptor == table.descriptor && found.enabled == table.enabled
+                    })
+                })
+        };
+        if same(&self.told.tables) {
+            return Ok(());
+        }
+        match pending {
+            Pending::Schema(after) if same(after) => {
+                self.told.tables.clone_from(after);
+                Ok(())
+            }
+            _ => {
+                let shown: Vec<_> = found
+                    .iter()
+                    .map(|(name, table)| (name, table.enabled, table.descriptor.families.len()))
+                    .collect();
+                Err(Stop::Wrong(format!(
+                    "the tables (with whether they are enabled, and the number of families) are {shown:?}"
+                )))
+            }
+        }
+    }
+
+    fn settle_rows(&mut self, pending: &Pending) -> std::result::Result<(), Stop> {
+        let nothing = (String::new(), Vec::new(), false);
+        let (of, after, whole) = match pending {
+            Pending::Rows { table, after, whole } => (table, after, *whole),
+            _ => (&nothing.0, &nothing.1, nothing.2),
+        };
+        let weak = std::mem::take(&mut self.told.weak);
+        for (table_name, table) in &mut self.told.tables {
+            let found = read::rows(&self.engine, table_name)?;
+            if of == table_name {
+                let came = |(row, after): &&(String, Row)| {
+                    let before = state_of(&table.rows, row);
+                    before != *after && state_of(&found, row) == *after
+                };
+                let changed = after
+                    .iter()
+                    .filter(|(row, after)| state_of(&table.rows, row) != *after);
+                let (changed, came): (Vec<_>, Vec<_>) =
+                    (changed.collect(), after.iter().filter(came).collect());
+                if whole && !came.is_empty() && came.len() < changed.len() {
+                    return Err(Stop::Wrong(format!(
+                        "of one edit with {} rows, {} are there: {came:?}",
+                        changed.len(),
+                        came.len()
+                    )));
+                }
+                for (row, state) in came {
+                    set(&mut table.rows, row, state.clone());
+                }
+            }
+            for ((of, row), weak) in &weak {
+                if of == table_name {
+                    let state = state_of(&found, row);
+                    if weak.states.contains(&state) {
+                        set(&mut table.rows, row, state);
+                    }
+                }
+            }
+            if table.rows != found {
+                return Err(Stop::Wrong(format!(
+                    "table {table_name}: {}",
+                    difference(&table.rows, &found)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a row, and finds that its time is not before that of anything acknowledged. From here on the clock rises.
+    fn prove_time(&mut self) -> std::result::Result<(), Stop> {
+        let Some(table) = self.enabled() else {
+            return Ok(());
+        };
+        let value = format!("probe {}", self.told.writes).into_bytes();
+        probe(&self.engine, &table, &value)?;
+        let row = read::row(&self.engine, &table, PROBE)?;
+        if row.newest("a", "q0").map(|version| &version.1) != Some(&value) {
+            return Err(Stop::Wrong(format!(
+                "a row written after the start is {row:?}, and {value:?} was put"
+            )));
+        }
+        let newest = row.newest("a", "q0").map_or(0, |version| version.0);
+        if newest < self.told.stamped_ms {
+            return Err(Stop::Wrong(format!(
+                "a write after the start has the time {newest}, one before it had {}",
+                self.told.stamped_ms
+            )));
+        }
+        self.told.set_row(&table, PROBE, row);
+        self.told.stamped_ms = newest;
+        let wall_ms = u64::try_from(newest).unwrap_or_default() + 1;
+        self.machine
+            .clock
+            .set_wall_ms(wall_ms.max(self.machine.clock.wall_ms()));
+        Ok(())
+    }
+
+    /// The engine does all it has to.
+    pub(crate) fn prove_work(&mut self) -> std::result::Result<(), Stop> {
+        for table in self.names(true) {
+            self.put_row(&table, PROBE)?;
+            self.engine.flush(&name(&table))?;
+            self.told.flushed(Some(&table));
+        }
+        for kind in [Kind::Increment, Kind::Tick, Kind::Scan] {
+            self.act(kind)?;
+        }
+        self.compare()
+    }
+
+    /// Everything that can be read is as told.
+    pub(crate) fn compare(&self) -> std::result::Result<(), Stop> {
+        for (table_name, table) in &self.told.tables {
+            if !table.enabled {
+                continue;
+            }
+            let found = read::rows(&self.engine, table_name)?;
+            if found != table.rows {
+                return Err(Stop::Wrong(format!(
+                    "table {table_name}: {}",
+                    difference(&table.rows, &found)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn probe(engine: &Engine, table: &str, value: &[u8]) -> Result<()> {
+    let put = Write::Put {
+        family: b"a",
+        qualifier: b"q0",
+        timestamp: None,
+        value,
+        ttl_ms: None,
+    };
+    let mutation = RowMutation {
+        row: PROBE.as_bytes(),
+        writes: std::iter::once(put).collect(),
+        durability: Durability::UseDefault,
+    };
+    engine.mutate(&name(table), &[mutation])?.wait()
+}

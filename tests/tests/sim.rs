@@ -1,0 +1,80 @@
+//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/reliability.md has the commands for all of it.
+
+use basalt_engine::fs::sim::Mode;
+use basalt_tests::sim::bits::Bits;
+use basalt_tests::sim::cuts::Cuts;
+use basalt_tests::sim::errors::Errors;
+use basalt_tests::sim::random::Random;
+use basalt_tests::sim::{bits, cuts, errors, random};
+
+/// Goal: a power cut or a kill at any call of the file system loses nothing that anybody was told, also when recovery is cut three times.
+#[test]
+fn power_cuts_lose_nothing() {
+    let cuts = Cuts {
+        seed: 2,
+        rounds: 1,
+        modes: vec![Mode::Strict, Mode::Ext4],
+        damage_seeds: 2,
+        stride: 41,
+        depth: 3,
+        recovery_stride: 29,
+        jobs: 2,
+    };
+    let report = cuts::try_all(&cuts, None);
+    report.assert_clean();
+    for what in [
+        "power cuts",
+        "kills",
+        "cuts during recovery",
+        "lost changes",
+        "torn writes",
+        "changes out of order",
+        "files extended without their bytes",
+    ] {
+        assert!(report.figures.get(what) > 0, "no {what}: {report}");
+    }
+}
+
+/// Goal: a database that is cut again and again, and used in between, stays right.
+#[test]
+fn chains_of_lives_lose_nothing() {
+    let random = Random {
+        seed: 1 << 40,
+        cuts: 800,
+        jobs: 2,
+    };
+    let report = random::try_all(&random, None);
+    report.assert_clean();
+    assert!(report.figures.get("cuts") >= 800, "{report}");
+}
+
+/// Goal: an error of the disk is never an acknowledgement, and when it has gone everything works.
+#[test]
+fn errors_of_the_disk_are_survived() {
+    let errors = Errors {
+        seed: 2,
+        rounds: 1,
+        stride: 29,
+        damage_seeds: 1,
+        jobs: 2,
+    };
+    let report = errors::try_all(&errors, None);
+    report.assert_clean();
+    assert!(report.figures.get("lived on") > 20, "{report}");
+    assert!(report.figures.get("ends of the process") > 20, "{report}");
+}
+
+/// Goal: a flipped bit is found or in unused space; a file that is missing, swapped or truncated is refused by name.
+#[test]
+fn damage_is_detected() {
+    let bits = Bits {
+        stride: 601,
+        truncate_bytes: 2048,
+        directories: 3,
+        jobs: 2,
+    };
+    let report = bits::try_all(&bits, None);
+    report.assert_clean();
+    assert!(report.figures.get("bits flipped") > 2_000, "{report}");
+    assert!(report.figures.get("refused by reads") > 50, "{report}");
+}
