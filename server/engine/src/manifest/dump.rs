@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::encode::Payload;
-use super::file::{FORMAT_VERSION, Header, file_name, file_numbers, find_live, load, read_file, walk};
+use super::file::{Header, file_name, file_numbers, find_live, load, read_file, walk};
 use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
@@ -78,8 +78,8 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, out: &mut dyn Write) -> Result<()> {
     let header = Header::decode(path, &bytes)?;
     writeln!(
         out,
-        "manifest {:016x}, format {FORMAT_VERSION}, uuid {}, cluster {}",
-        header.number, header.uuid, header.cluster_id
+        "manifest {:016x}, format {}, uuid {}, cluster {}",
+        header.number, header.version, header.uuid, header.cluster_id
     )
     .map_err(failed)?;
     let tail = walk(path, &bytes, &header.uuid, |at, frame, payload| {

@@ -1,6 +1,7 @@
 //! Manifest files and CURRENT as bytes: reading, checking, finding the live one. Nothing here writes to the disk.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::encode::{Payload, decode};
@@ -26,8 +27,18 @@ pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
-/// The format this release writes, and the only one there has been.
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// The format this release writes. It reads version 1, too, in which files had any size and snapshots did not say which segments the
+/// log has.
+pub(super) const FORMAT_VERSION: u32 = 2;
+
+/// The oldest format that can be read.
+const FORMAT_VERSION_MIN: u32 = 1;
+
+/// From this version on a file's size is a multiple of [`RESERVE_BYTES`].
+const FORMAT_VERSION_OF_SIZES: u32 = 2;
+
+/// The format of `CURRENT`, and the only one there has been.
+const CURRENT_VERSION: u64 = 1;
 
 /// No manifest is longer: a snapshot is at most one frame, and the edits are rolled at a few times that.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -44,6 +55,8 @@ const DATA_DIRS: [&str; 2] = ["tables", "wal"];
 /// What a manifest file's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// Of the format; [`FORMAT_VERSION`] in a file that is written.
+    pub(super) version: u32,
     pub(super) uuid: Uuid,
     pub(super) cluster_id: Uuid,
     pub(super) number: u64,
@@ -53,7 +66,7 @@ impl Header {
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
         out[0..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out[8..12].copy_from_slice(&self.version.to_le_bytes());
         out[12..28].copy_from_slice(&self.uuid.0);
         out[28..44].copy_from_slice(&self.cluster_id.0);
         out[44..52].copy_from_slice(&self.number.to_le_bytes());
@@ -71,6 +84,7 @@ impl Header {
         }
         let version = cursor.u32_le().ok_or_else(short)?;
         let header = Self {
+            version,
             uuid: Uuid(cursor.array().ok_or_else(short)?),
             cluster_id: Uuid(cursor.array().ok_or_else(short)?),
             number: cursor.u64_le().ok_or_else(short)?,
@@ -79,7 +93,8 @@ impl Header {
         if cursor.u32_le() != Some(crc32c(&bytes[..CHECKED_BYTES])) {
             return Err(corrupt(0, "manifest header checksum mismatch"));
         }
-        check_version(path, u64::from(version))?;
+        let known = u64::from(FORMAT_VERSION_MIN)..=u64::from(FORMAT_VERSION);
+        check_version(path, u64::from(version), known)?;
         if reserved != [0; 8] {
             return Err(corrupt(52, "reserved bytes of the manifest header are in use"));
         }
@@ -88,12 +103,12 @@ impl Header {
 }
 
 /// Refuses other formats, in words that tell the operator what to do. REQUIRES: the version's checksum was right.
-fn check_version(path: &Path, found: u64) -> Result<()> {
-    let current = u64::from(FORMAT_VERSION);
-    if found == current {
+fn check_version(path: &Path, found: u64, known: RangeInclusive<u64>) -> Result<()> {
+    if known.contains(&found) {
         return Ok(());
     }
-    let advice = if found > current {
+    let current = known.end();
+    let advice = if found > *current {
         "it was written by a newer release: start that one, nothing has been changed"
     } else {
         "it is older than anything this release can read"
@@ -128,7 +143,7 @@ pub(super) fn file_numbers(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u64>> {
 
 /// CURRENT's content for a manifest.
 pub(super) fn encode_current(number: u64, uuid: &Uuid) -> String {
-    let text = format!("basalt-current {FORMAT_VERSION} {} {uuid}", file_name(number));
+    let text = format!("basalt-current {CURRENT_VERSION} {} {uuid}", file_name(number));
     let checksum = crc32c(text.as_bytes());
     format!("{text} {checksum:08x}\n")
 }
@@ -161,7 +176,7 @@ pub(super) fn decode_current(path: &Path, bytes: &[u8]) -> Result<Current> {
     let Some((version, name, uuid)) = parse() else {
         return Ok(Current::Damaged);
     };
-    check_version(path, version)?;
+    check_version(path, version, CURRENT_VERSION..=CURRENT_VERSION)?;
     let digits = uuid.replace('-', "");
     let named = file_number(Path::new(name)).zip(u128::from_str_radix(&digits, 16).ok());
     Ok(match named {
@@ -288,7 +303,7 @@ pub(super) fn load(path: &Path, bytes: &[u8]) -> Result<Loaded> {
         Ok(())
     })?;
     let len = bytes.len() as u64;
-    if !len.is_multiple_of(RESERVE_BYTES) {
+    if header.version >= FORMAT_VERSION_OF_SIZES && !len.is_multiple_of(RESERVE_BYTES) {
         let what =
             format!("the file ends here: it was cut, for a manifest has a multiple of {RESERVE_BYTES} bytes");
         return Err(Error::corrupt(path, len, what));

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use super::encode::{encode_edit, encode_snapshot};
 use super::file::{
-    CURRENT, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name, file_numbers, find_live,
+    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name,
+    file_numbers, find_live,
 };
 use super::{DroppedFile, ManifestEdit, ManifestState};
 use crate::error::{Error, Result};
@@ -304,6 +305,7 @@ fn write_snapshot(
 ) -> Result<LiveFile> {
     let uuid = draw_uuid(vfs, dir)?;
     let header = Header {
+        version: FORMAT_VERSION,
         uuid,
         cluster_id: state.cluster_id,
         number,

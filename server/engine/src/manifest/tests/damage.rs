@@ -1,7 +1,8 @@
 //! Damaged files: refused, set right from what is provably complete, or harmless; never a wrong state.
 
 use super::super::file::{
-    CURRENT, FRAME_ALIGN_BYTES, Header, decode_current, encode_current, file_name, find_live, load,
+    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, HEADER_BYTES, Header, decode_current, encode_current,
+    file_name, find_live, load,
 };
 use super::*;
 use crate::checksum::crc32c;
@@ -184,7 +185,7 @@ fn a_missing_or_foreign_manifest_is_refused() {
 /// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and nothing is changed.
 #[test]
 fn other_format_versions_are_refused() {
-    for (version, words) in [(2_u32, "newer release"), (0, "older than anything")] {
+    for (version, words) in [(3_u32, "newer release"), (0, "older than anything")] {
         let (fs, path, _) = small();
         let mut header = fs.contents(&path).unwrap()[..64].to_vec();
         header[8..12].copy_from_slice(&version.to_le_bytes());
@@ -203,11 +204,30 @@ fn other_format_versions_are_refused() {
     }
 }
 
+/// Goal: files of the first version, which had any size, are read; later ones of such a size were cut.
+#[test]
+fn the_first_version_had_any_size() {
+    let (fs, path, states) = small();
+    let whole = fs.contents(&path).unwrap();
+    let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let cut = &whole[..used.next_multiple_of(FRAME_ALIGN_BYTES)];
+    assert!(load(&path, cut).is_err());
+    let header = Header {
+        version: 1,
+        ..Header::decode(&path, &whole).unwrap()
+    };
+    let first = [&header.encode(), &cut[HEADER_BYTES..]].concat();
+    let loaded = load(&path, &first).unwrap();
+    assert_eq!(Some(&loaded.state), states.last());
+    assert_eq!((loaded.header.version, loaded.tail.torn), (1, None));
+}
+
 /// Goal: whatever bytes a manifest or CURRENT holds, reading ends with an answer.
 #[test]
 fn noise_is_refused() {
     let mut dice = crate::fs::sim::SplitMix64::new(5);
     let header = Header {
+        version: FORMAT_VERSION,
         uuid: Uuid([1; 16]),
         cluster_id: Uuid([2; 16]),
         number: 1,
