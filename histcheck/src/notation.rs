@@ -168,17 +168,20 @@ pub fn counter(number: i64) -> Bytes {
     Bytes::copy_from_slice(&number.to_be_bytes())
 }
 
-/// Bytes as one word: letters, digits and `_.:/` as they are, a number in eight bytes as `#number`, other bytes as `\` and two digits.
+/// Bytes as one word: letters, digits and `_.:/-` as they are, a number in eight bytes as `#number`, other bytes as `\` and two digits.
 pub fn token(bytes: &[u8]) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/".contains(&byte);
+    // A word that begins with a minus is a removal.
+    let plain = |(at, byte): (usize, &u8)| {
+        byte.is_ascii_alphanumeric() || b"_.:/".contains(byte) || (*byte == b'-' && at > 0)
+    };
     if let Ok(number) = <[u8; 8]>::try_from(bytes)
-        && !bytes.iter().all(|byte| plain(*byte))
+        && !bytes.iter().enumerate().all(plain)
     {
         return format!("#{}", i64::from_be_bytes(number));
     }
     let mut text = String::new();
-    for byte in bytes {
-        if plain(*byte) {
+    for (at, byte) in bytes.iter().enumerate() {
+        if plain((at, byte)) {
             text.push(char::from(*byte));
         } else {
             let _ = write!(text, "\\{byte:02x}");

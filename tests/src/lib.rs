@@ -17,6 +17,7 @@ pub mod oracle;
 mod python;
 pub mod small_disk;
 pub mod toolchain;
+pub mod torture;
 
 pub use java::JavaProgram;
 pub use oracle::Oracle;
@@ -207,7 +208,7 @@ fn memory(process: &Child, of: &str) -> u64 {
 }
 
 /// The two addresses in the line the server prints when it accepts calls.
-fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+pub(crate) fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (thrift, http) = line
         .trim()
         .strip_prefix("basalt serves Thrift on ")?
