@@ -18,7 +18,10 @@ pub fn check(row: &Bytes, columns: &Columns, accounts: usize, sum: i64) -> Resul
     let mut found: i64 = 0;
     for (column, value) in columns {
         let Ok(bytes) = <[u8; 8]>::try_from(&value[..]) else {
-            return Err(wrong(format!("account {} holds no number", notation::token(column))));
+            return Err(wrong(format!(
+                "account {} holds no number",
+                notation::token(column)
+            )));
         };
         found = found.wrapping_add(i64::from_be_bytes(bytes));
     }

@@ -85,9 +85,13 @@ fn values<'c>(calls: &[&'c Call], column: &Bytes) -> Result<Vec<Seen<'c>>, Strin
     for call in calls {
         let (value, own) = match (&call.op, &call.outcome) {
             (Op::Get, Outcome::Done(Reply::Row(columns))) => (value_in(columns, column)?, 0),
-            (Op::Increment { column: other, amount }, Outcome::Done(Reply::Value(value))) if other == column => {
-                (number(value)?, *amount)
-            }
+            (
+                Op::Increment {
+                    column: other,
+                    amount,
+                },
+                Outcome::Done(Reply::Value(value)),
+            ) if other == column => (number(value)?, *amount),
             _ => continue,
         };
         seen.push(Seen { call, value, own });
@@ -99,7 +103,12 @@ fn value_in(columns: &Columns, column: &Bytes) -> Result<i64, String> {
     columns.get(column).map_or(Ok(0), number)
 }
 
-fn check_bounds(amounts: &[(&Call, i64)], seen: &[Seen<'_>], column: &Bytes, first: i64) -> Result<(), String> {
+fn check_bounds(
+    amounts: &[(&Call, i64)],
+    seen: &[Seen<'_>],
+    column: &Bytes,
+    first: i64,
+) -> Result<(), String> {
     // Sums of what had been acknowledged, by time of return, and of what had been sent, by time of invocation.
     let sums = |mut steps: Vec<(u64, i64)>| {
         steps.sort_unstable();
@@ -111,12 +120,21 @@ fn check_bounds(amounts: &[(&Call, i64)], seen: &[Seen<'_>], column: &Bytes, fir
         steps
     };
     let acknowledged = amounts.iter().filter(|(call, _)| call.is_done());
-    let acknowledged = sums(acknowledged.map(|(call, amount)| (call.returned, *amount)).collect());
-    let sent = amounts.iter().filter(|(call, _)| call.outcome != Outcome::Refused);
+    let acknowledged = sums(
+        acknowledged
+            .map(|(call, amount)| (call.returned, *amount))
+            .collect(),
+    );
+    let sent = amounts
+        .iter()
+        .filter(|(call, _)| call.outcome != Outcome::Refused);
     let sent = sums(sent.map(|(call, amount)| (call.invoked, *amount)).collect());
     let sum_until = |steps: &[(u64, i64)], end: usize| end.checked_sub(1).map_or(first, |last| steps[last].1);
     for Seen { call, value, own } in seen {
-        let least = sum_until(&acknowledged, acknowledged.partition_point(|step| step.0 < call.invoked)) + own;
+        let least = sum_until(
+            &acknowledged,
+            acknowledged.partition_point(|step| step.0 < call.invoked),
+        ) + own;
         let most = sum_until(&sent, sent.partition_point(|step| step.0 <= call.returned));
         if !(least..=most).contains(value) {
             return Err(format!(

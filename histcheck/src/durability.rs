@@ -33,9 +33,17 @@ pub fn check(history: &History, initial: &Rows) -> Result<usize, Violation> {
                 Change::DeleteRow => None,
             })
             .chain(initial.get(row).into_iter().flat_map(Columns::keys))
+            .chain(
+                calls
+                    .iter()
+                    .filter_map(|call| call.row_read())
+                    .flat_map(Columns::keys),
+            )
             .collect();
         for crash in &history.crashes {
-            let Some(after) = first_look(&calls, *crash) else { continue };
+            let Some(after) = first_look(&calls, *crash) else {
+                continue;
+            };
             for column in columns.iter().filter(|column| !is_computed(&calls, column)) {
                 let first = initial.get(row).and_then(|columns| columns.get(*column));
                 check_column(&calls, column, first, *crash, after)
@@ -83,12 +91,12 @@ fn check_column(
     let before = &calls[..calls.partition_point(|call| call.invoked <= crash)];
     let found = after.row_read().and_then(|columns| columns.get(column));
     let show = |value: Option<&Bytes>| value.map_or("nothing".to_owned(), |value| notation::token(value));
-    // When the last call that may have written what is there had ended.
+    // When the last call that may have written what is there had ended; `Some(None)` if it was there before all calls.
     let written = before
         .iter()
         .filter(|call| change_of(call, column) == Some(found))
-        .map(|call| call.returned)
-        .chain((first == found).then_some(0))
+        .map(|call| Some(call.returned))
+        .chain((first == found).then_some(None))
         .max();
     let name = notation::token(column);
     let Some(written) = written else {
@@ -97,7 +105,8 @@ fn check_column(
             show(found)
         ));
     };
-    for call in before.iter().filter(|call| call.is_done() && call.invoked > written) {
+    let later = |call: &&&Call| call.is_done() && written.is_none_or(|written| call.invoked > written);
+    for call in before.iter().filter(later) {
         let seen = match call.row_read() {
             Some(columns) => columns.get(column),
             None => match change_of(call, column) {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-/// Nanoseconds of one monotonic clock. What was there before the first call counts as written at 0.
+/// Nanoseconds of one monotonic clock. What was there at the beginning counts as written before all calls.
 pub type Time = u64;
 
 /// Who made a call.
@@ -238,7 +238,9 @@ impl History {
                     });
                 }
                 Event::Return { client, outcome, .. } => {
-                    let index = open.remove(&client).ok_or(HistoryError::NoCall { client, time })?;
+                    let index = open
+                        .remove(&client)
+                        .ok_or(HistoryError::NoCall { client, time })?;
                     history.calls[index].returned = time;
                     history.calls[index].outcome = outcome;
                 }

@@ -43,7 +43,11 @@ pub fn verify<'a, K: Copy + Eq + Hash + Ord + 'a>(
     let mut counts = Counts {
         referenced: 0,
         newest: 0,
-        undefined: referred.iter().filter(|node| !before.contains_key(node)).copied().collect(),
+        undefined: referred
+            .iter()
+            .filter(|node| !before.contains_key(node))
+            .copied()
+            .collect(),
         lost: Vec::new(),
         missing: acknowledged
             .into_iter()

@@ -42,7 +42,9 @@ pub fn parse(text: &str) -> Result<History, NotationError> {
         if let Some(time) = item.strip_prefix("crash ") {
             history.crashes.push(time.trim().parse().map_err(|_| wrong())?);
         } else {
-            history.calls.push(parse_call(item, &mut clients).ok_or_else(wrong)?);
+            history
+                .calls
+                .push(parse_call(item, &mut clients).ok_or_else(wrong)?);
         }
     }
     history.calls.sort_by_key(|call| call.invoked);
@@ -251,7 +253,11 @@ fn print_call(call: &Call) -> String {
                 Some(value) => Change::Put(column.clone(), value.clone()),
                 None => Change::Delete(column.clone()),
             };
-            format!(" if{} then{}", print_changes(&[condition]), print_changes(changes))
+            format!(
+                " if{} then{}",
+                print_changes(&[condition]),
+                print_changes(changes)
+            )
         }
         Op::Increment { column, amount } => format!(" inc {}+{amount}", token(column)),
         Op::Append { column, suffix } => format!(" app {}+{}", token(column), token(suffix)),
@@ -296,7 +302,15 @@ mod tests {
 
     #[test]
     fn what_is_no_call_is_named() {
-        for text in ["0-9", "x-9 get", "0-9 got", "0-9 if x=1 y=2 yes", "0-9 inc x =1", "0-9 get x", "crash"] {
+        for text in [
+            "0-9",
+            "x-9 get",
+            "0-9 got",
+            "0-9 if x=1 y=2 yes",
+            "0-9 inc x =1",
+            "0-9 get x",
+            "crash",
+        ] {
             assert_eq!(parse(text), Err(NotationError(text.to_owned())), "{text}");
         }
     }

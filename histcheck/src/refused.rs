@@ -17,7 +17,10 @@ const NAME: &str = "refused";
 pub fn check(history: &History, initial: &Rows) -> Result<usize, Violation> {
     let mut refused = 0;
     for (row, calls) in history.by_row() {
-        let count = calls.iter().filter(|call| call.outcome == Outcome::Refused).count();
+        let count = calls
+            .iter()
+            .filter(|call| call.outcome == Outcome::Refused)
+            .count();
         if count == 0 {
             continue;
         }
@@ -41,7 +44,10 @@ pub fn check(history: &History, initial: &Rows) -> Result<usize, Violation> {
                 if stored.iter().any(|stored| shows(stored, value)) {
                     continue;
                 }
-                if let Some(reader) = calls.iter().find(|reader| results(reader).any(|seen| shows(seen, value))) {
+                if let Some(reader) = calls
+                    .iter()
+                    .find(|reader| results(reader).any(|seen| shows(seen, value)))
+                {
                     let what = format!(
                         "[{}] was refused, and seen by: {}",
                         notation::print([*call]).trim_end(),

@@ -44,7 +44,8 @@ struct Write {
     /// What it left, empty for a removal.
     image: Columns,
     invoked: Time,
-    returned: Time,
+    /// `None` for what was there before all calls.
+    returned: Option<Time>,
     done: bool,
 }
 
@@ -69,7 +70,7 @@ impl Moments {
         let first = |image: Columns| Write {
             image,
             invoked: 0,
-            returned: 0,
+            returned: None,
             done: true,
         };
         for (row, columns) in initial {
@@ -80,26 +81,31 @@ impl Moments {
             if call.outcome == Outcome::Refused {
                 continue;
             }
-            let image = image(changes)
-                .ok_or_else(|| Violation::new(NAME, &call.row, "a write of a part of the row: no register"))?;
+            let image = image(changes).ok_or_else(|| {
+                Violation::new(NAME, &call.row, "a write of a part of the row: no register")
+            })?;
             let row = writes
                 .entry(call.row.clone())
                 .or_insert_with(|| vec![first(Columns::new())]);
             row.push(Write {
                 image,
                 invoked: call.invoked,
-                returned: call.returned,
+                returned: Some(call.returned),
                 done: call.is_done(),
             });
         }
-        let rows = writes.into_iter().map(|(row, writes)| (row, Register::new(writes))).collect();
+        let rows = writes
+            .into_iter()
+            .map(|(row, writes)| (row, Register::new(writes)))
+            .collect();
         Ok(Self { rows })
     }
 
     /// Judges a scan.
     pub fn check(&self, scan: &Scan) -> Result<(), Violation> {
         check_keys(scan)?;
-        let shown: BTreeMap<&Bytes, &Columns> = scan.rows.iter().map(|(row, columns)| (row, columns)).collect();
+        let shown: BTreeMap<&Bytes, &Columns> =
+            scan.rows.iter().map(|(row, columns)| (row, columns)).collect();
         if let Some(row) = shown.keys().find(|row| !self.rows.contains_key(**row)) {
             return Err(Violation::new(NAME, row, "a row that nobody wrote"));
         }
@@ -158,7 +164,11 @@ fn check_keys(scan: &Scan) -> Result<(), Violation> {
         }
     }
     for pair in scan.rows.windows(2) {
-        let (before, after) = if scan.reversed { (&pair[1].0, &pair[0].0) } else { (&pair[0].0, &pair[1].0) };
+        let (before, after) = if scan.reversed {
+            (&pair[1].0, &pair[0].0)
+        } else {
+            (&pair[0].0, &pair[1].0)
+        };
         if before >= after {
             let what = format!("comes after {}", notation::token(&pair[0].0));
             return Err(Violation::new(NAME, &pair[1].0, what));
@@ -188,7 +198,8 @@ impl Register {
             images.entry(write.image.clone()).or_default().push(index);
         }
         let done = writes.iter().filter(|write| write.done);
-        let mut superseding: Vec<_> = done.map(|write| (write.invoked, write.returned)).collect();
+        let times = done.filter_map(|write| Some((write.invoked, write.returned?)));
+        let mut superseding: Vec<_> = times.collect();
         superseding.sort_unstable();
         let mut earliest = Time::MAX;
         for (_, returned) in superseding.iter_mut().rev() {
@@ -207,8 +218,13 @@ impl Register {
         let writes = self.images.get(image)?.iter().map(|index| &self.writes[*index]);
         let mut moments: Vec<_> = writes
             .map(|write| {
-                let next = self.superseding.partition_point(|(invoked, _)| *invoked <= write.returned);
-                let end = self.superseding.get(next).map_or(Time::MAX, |(_, returned)| *returned);
+                let next = self.superseding.partition_point(|(invoked, _)| {
+                    write.returned.is_some_and(|returned| *invoked <= returned)
+                });
+                let end = self
+                    .superseding
+                    .get(next)
+                    .map_or(Time::MAX, |(_, returned)| *returned);
                 (write.invoked, end)
             })
             .collect();

@@ -6,8 +6,14 @@ use basalt_histcheck::{Rows, linear, notation};
 const GOOD: &[(&str, &str)] = &[
     ("nothing was ever written", "0-1 get"),
     ("a read during a write sees it", "0-9 write x=1; 1-2 get x=1"),
-    ("a read during a write does not see it yet", "0-9 write x=1; 1-2 get"),
-    ("two reads during a write, old before new", "0-9 write x=1; 1-2 get; 3-4 get x=1"),
+    (
+        "a read during a write does not see it yet",
+        "0-9 write x=1; 1-2 get",
+    ),
+    (
+        "two reads during a write, old before new",
+        "0-9 write x=1; 1-2 get; 3-4 get x=1",
+    ),
     (
         "concurrent reads may disagree while the write is under way",
         "0-9 write x=1; 1-5 get x=1; 2-6 get",
@@ -16,10 +22,7 @@ const GOOD: &[(&str, &str)] = &[
         "concurrent writes take effect in either order",
         "0-9 write x=1; 1-8 write x=2; 10-11 get x=1",
     ),
-    (
-        "equal times count as concurrent",
-        "0-5 write x=1; 5-9 get",
-    ),
+    ("equal times count as concurrent", "0-5 write x=1; 5-9 get"),
     (
         "an unknown write takes effect late, just before the crash",
         "0-? write x=1; 5-6 get; 7-8 get; crash 9; 10-11 get x=1",
@@ -48,7 +51,10 @@ const GOOD: &[(&str, &str)] = &[
         "a write of one column leaves the other",
         "0-1 write x=1 y=1; 2-3 write y=2; 4-5 get x=1 y=2",
     ),
-    ("a removed row is empty", "0-1 write x=1 y=1; 2-3 write -*; 4-5 get"),
+    (
+        "a removed row is empty",
+        "0-1 write x=1 y=1; 2-3 write -*; 4-5 get",
+    ),
     (
         "the same value written again",
         "0-1 write x=1; 2-3 write x=2; 4-5 write x=1; 6-7 get x=1",
@@ -126,7 +132,10 @@ const BAD: &[(&str, &str)] = &[
         "an unknown write takes effect only after the crash",
         "0-? write x=1; crash 5; 6-7 get; 8-9 get x=1",
     ),
-    ("a refused write is there", "0-1 write x=1; 2-3! write x=2; 4-5 get x=2"),
+    (
+        "a refused write is there",
+        "0-1 write x=1; 2-3! write x=2; 4-5 get x=2",
+    ),
     (
         "half of a write",
         "0-1 write x=1 y=1; 2-9 write x=2 y=2; 3-4 get x=2 y=1",
@@ -135,13 +144,22 @@ const BAD: &[(&str, &str)] = &[
         "half of a write behind a crash",
         "0-1 write x=1 y=1; 2-? write x=2 y=2; crash 5; 6-7 get x=1 y=2",
     ),
-    ("a removed row comes back", "0-1 write x=1; 2-3 write -*; 4-5 get; 6-7 get x=1"),
+    (
+        "a removed row comes back",
+        "0-1 write x=1; 2-3 write -*; 4-5 get; 6-7 get x=1",
+    ),
     (
         "a removed column comes back behind a crash",
         "0-1 write x=1 y=1; 2-3 write -x; crash 5; 6-7 get x=1 y=1",
     ),
-    ("one of two increments is lost", "0-1 inc n+1 =1; 2-3 inc n+1 =2; 4-5 get n=#1"),
-    ("two increments return the same", "0-9 inc n+1 =1; 0-9 inc n+1 =1; 10-11 get n=#2"),
+    (
+        "one of two increments is lost",
+        "0-1 inc n+1 =1; 2-3 inc n+1 =2; 4-5 get n=#1",
+    ),
+    (
+        "two increments return the same",
+        "0-9 inc n+1 =1; 0-9 inc n+1 =1; 10-11 get n=#2",
+    ),
     (
         "an unknown increment counts twice",
         "0-? inc n+5; 2-3 get n=#5; crash 5; 6-7 get n=#10",
@@ -155,8 +173,14 @@ const BAD: &[(&str, &str)] = &[
         "two checks for the same value pass",
         "0-1 write x=1; 2-9 if x=1 then x=2 yes; 2-9 if x=1 then x=3 yes",
     ),
-    ("a check passes on an old value", "0-1 write x=1; 2-3 write x=2; 4-5 if x=1 then x=3 yes"),
-    ("a check that must pass does not", "0-1 write x=1; 2-3 if x=1 then x=3 no"),
+    (
+        "a check passes on an old value",
+        "0-1 write x=1; 2-3 write x=2; 4-5 if x=1 then x=3 yes",
+    ),
+    (
+        "a check that must pass does not",
+        "0-1 write x=1; 2-3 if x=1 then x=3 no",
+    ),
     (
         "a check passes and changes nothing",
         "0-1 write x=1; 2-3 if x=1 then x=3 yes; 4-5 get x=1",
@@ -222,7 +246,11 @@ fn long_pieces_are_decided() {
     for round in 0..30u64 {
         for client in 0..16 {
             let sum = round * 16 + client + 1;
-            text += &format!("@{client} {}-{} inc n+1 ={sum}\n", round * 100 + client, round * 100 + 90 + client);
+            text += &format!(
+                "@{client} {}-{} inc n+1 ={sum}\n",
+                round * 100 + client,
+                round * 100 + 90 + client
+            );
         }
     }
     let checked = check(&text).expect("one order is right");

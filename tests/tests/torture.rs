@@ -14,7 +14,11 @@ fn kills_lose_nothing() {
     };
     let mut figures = Figures::default();
     if let Err(problem) = run(&options, &mut figures) {
-        panic!("{figures}\n{problem}\n{}\nin {}", problem.calls, dir.keep().display());
+        panic!(
+            "{figures}\n{problem}\n{}\nin {}",
+            problem.calls,
+            dir.keep().display()
+        );
     }
     println!("{figures}");
     assert_eq!(figures.kills, 6);

@@ -82,7 +82,8 @@ pub fn check_row(row: &Bytes, calls: &[&Call], initial: Columns) -> Result<Check
             longest: piece.len(),
             undecided: 0,
         });
-        let verdict = register::decide(piece, &state).unwrap_or_else(|| search::decide(piece, &state, STEPS_MAX));
+        let verdict =
+            register::decide(piece, &state).unwrap_or_else(|| search::decide(piece, &state, STEPS_MAX));
         match verdict {
             Verdict::Right => {}
             Verdict::Undecided => checked.undecided += 1,

@@ -105,8 +105,9 @@ fn place(calls: &[&Call], mut clusters: Vec<Cluster>, by_image: &HashMap<Columns
 /// must be disjoint, so that sorted ones need to be compared with their neighbours only, and another cluster with at most one of them.
 fn contradiction(clusters: &[Cluster]) -> Option<(&Cluster, &Cluster)> {
     let clash = |one: &Cluster, other: &Cluster| one.finish < other.start && other.finish < one.start;
-    let (mut forward, other): (Vec<_>, Vec<_>) =
-        clusters.iter().partition(|cluster| cluster.finish < cluster.start);
+    let (mut forward, other): (Vec<_>, Vec<_>) = clusters
+        .iter()
+        .partition(|cluster| cluster.finish < cluster.start);
     forward.sort_by_key(|cluster| cluster.finish);
     if let Some(pair) = forward.windows(2).find(|pair| clash(pair[0], pair[1])) {
         return Some((pair[0], pair[1]));

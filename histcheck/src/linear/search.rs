@@ -31,10 +31,16 @@ struct Entries {
 
 impl Entries {
     fn new(calls: &[&Call]) -> Self {
-        let mut of: Vec<(usize, bool)> = (0..calls.len()).flat_map(|call| [(call, true), (call, false)]).collect();
+        let mut of: Vec<(usize, bool)> = (0..calls.len())
+            .flat_map(|call| [(call, true), (call, false)])
+            .collect();
         // At the same time invocations come first: such calls are concurrent.
         of.sort_by_key(|(call, invocation)| {
-            let time = if *invocation { calls[*call].invoked } else { calls[*call].returned };
+            let time = if *invocation {
+                calls[*call].invoked
+            } else {
+                calls[*call].returned
+            };
             (time, !invocation)
         });
         of.insert(HEAD, (usize::MAX, false));

@@ -8,7 +8,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -22,7 +25,11 @@ fn history(dice: &mut Dice, register_only: bool) -> History {
     }
     for number in 0..(3 + dice.roll(5)) {
         let invoked = dice.roll(18);
-        let mut outcome = if dice.roll(4) == 0 { Outcome::Unknown } else { Outcome::Done(Reply::Nothing) };
+        let mut outcome = if dice.roll(4) == 0 {
+            Outcome::Unknown
+        } else {
+            Outcome::Done(Reply::Nothing)
+        };
         let value = |number: u64| vec![b'a' + number as u8].into();
         let op = if number < writes {
             if register_only || dice.roll(2) == 0 {
@@ -62,10 +69,21 @@ fn enumerate(calls: &[&Call], columns: &Columns) -> bool {
     }
     (0..calls.len()).any(|next| {
         let call = calls[next];
-        let others: Vec<&Call> = calls.iter().copied().filter(|other| !std::ptr::eq(*other, call)).collect();
+        let others: Vec<&Call> = calls
+            .iter()
+            .copied()
+            .filter(|other| !std::ptr::eq(*other, call))
+            .collect();
         // An unknown call that another one of known outcome comes before may still be left out, but not placed later.
-        let left: Vec<&Call> = others.iter().copied().filter(|other| !other.is_before(call)).collect();
-        if others.iter().any(|other| other.is_before(call) && other.outcome != Outcome::Unknown) {
+        let left: Vec<&Call> = others
+            .iter()
+            .copied()
+            .filter(|other| !other.is_before(call))
+            .collect();
+        if others
+            .iter()
+            .any(|other| other.is_before(call) && other.outcome != Outcome::Unknown)
+        {
             return false;
         }
         match model::apply(columns, call) {
@@ -86,11 +104,22 @@ fn all_ways_agree() {
         let calls: Vec<&Call> = history.calls.iter().filter(|call| needs_place(call)).collect();
         let columns = Columns::new();
         let expected = enumerate(&calls, &columns);
-        let shown = || format!("{:?}\n{}", history.crashes, crate::notation::print(&history.calls));
+        let shown = || {
+            format!(
+                "{:?}\n{}",
+                history.crashes,
+                crate::notation::print(&history.calls)
+            )
+        };
         let searched = matches!(search::decide(&calls, &columns, super::STEPS_MAX), Verdict::Right);
         assert_eq!(searched, expected, "search: {}", shown());
         if let Some(verdict) = register::decide(&calls, &columns) {
-            assert_eq!(matches!(verdict, Verdict::Right), expected, "register: {}", shown());
+            assert_eq!(
+                matches!(verdict, Verdict::Right),
+                expected,
+                "register: {}",
+                shown()
+            );
         } else {
             assert!(!register_only, "{}", shown());
         }
@@ -103,5 +132,8 @@ fn all_ways_agree() {
 fn a_search_ends_when_told() {
     let history = crate::notation::parse("0-9 inc n+1 =1; 0-9 inc n+1 =2").expect("calls");
     let calls: Vec<&Call> = history.calls.iter().collect();
-    assert!(matches!(search::decide(&calls, &Columns::new(), 1), Verdict::Undecided));
+    assert!(matches!(
+        search::decide(&calls, &Columns::new(), 1),
+        Verdict::Undecided
+    ));
 }

@@ -64,7 +64,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let dir = arguments.dir.clone().unwrap_or_else(|| temporary.path().to_owned());
+    let dir = arguments
+        .dir
+        .clone()
+        .unwrap_or_else(|| temporary.path().to_owned());
     if let Err(error) = std::fs::create_dir_all(&dir) {
         eprintln!("basalt-torture: {}: {error}", dir.display());
         return ExitCode::from(2);
@@ -86,7 +89,10 @@ fn main() -> ExitCode {
     };
     let result = match arguments.recovery_bytes {
         Some(bytes) => recovery::measure(&options, bytes, 5).map(|measured| {
-            println!("{} bytes of log, {} rows; served after {:.0?}", measured.log_bytes, measured.rows, measured.took);
+            println!(
+                "{} bytes of log, {} rows; served after {:.0?}",
+                measured.log_bytes, measured.rows, measured.took
+            );
         }),
         None => {
             let mut figures = Figures::default();
@@ -95,7 +101,9 @@ fn main() -> ExitCode {
             result
         }
     };
-    let Err(problem) = result else { return ExitCode::SUCCESS };
+    let Err(problem) = result else {
+        return ExitCode::SUCCESS;
+    };
     let kept = temporary.keep();
     explain(&problem, &dir, &kept);
     ExitCode::FAILURE
@@ -106,7 +114,11 @@ fn explain(problem: &Problem, dir: &std::path::Path, kept: &std::path::Path) {
     println!("VIOLATION in {problem}");
     let calls = dir.join("violation.txt");
     match std::fs::write(&calls, format!("{problem}\n\n{}", problem.calls)) {
-        Ok(()) => println!("the calls are in {}, the data in {}", calls.display(), dir.join("data").display()),
+        Ok(()) => println!(
+            "the calls are in {}, the data in {}",
+            calls.display(),
+            dir.join("data").display()
+        ),
         Err(error) => println!("{}: {error}\n{}", calls.display(), problem.calls),
     }
     if kept != dir {

@@ -58,9 +58,17 @@ impl Bank {
 
     pub(super) fn start(&self, life: &Arc<Life>, tasks: &mut Tasks) {
         for number in 0..WRITERS {
-            tasks.spawn(write(Arc::clone(life), life.client(number), life.random(200 + number)));
+            tasks.spawn(write(
+                Arc::clone(life),
+                life.client(number),
+                life.random(200 + number),
+            ));
         }
-        tasks.spawn(read(Arc::clone(life), life.client(WRITERS), Arc::clone(&self.reads)));
+        tasks.spawn(read(
+            Arc::clone(life),
+            life.client(WRITERS),
+            Arc::clone(&self.reads),
+        ));
     }
 
     pub(super) async fn look(&mut self, client: &Client, figures: &mut Figures) -> Result<(), Problem> {
@@ -107,7 +115,9 @@ async fn transfer(table: &Table, row: &Bytes, from: &Bytes, to: &Bytes, amount: 
     let found = columns(table.get(Get::new(row)).await?);
     // What is missing here is found by those that read.
     let held = |column: &[u8]| {
-        let bytes = found.get(column).and_then(|value| <[u8; 8]>::try_from(&value[..]).ok());
+        let bytes = found
+            .get(column)
+            .and_then(|value| <[u8; 8]>::try_from(&value[..]).ok());
         bytes.map_or(0, i64::from_be_bytes)
     };
     let version = held(VERSION.as_bytes());
@@ -127,7 +137,10 @@ async fn read(life: Arc<Life>, client: Client, reads: Arc<AtomicU64>) {
     loop {
         let result = if random.random_bool(0.7) {
             let row = key(random.random_range(0..ROWS));
-            table.get(Get::new(&row)).await.map(|found| vec![(row, columns(found))])
+            table
+                .get(Get::new(&row))
+                .await
+                .map(|found| vec![(row, columns(found))])
         } else {
             scan(&table).await
         };

@@ -17,11 +17,18 @@ pub(super) struct Findings(Mutex<Vec<Problem>>);
 
 impl Findings {
     pub(super) fn add(&self, problem: Problem) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(problem);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(problem);
     }
 
     pub(super) fn first(&self) -> Option<Problem> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first()
+            .cloned()
     }
 }
 

@@ -12,8 +12,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 
-use super::calls::Findings;
 use super::Problem;
+use super::calls::Findings;
 
 /// Between two pieces of upkeep that clients see, and after a refusal.
 pub(super) const BREATH: Duration = Duration::from_millis(2);
@@ -33,12 +33,7 @@ pub(super) struct Life {
 pub(super) type Tasks = JoinSet<()>;
 
 impl Life {
-    pub(super) fn new(
-        findings: &Arc<Findings>,
-        upkeep: Sender<()>,
-        address: String,
-        seed: u64,
-    ) -> Arc<Self> {
+    pub(super) fn new(findings: &Arc<Findings>, upkeep: Sender<()>, address: String, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             findings: Arc::clone(findings),
             upkeep,
@@ -51,7 +46,11 @@ impl Life {
     /// A client of its own. Which protocol it speaks depends on the number.
     pub(super) fn client(&self, number: u64) -> Client {
         let connection = ConnectionOptions {
-            codec: if number.is_multiple_of(2) { Codec::Binary } else { Codec::Compact },
+            codec: if number.is_multiple_of(2) {
+                Codec::Binary
+            } else {
+                Codec::Compact
+            },
             framed: number % 4 < 2,
             ..ConnectionOptions::default()
         };
@@ -90,9 +89,9 @@ pub(super) fn small_table(name: &str, families: &[&str], random: &mut SmallRng) 
         .attribute("hbase.table.sanity.checks", "false")
         .attribute("MEMSTORE_FLUSHSIZE", flush_bytes.to_string())
         .attribute("MAX_FILESIZE", (4 * flush_bytes).to_string());
-    families
-        .iter()
-        .fold(schema, |schema, family| schema.family(FamilySchema::new(*family).block_bytes(1024)))
+    families.iter().fold(schema, |schema, family| {
+        schema.family(FamilySchema::new(*family).block_bytes(1024))
+    })
 }
 
 /// `family:qualifier`.
@@ -106,7 +105,10 @@ pub(super) fn column(family: &[u8], qualifier: &[u8]) -> Bytes {
 
 /// The two parts of a column's name.
 pub(super) fn parts(column: &Bytes) -> (Bytes, Bytes) {
-    let at = column.iter().position(|byte| *byte == b':').unwrap_or(column.len());
+    let at = column
+        .iter()
+        .position(|byte| *byte == b':')
+        .unwrap_or(column.len());
     (column.slice(..at), column.slice((at + 1).min(column.len())..))
 }
 

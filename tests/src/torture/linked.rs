@@ -71,12 +71,17 @@ impl List {
     }
 
     pub(super) async fn prepare(&self, client: &Client, random: &mut SmallRng) -> Result<(), Error> {
-        client.create_table(small_table(&self.table_name(), &["meta"], random)).await
+        client
+            .create_table(small_table(&self.table_name(), &["meta"], random))
+            .await
     }
 
     pub(super) fn start(&self, life: &Arc<Life>, options: &Options, tasks: &mut Tasks) {
         for number in 0..WRITERS {
-            let table = life.client(number as u64).table(&self.table_name()).expect("a well-formed name");
+            let table = life
+                .client(number as u64)
+                .table(&self.table_name())
+                .expect("a well-formed name");
             let writer = Writer {
                 table,
                 number,
@@ -88,7 +93,10 @@ impl List {
             };
             tasks.spawn(writer.run());
         }
-        let table = life.client(1).table(&self.table_name()).expect("a well-formed name");
+        let table = life
+            .client(1)
+            .table(&self.table_name())
+            .expect("a well-formed name");
         tasks.spawn(walk(Arc::clone(life), table, Arc::clone(&self.shared)));
     }
 
@@ -112,7 +120,12 @@ impl List {
         }
         let counts = {
             let nodes = locked(&self.shared.nodes);
-            let newest: HashSet<Key> = self.shared.chains.iter().flat_map(|chain| locked(chain).last.clone()).collect();
+            let newest: HashSet<Key> = self
+                .shared
+                .chains
+                .iter()
+                .flat_map(|chain| locked(chain).last.clone())
+                .collect();
             linked::verify(found.iter().copied(), &nodes.acknowledged, |key| {
                 nodes.stray.contains(key) || newest.contains(key)
             })

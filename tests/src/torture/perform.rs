@@ -43,7 +43,9 @@ pub(super) async fn thrift2(table: &Table, row: &Bytes, op: &Op) -> Result<Reply
         }
         Op::Append { column, suffix } => {
             let (family, qualifier) = parts(column);
-            let result = table.append(Append::new(row).column(&family, &qualifier, suffix)).await?;
+            let result = table
+                .append(Append::new(row).column(&family, &qualifier, suffix))
+                .await?;
             let value = result.value(family, qualifier).cloned().unwrap_or_default();
             Ok(Reply::Value(value))
         }
@@ -63,7 +65,9 @@ pub(super) async fn thrift1(client: &Client, table: &Table, row: &Bytes, op: &Op
                 attributes: None,
             };
             let rows = client.call(&call).await?;
-            Ok(Reply::Row(rows.into_iter().next().map(columns1).unwrap_or_default()))
+            Ok(Reply::Row(
+                rows.into_iter().next().map(columns1).unwrap_or_default(),
+            ))
         }
         Op::Write(changes) if changes[..] == [Change::DeleteRow] => {
             let call = args::DeleteAllRow {
@@ -125,7 +129,9 @@ pub(super) async fn thrift1(client: &Client, table: &Table, row: &Bytes, op: &Op
 /// A row of Thrift 1 as the checkers see it.
 pub(super) fn columns1(row: thrift1::TRowResult) -> Columns {
     let cells = row.columns.into_iter().flatten();
-    cells.map(|(name, cell)| (name, cell.value.unwrap_or_default())).collect()
+    cells
+        .map(|(name, cell)| (name, cell.value.unwrap_or_default()))
+        .collect()
 }
 
 /// A number as counters hold it.
@@ -141,7 +147,10 @@ enum Kind {
 }
 
 fn kind(changes: &[Change]) -> Kind {
-    let puts = changes.iter().filter(|change| matches!(change, Change::Put(..))).count();
+    let puts = changes
+        .iter()
+        .filter(|change| matches!(change, Change::Put(..)))
+        .count();
     match puts {
         0 => Kind::Deletes,
         all if all == changes.len() => Kind::Puts,
@@ -163,17 +172,21 @@ fn delete(row: &Bytes, changes: &[Change]) -> Delete {
     if changes.contains(&Change::DeleteRow) {
         return Delete::row(row);
     }
-    changes.iter().fold(Delete::columns(row), |delete, change| match change {
-        Change::Delete(column) => {
-            let (family, qualifier) = parts(column);
-            delete.column(family, qualifier)
-        }
-        _ => delete,
-    })
+    changes
+        .iter()
+        .fold(Delete::columns(row), |delete, change| match change {
+            Change::Delete(column) => {
+                let (family, qualifier) = parts(column);
+                delete.column(family, qualifier)
+            }
+            _ => delete,
+        })
 }
 
 fn mutations(row: &Bytes, changes: &[Change]) -> RowMutations {
-    RowMutations::new(row).put(put(row, changes)).delete(delete(row, changes))
+    RowMutations::new(row)
+        .put(put(row, changes))
+        .delete(delete(row, changes))
 }
 
 fn mutation1(change: &Change) -> Option<thrift1::Mutation> {
@@ -192,7 +205,9 @@ fn mutation1(change: &Change) -> Option<thrift1::Mutation> {
 
 /// The columns of a family: `family:0`, `family:1` and so on.
 pub(super) fn numbered(families: &[&str], each: usize) -> Vec<Bytes> {
-    let names = families.iter().flat_map(|family| (0..each).map(move |number| (family, number)));
+    let names = families
+        .iter()
+        .flat_map(|family| (0..each).map(move |number| (family, number)));
     names
         .map(|(family, number)| column(family.as_bytes(), number.to_string().as_bytes()))
         .collect()

@@ -33,10 +33,22 @@ pub(super) struct Process {
 
 impl Program {
     pub(super) fn start(&self, settings: &[String]) -> Result<Process, Problem> {
-        let failed = |error: std::io::Error| Problem::new("server", format!("{}: {error}", self.binary.display()));
-        let log = File::options().create(true).append(true).open(&self.log).map_err(failed)?;
+        let failed =
+            |error: std::io::Error| Problem::new("server", format!("{}: {error}", self.binary.display()));
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.log)
+            .map_err(failed)?;
         let mut command = Command::new(&self.binary);
-        command.args(["serve", "--thrift-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--data-dir"]);
+        command.args([
+            "serve",
+            "--thrift-listen",
+            "127.0.0.1:0",
+            "--http-listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ]);
         command.arg(&self.data_dir);
         for setting in settings {
             command.args(["--set", setting]);
@@ -56,7 +68,11 @@ impl Program {
             let _ = BufReader::new(output).read_line(&mut line);
             let _ = sender.send(line);
         });
-        Ok(Process { child, started, lines })
+        Ok(Process {
+            child,
+            started,
+            lines,
+        })
     }
 
     /// `basalt check` of the directory: the problem it finds.
@@ -70,7 +86,10 @@ impl Program {
             return Ok(());
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        Err(Problem::new("check", format!("{}: {}", output.status, text.trim())))
+        Err(Problem::new(
+            "check",
+            format!("{}: {}", output.status, text.trim()),
+        ))
     }
 
     /// The last lines that servers wrote to standard error.

@@ -58,7 +58,9 @@ pub fn measure(options: &Options, bytes: u64, starts: usize) -> Result<Recovery,
             let value = vec![b'v'; VALUE_BYTES];
             for batch in 0..rows / BATCH {
                 let put = |row| Put::new(format!("row-{row:012}")).cell("f", "q", &value);
-                table.put_multiple((batch * BATCH..(batch + 1) * BATCH).map(put)).await?;
+                table
+                    .put_multiple((batch * BATCH..(batch + 1) * BATCH).map(put))
+                    .await?;
             }
             Ok(())
         })
@@ -83,7 +85,9 @@ pub fn measure(options: &Options, bytes: u64, starts: usize) -> Result<Recovery,
 
 async fn count(address: &str) -> Result<u64, basalt_client::Error> {
     let client = Client::connect(address).await?;
-    let mut rows = client.table("t")?.scan(basalt_client::Scan::new().rows_per_fetch(1000))?;
+    let mut rows = client
+        .table("t")?
+        .scan(basalt_client::Scan::new().rows_per_fetch(1000))?;
     let mut count = 0;
     while rows.next().await?.is_some() {
         count += 1;

@@ -139,10 +139,17 @@ impl RowsWorkload {
     ) -> Result<(), Problem> {
         let table = client.table(NAME).expect("a well-formed name");
         let caller = self.recorder.client(NAME, findings);
-        let rows: Vec<Bytes> = if all { all_rows().collect() } else { self.used.iter().cloned().collect() };
+        let rows: Vec<Bytes> = if all {
+            all_rows().collect()
+        } else {
+            self.used.iter().cloned().collect()
+        };
         let mut found = Rows::new();
         for row in rows {
-            match caller.call(&row, Op::Get, perform::thrift2(&table, &row, &Op::Get)).await {
+            match caller
+                .call(&row, Op::Get, perform::thrift2(&table, &row, &Op::Get))
+                .await
+            {
                 Ended::Done(Reply::Row(columns)) => found.insert(row, columns),
                 _ => return Err(Problem::new(NAME, "the server does not answer a get")),
             };
@@ -222,7 +229,12 @@ impl Runner {
         }
         let tag = self.shared.tag();
         let columns = numbered(&FAMILIES, COLUMNS_EACH);
-        Op::Write(columns.into_iter().map(|column| Change::Put(column, tag.clone())).collect())
+        Op::Write(
+            columns
+                .into_iter()
+                .map(|column| Change::Put(column, tag.clone()))
+                .collect(),
+        )
     }
 
     fn counter(&mut self) -> Op {
@@ -263,7 +275,11 @@ impl Runner {
                     _ => vec![put, Change::Delete(self.other(&column))],
                 };
                 // Mostly what is probably there.
-                let looked_at = if self.random.random_bool(0.5) { column } else { self.other(&column) };
+                let looked_at = if self.random.random_bool(0.5) {
+                    column
+                } else {
+                    self.other(&column)
+                };
                 let seen = self.seen.get(row).and_then(|columns| columns.get(&looked_at));
                 Op::Check {
                     expected: seen.cloned(),
@@ -276,7 +292,9 @@ impl Runner {
 
     fn put_all(&self) -> Vec<Change> {
         let tag = self.shared.tag();
-        VALUES.map(|column| Change::Put(column.into(), tag.clone())).into()
+        VALUES
+            .map(|column| Change::Put(column.into(), tag.clone()))
+            .into()
     }
 
     /// Another column of values.
@@ -287,7 +305,8 @@ impl Runner {
 }
 
 fn deletes(op: &Op) -> bool {
-    let (Op::Write(changes) | Op::Check { changes, .. }) = op else { return false };
+    let (Op::Write(changes) | Op::Check { changes, .. }) = op else {
+        return false;
+    };
     changes.iter().any(|change| !matches!(change, Change::Put(..)))
 }
-

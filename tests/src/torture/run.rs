@@ -140,7 +140,9 @@ impl Torture {
         let life = Life::new(&self.findings, sender, address, self.random.random());
         let client = life.client(0);
         if !self.workloads.prepared {
-            let prepared = self.runtime.block_on(self.workloads.prepare(&client, &mut self.random));
+            let prepared = self
+                .runtime
+                .block_on(self.workloads.prepare(&client, &mut self.random));
             prepared.map_err(|error| Problem::new("server", format!("cannot prepare: {error}")))?;
             self.workloads.prepared = true;
         }
@@ -159,7 +161,8 @@ impl Torture {
         life.stop();
         process.kill()?;
         figures.kills += 1;
-        self.runtime.block_on(async { while tasks.join_next().await.is_some() {} });
+        self.runtime
+            .block_on(async { while tasks.join_next().await.is_some() {} });
         self.crashed();
         self.findings.first().map_or(Ok(()), Err)
     }
@@ -168,7 +171,11 @@ impl Torture {
     fn wait(&mut self, upkeeps: &Receiver<()>, figures: &mut Figures) {
         let share: f64 = self.random.random_range(0.0..1.0);
         // Some lives are very short.
-        let share = if self.random.random_bool(0.3) { share.powi(4) } else { share };
+        let share = if self.random.random_bool(0.3) {
+            share.powi(4)
+        } else {
+            share
+        };
         let life = Duration::from_millis(self.options.life_ms).mul_f64(share);
         let end = Instant::now() + life;
         let by_upkeep = self.random.random_bool(0.5);
@@ -199,9 +206,14 @@ impl Torture {
 
     fn look(&mut self, client: &Client, figures: &mut Figures) -> Result<(), Problem> {
         let all = figures.looks.is_multiple_of(self.options.full_look_every);
-        let look = self
-            .workloads
-            .look(client, &self.options, &self.findings, &mut self.random, all, figures);
+        let look = self.workloads.look(
+            client,
+            &self.options,
+            &self.findings,
+            &mut self.random,
+            all,
+            figures,
+        );
         // What a task or an unexpected answer has told explains more than that a look failed.
         let result = self.runtime.block_on(look);
         self.findings.first().map_or(Ok(()), Err)?;

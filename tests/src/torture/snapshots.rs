@@ -114,11 +114,13 @@ impl Snapshots {
             return Err(Problem::new(NAME, "the server does not answer a scan"));
         }
         let mut history = self.recorder.take();
-        let mut scans = std::mem::take(&mut *self.shared.scans.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut scans =
+            std::mem::take(&mut *self.shared.scans.lock().unwrap_or_else(PoisonError::into_inner));
         let found: Rows = last.rows.iter().cloned().collect();
         note_gets(&mut history, &last, &found, self.shared.watch);
         scans.push(last);
-        let moments = Moments::new(&history, &self.known).map_err(|violation| Problem::of(NAME, violation))?;
+        let moments =
+            Moments::new(&history, &self.known).map_err(|violation| Problem::of(NAME, violation))?;
         for scan in &scans {
             moments.check(scan).map_err(|violation| Problem {
                 calls: format!("{scan:?}\n{}", basalt_histcheck::notation::print(&history.calls)),
@@ -173,9 +175,13 @@ async fn write(life: Arc<Life>, number: u64, caller: Caller, shared: Arc<Shared>
         }
         let op = Op::Write(changes);
         let ended = if number == 0 {
-            caller.call(&row, op.clone(), perform::thrift1(&client, &table, &row, &op)).await
+            caller
+                .call(&row, op.clone(), perform::thrift1(&client, &table, &row, &op))
+                .await
         } else {
-            caller.call(&row, op.clone(), perform::thrift2(&table, &row, &op)).await
+            caller
+                .call(&row, op.clone(), perform::thrift2(&table, &row, &op))
+                .await
         };
         drop(with_others);
         if removes {
@@ -220,7 +226,11 @@ async fn scan(life: Arc<Life>, number: u64, shared: Arc<Shared>) {
             one.rows.pop();
         }
         if one.fetched > 0 {
-            shared.scans.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+            shared
+                .scans
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(one);
         }
         match ended {
             Ended::Done(()) => {}

@@ -52,10 +52,14 @@ async fn one(admin: &Admin, table: &str, random: &mut SmallRng) -> Result<(), Er
     let regions = admin.regions(Some(table)).await?;
     let at = random.random_range(0..regions.len().max(1));
     if regions.len() < REGIONS_MAX && what < 9 {
-        let Some(region) = regions.get(at) else { return Ok(()) };
+        let Some(region) = regions.get(at) else {
+            return Ok(());
+        };
         admin.split(&region.region_name, None).await
     } else {
-        let Some([one, other]) = regions.get(at..at + 2) else { return Ok(()) };
+        let Some([one, other]) = regions.get(at..at + 2) else {
+            return Ok(());
+        };
         let names = vec![one.region_name.clone(), other.region_name.clone()];
         admin.merge(names).await.map(drop)
     }
