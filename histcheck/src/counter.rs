@@ -9,7 +9,7 @@
 //! And no value is smaller than one that was returned before the call was invoked, to whichever client and before whichever crash;
 //! an increment's is larger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -152,7 +152,7 @@ fn check_order(seen: Vec<Seen<'_>>, column: &Bytes) -> Result<(), String> {
     by_return.sort_unstable();
     let mut returned = by_return.into_iter().peekable();
     let mut largest = None;
-    let mut results = BTreeMap::new();
+    let mut results = BTreeSet::new();
     for Seen { call, value, own } in seen {
         while let Some((_, value)) = returned.next_if(|(time, _)| *time < call.invoked) {
             largest = largest.max(Some(value));
@@ -167,7 +167,7 @@ fn check_order(seen: Vec<Seen<'_>>, column: &Bytes) -> Result<(), String> {
                 shown()
             ));
         }
-        if own > 0 && results.insert(value, ()).is_some() {
+        if own > 0 && !results.insert(value) {
             return Err(format!(
                 "two increments of counter {} returned {value}, the second: {}",
                 column(),

@@ -71,8 +71,11 @@ fn first_look<'c>(calls: &[&'c Call], crash: Time) -> Option<&'c Call> {
     (!disturbed).then_some(*look)
 }
 
-/// The last change of the column among these: its value, or `None` for its removal.
-fn change_of<'c>(call: &'c Call, column: &Bytes) -> Option<Option<&'c Bytes>> {
+/// What a column holds, or nothing.
+type Held<'c> = Option<&'c Bytes>;
+
+/// What the call left in the column, if it changed it.
+fn change_of<'c>(call: &'c Call, column: &Bytes) -> Option<Held<'c>> {
     call.changes().iter().rev().find_map(|change| match change {
         Change::Put(other, value) if other == column => Some(Some(value)),
         Change::Delete(other) if other == column => Some(None),

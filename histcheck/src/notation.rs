@@ -231,19 +231,14 @@ pub fn print<'a>(calls: impl IntoIterator<Item = &'a Call>) -> String {
 }
 
 fn print_call(call: &Call) -> String {
-    let mut text = format!("@{} %{} {}-", call.client, token(&call.row), call.invoked);
-    match &call.outcome {
-        Outcome::Unknown => text.push('?'),
-        Outcome::Refused => {
-            let _ = write!(text, "{}!", call.returned);
-        }
-        Outcome::Done(_) => {
-            let _ = write!(text, "{}", call.returned);
-        }
-    }
-    text += &match &call.op {
-        Op::Get => " get".to_owned(),
-        Op::Write(changes) => format!(" write{}", print_changes(changes)),
+    let end = match &call.outcome {
+        Outcome::Unknown => "?".to_owned(),
+        Outcome::Refused => format!("{}!", call.returned),
+        Outcome::Done(_) => call.returned.to_string(),
+    };
+    let op = match &call.op {
+        Op::Get => "get".to_owned(),
+        Op::Write(changes) => format!("write {}", print_changes(changes)),
         Op::Check {
             column,
             expected,
@@ -254,38 +249,38 @@ fn print_call(call: &Call) -> String {
                 None => Change::Delete(column.clone()),
             };
             format!(
-                " if{} then{}",
+                "if {} then {}",
                 print_changes(&[condition]),
                 print_changes(changes)
             )
         }
-        Op::Increment { column, amount } => format!(" inc {}+{amount}", token(column)),
-        Op::Append { column, suffix } => format!(" app {}+{}", token(column), token(suffix)),
+        Op::Increment { column, amount } => format!("inc {}+{amount}", token(column)),
+        Op::Append { column, suffix } => format!("app {}+{}", token(column), token(suffix)),
     };
-    if let Outcome::Done(reply) = &call.outcome {
-        text += &match (reply, &call.op) {
-            (Reply::Nothing, _) => String::new(),
-            (Reply::Row(columns), _) => format!(" {}", print_columns(columns)),
-            (Reply::Passed(passed), _) => if *passed { " yes" } else { " no" }.to_owned(),
-            (Reply::Value(value), Op::Increment { .. }) => {
-                format!(" ={}", token(value).trim_start_matches('#'))
-            }
-            (Reply::Value(value), _) => format!(" ={}", token(value)),
-        };
-    }
-    text
+    let reply = match (&call.outcome, &call.op) {
+        (Outcome::Done(Reply::Row(columns)), _) => format!(" {}", print_columns(columns)),
+        (Outcome::Done(Reply::Passed(passed)), _) => if *passed { " yes" } else { " no" }.to_owned(),
+        (Outcome::Done(Reply::Value(value)), Op::Increment { .. }) => {
+            format!(" ={}", token(value).trim_start_matches('#'))
+        }
+        (Outcome::Done(Reply::Value(value)), _) => format!(" ={}", token(value)),
+        _ => String::new(),
+    };
+    format!(
+        "@{} %{} {}-{end} {op}{reply}",
+        call.client,
+        token(&call.row),
+        call.invoked
+    )
 }
 
 fn print_changes(changes: &[Change]) -> String {
-    let mut text = String::new();
-    for change in changes {
-        text += &match change {
-            Change::Put(column, value) => format!(" {}={}", token(column), token(value)),
-            Change::Delete(column) => format!(" -{}", token(column)),
-            Change::DeleteRow => " -*".to_owned(),
-        };
-    }
-    text
+    let words = changes.iter().map(|change| match change {
+        Change::Put(column, value) => format!("{}={}", token(column), token(value)),
+        Change::Delete(column) => format!("-{}", token(column)),
+        Change::DeleteRow => "-*".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -120,13 +120,13 @@ impl Moments {
             };
             let both = intersect(&moments, &possible);
             if both.is_empty() {
-                let mut what = format!(
-                    "shows [{}], possible in {possible:?}, but the scan shows a moment in {moments:?}",
+                let because = last.map_or(String::new(), |(row, possible)| {
+                    format!(" (row {} is of {possible:?})", notation::token(row))
+                });
+                let what = format!(
+                    "shows [{}], possible in {possible:?}, but the scan shows a moment in {moments:?}{because}",
                     notation::print_columns(image)
                 );
-                if let Some((row, possible)) = last {
-                    what += &format!(" (row {} is of {possible:?})", notation::token(row));
-                }
                 return Err(Violation::new(NAME, row, what));
             }
             if both != moments {

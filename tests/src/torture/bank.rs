@@ -51,7 +51,12 @@ impl Bank {
                 let (family, qualifier) = parts(&account);
                 put = put.cell(family, qualifier, number(1000));
             }
-            table.put(put).await?;
+            loop {
+                match table.put(put.clone()).await {
+                    Err(Error::Server { can_retry: true, .. }) => tokio::time::sleep(BREATH).await,
+                    other => break other?,
+                }
+            }
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::Problem;
 use super::calls::Findings;
+use super::upkeep::Upkeep;
 
 /// Between two pieces of upkeep that clients see, and after a refusal.
 pub(super) const BREATH: Duration = Duration::from_millis(2);
@@ -22,8 +23,8 @@ pub(super) const BREATH: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Life {
     pub(super) findings: Arc<Findings>,
-    /// Tells whoever kills that a piece of upkeep begins.
-    pub(super) upkeep: Sender<()>,
+    /// Tells whoever kills of pieces of upkeep.
+    pub(super) upkeep: Sender<Upkeep>,
     stop: AtomicBool,
     address: String,
     seed: u64,
@@ -33,7 +34,12 @@ pub(super) struct Life {
 pub(super) type Tasks = JoinSet<()>;
 
 impl Life {
-    pub(super) fn new(findings: &Arc<Findings>, upkeep: Sender<()>, address: String, seed: u64) -> Arc<Self> {
+    pub(super) fn new(
+        findings: &Arc<Findings>,
+        upkeep: Sender<Upkeep>,
+        address: String,
+        seed: u64,
+    ) -> Arc<Self> {
         Arc::new(Self {
             findings: Arc::clone(findings),
             upkeep,
@@ -82,13 +88,14 @@ impl Life {
 
 /// A table whose regions are flushed and split early.
 pub(super) fn small_table(name: &str, families: &[&str], random: &mut SmallRng) -> TableSchema {
-    let flush_bytes = 1 << random.random_range(15..18);
+    // A memstore of one cell takes 64 KiB already.
+    let flush_bytes = 1 << random.random_range(18..20);
     let schema = TableSchema::new(name).expect("names of ours are well-formed");
     // Sizes as small as these are refused otherwise.
     let schema = schema
         .attribute("hbase.table.sanity.checks", "false")
         .attribute("MEMSTORE_FLUSHSIZE", flush_bytes.to_string())
-        .attribute("MAX_FILESIZE", (4 * flush_bytes).to_string());
+        .attribute("MAX_FILESIZE", flush_bytes.to_string());
     families.iter().fold(schema, |schema, family| {
         schema.family(FamilySchema::new(*family).block_bytes(1024))
     })

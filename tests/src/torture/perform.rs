@@ -90,7 +90,7 @@ pub(super) async fn thrift1(client: &Client, table: &Table, row: &Bytes, op: &Op
             column,
             expected,
             changes,
-        } if changes.len() == 1 => {
+        } if changes.len() == 1 && kind(changes) == Kind::Puts => {
             let call = args::CheckAndPut {
                 table_name,
                 row: row_key,

@@ -30,8 +30,8 @@ pub struct Figures {
     pub undecided: usize,
     /// Most calls of all rows of a workload between two looks.
     pub longest_history: usize,
-    /// Pieces of upkeep that were begun.
-    pub upkeep: u64,
+    /// Flushes, compactions, splits and merges that were asked for and done, besides those that the server did by itself.
+    pub upkeep: [u64; 4],
     /// From the start of the process until it served.
     pub recoveries: Vec<Duration>,
     /// Bytes of the data directory at the end.
@@ -61,11 +61,13 @@ impl Figures {
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (median, longest) = self.recovery();
+        let [flushes, compactions, splits, merges] = self.upkeep;
         write!(
             f,
             "{} kills ({} during recovery, {} in a row), {} operations checked, {} scans, {} pieces of rows ({} calls in the \
-             longest, {} in the longest history, {} undecided), {} nodes in the longest list, {} pieces of upkeep; recovery p50 {:.0?} \
-             max {:.0?}; {} MiB of data; {:.0?}",
+             longest, {} in the longest history, {} undecided), {} nodes in the longest list; {flushes} flushes, {compactions} \
+             compactions, {splits} splits and {merges} merges asked for; recovery p50 {:.0?} max {:.0?}; {} MiB of data; \
+             {:.0?}",
             self.kills,
             self.kills_in_recovery,
             self.kills_in_a_row,
@@ -76,7 +78,6 @@ impl fmt::Display for Figures {
             self.longest_history,
             self.undecided,
             self.nodes_verified,
-            self.upkeep,
             median,
             longest,
             self.data_bytes >> 20,

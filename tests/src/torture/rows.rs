@@ -1,8 +1,8 @@
 //! Rows that must be linearizable, across kills.
 //!
-//! Three kinds: registers, of which every write sets all columns in three families to one value that no other write has; counters; and rows
-//! with everything mixed: puts, deletes, increments, appends, checks and row mutations. In each life clients use a few rows of a larger
-//! pool together, so that rows also rest for a while and are found in store files.
+//! Four kinds: registers, of which every write sets all columns in three families to one value that no other write has; counters; rows that
+//! are changed by checks alone, for which clients race; and rows with everything mixed: puts, deletes, increments, appends, checks and row
+//! mutations. In each life clients use a few rows of a larger pool together, so that rows also rest for a while and are found in store files.
 //!
 //! Timestamps have milliseconds, and a delete hides a put of the same millisecond even if that comes later, as in HBase. So a write with a
 //! delete in it has its row for itself among the writes until the next millisecond; readers do not wait.
@@ -64,15 +64,20 @@ impl Shared {
 enum Kind {
     Register,
     Counter,
+    Checked,
     Mixed,
 }
 
-const KINDS: [Kind; 3] = [Kind::Register, Kind::Counter, Kind::Mixed];
+const KINDS: [Kind; 4] = [Kind::Register, Kind::Counter, Kind::Checked, Kind::Mixed];
+
+/// Gets, each with a check of what it found, that a client makes of such a row before it goes on: so that clients meet.
+const RACE: usize = 6;
 
 fn key(kind: Kind, number: usize) -> Bytes {
     let name = match kind {
         Kind::Register => "register",
         Kind::Counter => "counter",
+        Kind::Checked => "checked",
         Kind::Mixed => "mixed",
     };
     format!("{number:02}-{name}").into()
@@ -186,33 +191,53 @@ impl Runner {
     async fn run(mut self) {
         loop {
             let (kind, row) = self.rows[self.random.random_range(0..self.rows.len())].clone();
-            let op = match kind {
-                Kind::Register => self.register(),
-                Kind::Counter => self.counter(),
-                Kind::Mixed => self.mixed(&row),
+            let goes_on = match kind {
+                Kind::Register => self.one(&row, Self::register).await,
+                Kind::Counter => self.one(&row, Self::counter).await,
+                Kind::Mixed => self.one(&row, Self::mixed).await,
+                Kind::Checked => self.race(&row).await,
             };
-            let shared = Arc::clone(&self.shared);
-            let gate = &shared.writing[&row];
-            let deletes = deletes(&op);
-            let (mut alone, mut with_others) = (None, None);
-            if deletes {
-                alone = Some(gate.write().await);
-            } else if op != Op::Get {
-                with_others = Some(gate.read().await);
-            }
-            let ended = self.caller.call(&row, op.clone(), self.perform(&row, &op)).await;
-            drop(with_others);
-            if deletes {
-                tokio::time::sleep(BREATH).await;
-            }
-            drop(alone);
-            match ended {
-                Ended::Done(Reply::Row(columns)) => drop(self.seen.insert(row, columns)),
-                Ended::Done(_) => {}
-                Ended::Refused => tokio::time::sleep(BREATH).await,
-                Ended::Gone => return,
+            if !goes_on {
+                return;
             }
         }
+    }
+
+    /// Makes a call; false when the server is gone.
+    async fn one(&mut self, row: &Bytes, op: fn(&mut Self, &Bytes) -> Op) -> bool {
+        let op = op(self, row);
+        let shared = Arc::clone(&self.shared);
+        let gate = &shared.writing[row];
+        let deletes = deletes(&op);
+        let (mut alone, mut with_others) = (None, None);
+        if deletes {
+            alone = Some(gate.write().await);
+        } else if op != Op::Get {
+            with_others = Some(gate.read().await);
+        }
+        let ended = self.caller.call(row, op.clone(), self.perform(row, &op)).await;
+        drop(with_others);
+        if deletes {
+            tokio::time::sleep(BREATH).await;
+        }
+        drop(alone);
+        match ended {
+            Ended::Done(Reply::Row(columns)) => drop(self.seen.insert(row.clone(), columns)),
+            Ended::Done(_) => {}
+            Ended::Refused => tokio::time::sleep(BREATH).await,
+            Ended::Gone => return false,
+        }
+        true
+    }
+
+    /// Reads and changes what was read, if nobody else was faster; false when the server is gone.
+    async fn race(&mut self, row: &Bytes) -> bool {
+        for _ in 0..RACE {
+            if !self.one(row, |_, _| Op::Get).await || !self.one(row, Self::check_of_seen).await {
+                return false;
+            }
+        }
+        true
     }
 
     async fn perform(&self, row: &Bytes, op: &Op) -> Result<Reply, Error> {
@@ -223,7 +248,7 @@ impl Runner {
         }
     }
 
-    fn register(&mut self) -> Op {
+    fn register(&mut self, _: &Bytes) -> Op {
         if self.random.random_bool(0.5) {
             return Op::Get;
         }
@@ -237,13 +262,23 @@ impl Runner {
         )
     }
 
-    fn counter(&mut self) -> Op {
+    fn counter(&mut self, _: &Bytes) -> Op {
         if self.random.random_bool(0.4) {
             return Op::Get;
         }
         Op::Increment {
             column: COUNTER.into(),
             amount: self.random.random_range(1..4),
+        }
+    }
+
+    fn check_of_seen(&mut self, row: &Bytes) -> Op {
+        let column = Bytes::from(VALUES[0]);
+        let seen = self.seen.get(row).and_then(|columns| columns.get(&column));
+        Op::Check {
+            expected: seen.cloned(),
+            column,
+            changes: self.put_all(),
         }
     }
 

@@ -19,6 +19,7 @@ use super::process::{Process, Program, Started, bytes_below};
 use super::report::Figures;
 use super::rows::RowsWorkload;
 use super::snapshots::Snapshots;
+use super::upkeep::Upkeep;
 use super::{Options, Problem, acid, bank, rows, snapshots, upkeep};
 
 /// A line of progress is printed this often.
@@ -168,7 +169,7 @@ impl Torture {
     }
 
     /// Waits for the moment of the kill: any, or one shortly after a piece of upkeep was begun.
-    fn wait(&mut self, upkeeps: &Receiver<()>, figures: &mut Figures) {
+    fn wait(&mut self, upkeeps: &Receiver<Upkeep>, figures: &mut Figures) {
         let share: f64 = self.random.random_range(0.0..1.0);
         // Some lives are very short.
         let share = if self.random.random_bool(0.3) {
@@ -181,15 +182,14 @@ impl Torture {
         let by_upkeep = self.random.random_bool(0.5);
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let upkeep = upkeeps.recv_timeout(left);
-            figures.upkeep += u64::from(upkeep.is_ok());
-            match upkeep {
-                Ok(()) if by_upkeep && self.random.random_bool(0.3) => {
+            match upkeeps.recv_timeout(left) {
+                Ok(Upkeep::Done(kind)) => figures.upkeep[kind as usize] += 1,
+                Ok(Upkeep::Begins) if by_upkeep && self.random.random_bool(0.2) => {
                     let moment = Duration::from_micros(self.random.random_range(0..40_000));
                     std::thread::sleep(moment.min(left));
                     return;
                 }
-                Ok(()) => {}
+                Ok(Upkeep::Begins) => {}
                 Err(RecvTimeoutError::Timeout) => return,
                 // The task of upkeep has ended with the server.
                 Err(RecvTimeoutError::Disconnected) => return std::thread::sleep(left),
@@ -251,12 +251,14 @@ impl Torture {
             format!("wal.sync={sync:?}"),
             format!("wal.segment_bytes={}", mib(2, random)),
             format!("memstore.flush_bytes={}", 1 << 20),
-            format!("memstore.total_bytes={}", mib(8, random)),
+            format!("memstore.total_bytes={}", (4 << 20) + mib(12, random)),
             format!("block_cache.bytes={}", mib(8, random)),
             format!("flush.threads={}", random.random_range(1..3)),
             format!("compaction.threads={}", random.random_range(1..3)),
             format!("compaction.min_files={}", random.random_range(2..4)),
             format!("compaction.min_bytes={}", random.random_range(0..1 << 20)),
+            // Small ones leave old, large files out.
+            format!("compaction.ratio={:.2}", random.random_range(0.1..1.5)),
             "log.filter=\"warn\"".to_owned(),
         ]
     }
@@ -281,7 +283,7 @@ impl Workloads {
             .map(str::to_owned)
             .into();
         tables.extend(self.list.tables());
-        upkeep::start(life, tables, tasks);
+        upkeep::start(life, &tables, tasks);
     }
 
     async fn look(
