@@ -65,6 +65,26 @@ pub fn binary(name: &str) -> PathBuf {
     profile_dir.join(name)
 }
 
+/// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the system chooses. It prints
+/// one line when it accepts calls, for [`addresses`].
+fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
+    let mut command = Command::new(binary);
+    command.args([
+        "serve",
+        "--thrift-listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(data_dir);
+    for setting in settings {
+        command.args(["--set", setting.as_ref()]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
 /// A running `basalt serve`. Killed when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -83,22 +103,7 @@ impl Server {
 
     /// The same; what it printed to standard error when it ended instead.
     pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
-        let mut command = Command::new(binary("basalt"));
-        command.args([
-            "serve",
-            "--thrift-listen",
-            "127.0.0.1:0",
-            "--http-listen",
-            "127.0.0.1:0",
-            "--data-dir",
-        ]);
-        command.arg(data_dir);
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+        let mut child = serve(&binary("basalt"), data_dir, settings)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");
@@ -208,7 +213,7 @@ fn memory(process: &Child, of: &str) -> u64 {
 }
 
 /// The two addresses in the line the server prints when it accepts calls.
-pub(crate) fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (thrift, http) = line
         .trim()
         .strip_prefix("basalt serves Thrift on ")?

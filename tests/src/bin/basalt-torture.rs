@@ -87,19 +87,18 @@ fn main() -> ExitCode {
         progress: true,
         ..Options::new(&dir.join("data"))
     };
-    let result = match arguments.recovery_bytes {
-        Some(bytes) => recovery::measure(&options, bytes, 5).map(|measured| {
+    let result = if let Some(bytes) = arguments.recovery_bytes {
+        recovery::measure(&options, bytes, 5).map(|measured| {
             println!(
                 "{} bytes of log, {} rows; served after {:.0?}",
                 measured.log_bytes, measured.rows, measured.took
             );
-        }),
-        None => {
-            let mut figures = Figures::default();
-            let result = run(&options, &mut figures);
-            println!("{figures}; {} violations", u8::from(result.is_err()));
-            result
-        }
+        })
+    } else {
+        let mut figures = Figures::default();
+        let result = run(&options, &mut figures);
+        println!("{figures}; {} violations", u8::from(result.is_err()));
+        result
     };
     let Err(problem) = result else {
         return ExitCode::SUCCESS;

@@ -148,16 +148,16 @@ impl List {
 }
 
 fn describe(counts: &Counts<Key>) -> Problem {
-    let mut calls = String::new();
-    for (what, keys) in [
+    let kinds = [
         ("undefined", &counts.undefined),
         ("lost", &counts.lost),
         ("missing", &counts.missing),
-    ] {
-        for key in keys {
-            calls += &format!("{what} {:032x}\n", u128::from_be_bytes(*key));
-        }
-    }
+    ];
+    let line = |(what, key): (&str, &Key)| format!("{what} {:032x}\n", u128::from_be_bytes(*key));
+    let calls = kinds
+        .iter()
+        .flat_map(|(what, keys)| keys.iter().map(|key| line((what, key))))
+        .collect();
     let what = format!(
         "{} nodes referred to are undefined, {} are unreferenced and should not be, {} acknowledged ones are missing; {} are right",
         counts.undefined.len(),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -40,23 +40,8 @@ impl Program {
             .append(true)
             .open(&self.log)
             .map_err(failed)?;
-        let mut command = Command::new(&self.binary);
-        command.args([
-            "serve",
-            "--thrift-listen",
-            "127.0.0.1:0",
-            "--http-listen",
-            "127.0.0.1:0",
-            "--data-dir",
-        ]);
-        command.arg(&self.data_dir);
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
         let started = Instant::now();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+        let mut child = crate::serve(&self.binary, &self.data_dir, settings)
             .stderr(log)
             .spawn()
             .map_err(failed)?;

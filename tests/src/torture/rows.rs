@@ -291,7 +291,7 @@ impl Runner {
             42..50 => Op::Write(self.put_all()),
             50..55 => Op::Write(vec![Change::Delete(column)]),
             55..57 => Op::Write(vec![Change::DeleteRow]),
-            57..62 => Op::Write(vec![put, Change::Delete(self.other(&column))]),
+            57..62 => Op::Write(vec![put, Change::Delete(Self::other(&column))]),
             62..70 => Op::Increment {
                 column: COUNTER.into(),
                 // Not 0, which may or may not make the column.
@@ -307,13 +307,13 @@ impl Runner {
                     0 => vec![put],
                     1 => self.put_all(),
                     2 => vec![Change::Delete(column.clone())],
-                    _ => vec![put, Change::Delete(self.other(&column))],
+                    _ => vec![put, Change::Delete(Self::other(&column))],
                 };
                 // Mostly what is probably there.
                 let looked_at = if self.random.random_bool(0.5) {
                     column
                 } else {
-                    self.other(&column)
+                    Self::other(&column)
                 };
                 let seen = self.seen.get(row).and_then(|columns| columns.get(&looked_at));
                 Op::Check {
@@ -333,7 +333,7 @@ impl Runner {
     }
 
     /// Another column of values.
-    fn other(&self, column: &Bytes) -> Bytes {
+    fn other(column: &Bytes) -> Bytes {
         let at = VALUES.iter().position(|name| name == column).unwrap_or_default();
         VALUES[(at + 1) % VALUES.len()].into()
     }

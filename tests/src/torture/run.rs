@@ -119,7 +119,6 @@ impl Torture {
             let usual = figures.recovery().0.max(Duration::from_millis(1));
             usual.mul_f64(self.random.random_range(0.0..1.1))
         });
-        let ended = || Problem::new("server", "did not start");
         match process.wait(limit) {
             Started::Serves(address, took) => {
                 figures.recoveries.push(took);
@@ -131,7 +130,7 @@ impl Torture {
                 figures.kills_in_recovery += 1;
                 Ok(Stage::Killed)
             }
-            Started::Ended => Err(ended()),
+            Started::Ended => Err(Problem::new("server", "did not start")),
         }
     }
 
@@ -151,7 +150,8 @@ impl Torture {
         if self.unseen && self.random.random_bool(0.15) {
             figures.kills_in_a_row += 1;
         } else {
-            self.look(&client, figures)?;
+            let all = figures.looks.is_multiple_of(self.options.full_look_every);
+            self.look(&client, all, figures)?;
         }
         let mut tasks = Tasks::new();
         {
@@ -204,8 +204,7 @@ impl Torture {
         self.unseen = true;
     }
 
-    fn look(&mut self, client: &Client, figures: &mut Figures) -> Result<(), Problem> {
-        let all = figures.looks.is_multiple_of(self.options.full_look_every);
+    fn look(&mut self, client: &Client, all: bool, figures: &mut Figures) -> Result<(), Problem> {
         let look = self.workloads.look(
             client,
             &self.options,
@@ -236,8 +235,7 @@ impl Torture {
         figures.recoveries.push(took);
         let (sender, _upkeeps) = channel();
         let life = Life::new(&self.findings, sender, address.to_string(), 0);
-        figures.looks = 0;
-        self.look(&life.client(0), figures)?;
+        self.look(&life.client(0), true, figures)?;
         process.stop()?;
         self.program.check()
     }

@@ -52,10 +52,9 @@ async fn run(life: Arc<Life>, tables: Vec<String>, number: u64) {
         // Nobody listens when the life is about to end.
         let _ = life.upkeep.send(Upkeep::Begins);
         match one(&admin, table, kind, &mut random).await {
-            Ok(false) => {}
             Ok(true) => drop(life.upkeep.send(Upkeep::Done(kind))),
-            // A region that cannot be split now, one that has just been merged.
-            Err(Error::Server { .. } | Error::Application { .. }) => {}
+            // Nothing to do; a region that cannot be split now, one that has just been merged.
+            Ok(false) | Err(Error::Server { .. } | Error::Application { .. }) => {}
             Err(Error::Io { .. } | Error::Connect { .. }) => return,
             Err(error) => return life.found(Problem::new("upkeep", error.to_string())),
         }
