@@ -254,6 +254,7 @@ impl Torture {
             format!("flush.threads={}", random.random_range(1..3)),
             format!("compaction.threads={}", random.random_range(1..3)),
             format!("compaction.min_files={}", random.random_range(2..4)),
+            format!("compaction.max_files={}", random.random_range(3..8)),
             format!("compaction.min_bytes={}", random.random_range(0..1 << 20)),
             // Small ones leave old, large files out.
             format!("compaction.ratio={:.2}", random.random_range(0.1..1.5)),
