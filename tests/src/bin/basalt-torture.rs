@@ -90,8 +90,8 @@ fn main() -> ExitCode {
     let result = if let Some(bytes) = arguments.recovery_bytes {
         recovery::measure(&options, bytes, 5).map(|measured| {
             println!(
-                "{} bytes of log, {} rows; served after {:.0?}",
-                measured.log_bytes, measured.rows, measured.took
+                "{} rows, {} bytes of log with what is preallocated; served after {:.0?}",
+                measured.rows, measured.log_bytes, measured.took
             );
         })
     } else {
