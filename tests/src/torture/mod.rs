@@ -5,7 +5,7 @@
 //! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and new segments of the log
 //!    happen all the time. Sometimes it is killed before it serves: during recovery, or right behind it;
 //! 2. when it serves, every workload looks at what the crash has left and checks all that happened since its last look ([`rows`], [`bank`],
-//!    [`snapshots`], [`acid`], [`linked`]);
+//!    [`snapshots`], [`acid`], [`linked`], [`schemas`]);
 //! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and merges what they use;
 //! 4. SIGKILL, at a random moment, or shortly after a piece of upkeep was asked for. Clients end with their connections.
 //!
@@ -27,6 +27,7 @@ pub mod recovery;
 mod report;
 mod rows;
 mod run;
+mod schemas;
 mod snapshots;
 mod upkeep;
 

@@ -18,6 +18,7 @@ use super::linked::List;
 use super::process::{Process, Program, Started, bytes_below};
 use super::report::Figures;
 use super::rows::RowsWorkload;
+use super::schemas::Schemas;
 use super::snapshots::Snapshots;
 use super::upkeep::Upkeep;
 use super::{Options, Problem, acid, bank, rows, snapshots, upkeep};
@@ -29,7 +30,7 @@ const PROGRESS_EVERY: u64 = 20;
 pub fn run(options: &Options, figures: &mut Figures) -> Result<(), Problem> {
     let began = Instant::now();
     let mut torture = Torture::new(options);
-    let result = torture.lives(figures).and_then(|()| torture.end(figures));
+    let result = torture.lives(began, figures).and_then(|()| torture.end(figures));
     figures.took = began.elapsed();
     figures.data_bytes = bytes_below(&options.data_dir);
     result.map_err(|mut problem| {
@@ -57,6 +58,7 @@ struct Workloads {
     snapshots: Snapshots,
     acid: Acid,
     list: List,
+    schemas: Schemas,
     prepared: bool,
 }
 
@@ -87,6 +89,7 @@ impl Torture {
                 snapshots: Snapshots::new(watch),
                 acid: Acid::new(watch, options),
                 list: List::default(),
+                schemas: Schemas::default(),
                 prepared: false,
             },
             findings: Arc::default(),
@@ -95,7 +98,7 @@ impl Torture {
     }
 
     /// Lives until there were enough kills.
-    fn lives(&mut self, figures: &mut Figures) -> Result<(), Problem> {
+    fn lives(&mut self, began: Instant, figures: &mut Figures) -> Result<(), Problem> {
         let mut reported = 0;
         while figures.kills < self.options.kills {
             match self.start(figures)? {
@@ -104,6 +107,8 @@ impl Torture {
             }
             if self.options.progress && figures.kills / PROGRESS_EVERY > reported {
                 reported = figures.kills / PROGRESS_EVERY;
+                figures.took = began.elapsed();
+                figures.data_bytes = bytes_below(&self.options.data_dir);
                 println!("{figures}");
             }
         }
@@ -278,6 +283,7 @@ impl Workloads {
         self.snapshots.start(life, tasks);
         self.acid.start(life, options, tasks);
         self.list.start(life, options, tasks);
+        self.schemas.start(life, tasks);
         let mut tables: Vec<String> = [rows::NAME, bank::NAME, snapshots::NAME, acid::NAME]
             .map(str::to_owned)
             .into();
@@ -298,6 +304,7 @@ impl Workloads {
         self.bank.look(client, figures).await?;
         self.snapshots.look(client, findings, figures).await?;
         self.acid.look(client, findings, figures).await?;
+        self.schemas.look(client, figures).await?;
         if all {
             self.list.look(client, options, random, figures).await?;
         }
