@@ -11,6 +11,9 @@ use std::process::ExitCode;
 use basalt_tests::torture::{Figures, Options, Problem, recovery, run};
 use clap::Parser;
 
+/// Of what is wrong, so much is printed.
+const EXPLANATION_CHARS: usize = 1000;
+
 /// Kills a server under load and checks what is left.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -110,7 +113,9 @@ fn main() -> ExitCode {
 
 /// Says what is wrong and where the rest is.
 fn explain(problem: &Problem, dir: &std::path::Path, kept: &std::path::Path) {
-    println!("VIOLATION in {problem}");
+    // Values may be long; the file has all of it.
+    let text: String = problem.to_string().chars().take(EXPLANATION_CHARS).collect();
+    println!("VIOLATION in {text}");
     let calls = dir.join("violation.txt");
     match std::fs::write(&calls, format!("{problem}\n\n{}", problem.calls)) {
         Ok(()) => println!(

@@ -31,12 +31,15 @@ struct Table {
     values: BTreeMap<String, Option<Bytes>>,
 }
 
-/// What one client knows. `None`: there is no table.
+/// A table, or that there is none.
+type Shape = Option<Table>;
+
+/// What one client knows.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    table: Option<Table>,
-    /// What it looks like if the interrupted call was carried out.
-    perhaps: Option<Option<Table>>,
+    table: Shape,
+    /// What it is if the interrupted call was carried out; `None` if no call was interrupted.
+    perhaps: Option<Shape>,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +83,7 @@ impl Change {
     }
 
     /// What the table is afterwards.
-    fn after(&self, table: Option<&Table>) -> Option<Table> {
+    fn after(&self, table: Option<&Table>) -> Shape {
         let mut after = table.cloned().unwrap_or_else(|| Table {
             enabled: true,
             values: BTreeMap::from([(ALWAYS.to_owned(), None)]),
@@ -141,7 +144,7 @@ fn table_name(number: usize) -> String {
 }
 
 /// What the table is like. Values of a disabled table cannot be read: `None` for all of them.
-async fn observe(client: &Client, name: &str) -> Result<Option<Table>, Error> {
+async fn observe(client: &Client, name: &str) -> Result<Shape, Error> {
     if !client.table_exists(name).await? {
         return Ok(None);
     }
