@@ -136,7 +136,7 @@ impl Acid {
         let history = self.recorder.take();
         let checked = durability::check(&history, &self.known)
             .and_then(|_| linear::check(&history, &self.known))
-            .map_err(|violation| Problem::of(NAME, violation))?;
+            .map_err(|violation| Problem::in_history(NAME, violation, &history, &self.known))?;
         figures.add_checked(checked);
         figures.operations += self.shared.scanned.swap(0, Ordering::Relaxed);
         self.known = found;

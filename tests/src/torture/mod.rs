@@ -16,6 +16,8 @@
 
 use std::path::{Path, PathBuf};
 
+use basalt_histcheck::{History, Rows, Violation, notation};
+
 mod acid;
 mod bank;
 mod calls;
@@ -107,11 +109,27 @@ impl Problem {
         }
     }
 
-    fn of(workload: &'static str, violation: basalt_histcheck::Violation) -> Self {
+    fn of(workload: &'static str, violation: Violation) -> Self {
         Self {
             workload,
             what: violation.to_string(),
             calls: violation.calls,
         }
+    }
+
+    /// With all that was noted of the row since the last look.
+    fn in_history(workload: &'static str, violation: Violation, history: &History, initial: &Rows) -> Self {
+        let row = violation.row.clone();
+        let problem = Self::of(workload, violation);
+        let calls = history.calls.iter().filter(|call| call.row == row);
+        let calls = format!(
+            "{}\nrow {} since the last look, when it held [{}]; crashes at {:?}\n{}",
+            problem.calls,
+            notation::token(&row),
+            initial.get(&row).map(notation::print_columns).unwrap_or_default(),
+            history.crashes,
+            notation::print(calls)
+        );
+        Self { calls, ..problem }
     }
 }

@@ -166,7 +166,8 @@ impl RowsWorkload {
             refused::check(&history, &self.known)?;
             linear::check(&history, &self.known)
         };
-        let checked = check().map_err(|violation| Problem::of(NAME, violation))?;
+        let checked =
+            check().map_err(|violation| Problem::in_history(NAME, violation, &history, &self.known))?;
         figures.add_checked(checked);
         self.known.append(&mut found);
         self.used.clear();

@@ -122,16 +122,16 @@ impl Snapshots {
         let moments =
             Moments::new(&history, &self.known).map_err(|violation| Problem::of(NAME, violation))?;
         for scan in &scans {
-            moments.check(scan).map_err(|violation| Problem {
-                calls: format!("{scan:?}\n{}", basalt_histcheck::notation::print(&history.calls)),
-                ..Problem::of(NAME, violation)
+            moments.check(scan).map_err(|mut violation| {
+                violation.calls = format!("{scan:?}\n");
+                Problem::in_history(NAME, violation, &history, &self.known)
             })?;
             figures.operations += scan.rows.len() as u64;
         }
         figures.scans += scans.len() as u64;
         let checked = durability::check(&history, &self.known)
             .and_then(|_| linear::check(&history, &self.known))
-            .map_err(|violation| Problem::of(NAME, violation))?;
+            .map_err(|violation| Problem::in_history(NAME, violation, &history, &self.known))?;
         figures.add_checked(checked);
         self.known = found;
         Ok(())
