@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use basalt_idl::call::{CallError, ServiceException, TApplicationException, TApplicationExceptionType};
 use basalt_idl::wire::WireError;
-use basalt_idl::{admin, thrift2};
+use basalt_idl::{admin, thrift1, thrift2};
 
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -156,6 +156,17 @@ impl Thrown for thrift2::THBaseException {
             thrift2::THBaseException::IllegalArgument(thrown) => Error::ScannerGone {
                 message: text(thrown.message, method),
             },
+        }
+    }
+}
+
+/// For callers that make calls of HBase's first service through a [`Connection`](crate::Connection).
+impl Thrown for thrift1::HbaseException {
+    fn into_error(self, method: &'static str) -> Error {
+        match self {
+            thrift1::HbaseException::Io(thrown) => server(method, thrown.message, thrown.can_retry),
+            thrift1::HbaseException::IllegalArgument(thrown) => server(method, thrown.message, None),
+            thrift1::HbaseException::AlreadyExists(thrown) => server(method, thrown.message, None),
         }
     }
 }

@@ -18,6 +18,7 @@ mod python;
 pub mod sim;
 pub mod small_disk;
 pub mod toolchain;
+pub mod torture;
 
 pub use java::JavaProgram;
 pub use oracle::Oracle;
@@ -65,6 +66,26 @@ pub fn binary(name: &str) -> PathBuf {
     profile_dir.join(name)
 }
 
+/// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the system chooses. It prints
+/// one line when it accepts calls, for [`addresses`].
+fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
+    let mut command = Command::new(binary);
+    command.args([
+        "serve",
+        "--thrift-listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(data_dir);
+    for setting in settings {
+        command.args(["--set", setting.as_ref()]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
 /// A running `basalt serve`. Killed when dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -83,22 +104,7 @@ impl Server {
 
     /// The same; what it printed to standard error when it ended instead.
     pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
-        let mut command = Command::new(binary("basalt"));
-        command.args([
-            "serve",
-            "--thrift-listen",
-            "127.0.0.1:0",
-            "--http-listen",
-            "127.0.0.1:0",
-            "--data-dir",
-        ]);
-        command.arg(data_dir);
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+        let mut child = serve(&binary("basalt"), data_dir, settings)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");

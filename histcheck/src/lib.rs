@@ -1,0 +1,67 @@
+//! Checkers of what clients saw.
+//!
+//! Clients of a server note every call twice, when they make it and when it has ended, and somebody notes every crash. From these
+//! [`Event`]s comes a [`History`], and the checkers say whether a server that keeps its promises can have answered so. They know the
+//! promises and nothing of any server: no code of one is in here.
+//!
+//! | module | what must hold |
+//! | --- | --- |
+//! | [`linear`] | every row behaves as if its calls happened one after the other, each between its invocation and its return |
+//! | [`durability`] | after a crash, what was acknowledged is there or superseded, and what was read before is still explained |
+//! | [`counter`] | a counter has all acknowledged increments, nothing that nobody sent, and never goes back |
+//! | [`refused`] | what was refused never appears |
+//! | [`scan`] | a scan is sorted, complete, and shows all rows at one moment |
+//! | [`bank`] | the columns of a row always have the same sum |
+//! | [`linked`] | linked lists have lost no node |
+//!
+//! How a call ended decides what it may have done:
+//!
+//! - *done*: it took effect, between invocation and return;
+//! - *refused*: it never takes effect;
+//! - *unknown* (connection lost, time limit): it takes effect at most once, at any time from its invocation up to the next crash.
+//!
+//! Call `a` happened before call `b` if `a` returned at an earlier time than `b` was invoked; with equal times they count as
+//! concurrent. Every checker accepts too much rather than too little when times are coarse: what it reports is wrong.
+//!
+//! [`notation`] writes histories as text and reads them, for tests and for reports.
+
+use bytes::Bytes;
+
+pub mod bank;
+pub mod counter;
+pub mod durability;
+mod history;
+pub mod linear;
+pub mod linked;
+pub mod notation;
+pub mod refused;
+pub mod scan;
+
+pub use history::{
+    Call, Change, ClientId, Columns, Event, History, HistoryError, Op, Outcome, Reply, Rows, Time,
+};
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{checker}: row {}: {what}", notation::token(.row))]
+pub struct Violation {
+    /// The module of the checker.
+    pub checker: &'static str,
+    /// The row, empty if it is not about one.
+    pub row: Bytes,
+    /// What is wrong, in one sentence.
+    pub what: String,
+    /// The calls that cannot be explained, in [`notation`]; empty if `what` says it all.
+    pub calls: String,
+}
+
+impl Violation {
+    pub(crate) fn new(checker: &'static str, row: &Bytes, what: impl Into<String>) -> Self {
+        Self {
+            checker,
+            row: row.clone(),
+            what: what.into(),
+            calls: String::new(),
+        }
+    }
+}
