@@ -206,7 +206,9 @@ fn names(text: &str, paths: &[&PathBuf]) -> bool {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        name.ends_with(".wal") && text.contains("missing WAL segments") && text.contains(&name)
+        path.extension().is_some_and(|extension| extension == "wal")
+            && text.contains("missing WAL segments")
+            && text.contains(&name)
     };
     paths
         .iter()

@@ -36,7 +36,7 @@ fn run(machine: &Machine, cuts: &Cuts) -> (Told, Result<(), Stop>) {
     let kinds = reference(cuts.rounds, &mut dice);
     let mut life = match Life::begin(machine, Told::default(), dice) {
         Ok(life) => life,
-        Err((told, stop)) => return (told, Err(stop)),
+        Err(ended) => return (ended.0, Err(ended.1)),
     };
     let result = go_through(&mut life, &kinds);
     (life.told, result)
@@ -175,7 +175,7 @@ pub(crate) fn die_in_recovery(disk: &mut SimFs, at: u64, dice: &mut SplitMix64, 
         story,
         " call {at} ({when:?}) of its recovery with damage {damage},"
     );
-    *disk = if damage % 5 == 0 {
+    *disk = if damage.is_multiple_of(5) {
         disk.crash_keep_all()
     } else {
         disk.crash(damage)

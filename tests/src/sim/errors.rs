@@ -133,6 +133,8 @@ struct Run {
     fault: Fault,
     kinds: Vec<Kind>,
     dice: SplitMix64,
+    /// The process was stopped and started after a call had failed.
+    restarted: AtomicBool,
 }
 
 /// What is left after the workload.
@@ -160,6 +162,7 @@ impl Run {
             fault,
             kinds,
             dice,
+            restarted: AtomicBool::new(false),
         }
     }
 
@@ -176,7 +179,7 @@ impl Run {
                 Ok(false) => Ok(Left::Ended(life.told)),
                 Err(what) => Err((life.told, what)),
             },
-            Err((told, _)) => Ok(Left::Ended(told)),
+            Err(ended) => Ok(Left::Ended(ended.0)),
         };
         (self.struck(), left)
     }
@@ -187,7 +190,11 @@ impl Run {
             let before = self.struck().len();
             let stamped_ms = life.told.stamped_ms;
             match life.act(*kind) {
-                Ok(()) => {}
+                Ok(()) => {
+                    // A stop does not need the marker behind its last edit of the manifest.
+                    let restarted = *kind == Kind::Restart && !self.struck().is_empty();
+                    self.restarted.fetch_or(restarted, Ordering::Relaxed);
+                }
                 Err(Stop::Wrong(what)) => return Err(what),
                 Err(Stop::Failed(error)) => {
                     let strikes_now = self.struck().len() > before;
@@ -220,7 +227,7 @@ impl Run {
             ));
         }
         if error.kind() == ErrorKind::Fatal || kind == Kind::Restart {
-            return match self.read_what_failed(life) {
+            return match Self::read_what_failed(life) {
                 Err(Stop::Wrong(what)) => Err(what),
                 _ => Ok(false),
             };
@@ -248,7 +255,7 @@ impl Run {
     }
 
     /// A write has failed and the process is about to end. Whoever reads in between must not see it, or it is there for ever.
-    fn read_what_failed(&self, life: &mut Life) -> Result<(), Stop> {
+    fn read_what_failed(life: &mut Life) -> Result<(), Stop> {
         match life.told.pending.clone() {
             Pending::Rows { table, after, .. } => life.read_early(&table, &after),
             _ => Ok(()),
@@ -256,8 +263,8 @@ impl Run {
     }
 
     /// The error is gone: the process works as if it had never been. False when it has ended.
-    fn recover(&self, life: &mut Life) -> Result<bool, String> {
-        let result = self.try_recover(life);
+    fn recover(life: &mut Life) -> Result<bool, String> {
+        let result = Self::try_recover(life);
         match result {
             Ok(()) => Ok(true),
             Err(Stop::Wrong(what)) => Err(what),
@@ -266,7 +273,7 @@ impl Run {
         }
     }
 
-    fn try_recover(&self, life: &mut Life) -> Result<(), Stop> {
+    fn try_recover(life: &mut Life) -> Result<(), Stop> {
         for _ in 0..TICKS {
             life.machine.clock.advance_ms(100);
             life.engine.run_pending()?;
@@ -324,10 +331,11 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
         Ok(Left::Ended(told)) => (told, true),
         Ok(Left::Alive(mut life)) => {
             let must_end = struck.iter().find(|(op, path)| {
-                matches!(op, OpKind::Write | OpKind::Sync)
+                !run.restarted.load(Ordering::Relaxed)
+                    && matches!(op, OpKind::Write | OpKind::Sync)
                     && (path.starts_with(super::below("wal")) || is_manifest(path))
             });
-            let recovered = run.recover(&mut life);
+            let recovered = Run::recover(&mut life);
             match (recovered, must_end) {
                 (Err(what), _) => return Err(wrong(&life.told, what)),
                 (Ok(true), Some(call)) => {

@@ -142,7 +142,7 @@ pub(crate) struct Life {
 
 impl Life {
     /// Starts.
-    pub(crate) fn begin(machine: &Machine, told: Told, dice: SplitMix64) -> Result<Self, (Told, Stop)> {
+    pub(crate) fn begin(machine: &Machine, told: Told, dice: SplitMix64) -> Result<Self, Box<(Told, Stop)>> {
         match machine.open() {
             Ok(engine) => Ok(Self {
                 machine: machine.clone(),
@@ -151,7 +151,7 @@ impl Life {
                 dice,
                 scans: Vec::new(),
             }),
-            Err(error) => Err((told, error.into())),
+            Err(error) => Err(Box::new((told, error.into()))),
         }
     }
 

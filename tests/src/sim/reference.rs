@@ -94,7 +94,8 @@ impl Reference {
 
 /// Walks the frames of a manifest by their lengths.
 fn padding_of(bytes: &[u8]) -> Vec<Range<u64>> {
-    let mut padding = Vec::from([MANIFEST_HEADER_BYTES..FRAME_ALIGN_BYTES]);
+    let mut padding = Vec::new();
+    padding.push(MANIFEST_HEADER_BYTES..FRAME_ALIGN_BYTES);
     let mut at = FRAME_ALIGN_BYTES as usize;
     while let Some(header) = bytes.get(at..at + FRAME_HEADER_BYTES) {
         if header.iter().all(|byte| *byte == 0) {

@@ -83,7 +83,7 @@ fn catch(binary: &Path, bug: &Bug, jobs: usize) -> Result<Option<(String, Durati
         let began = Instant::now();
         let mut command = Command::new(binary);
         command
-            .args(["--jobs", &jobs.to_string()])
+            .args(["--violations", "1", "--jobs", &jobs.to_string()])
             .args(arguments.split(' '));
         let output = run(&mut command)?;
         if !output.status.success() {

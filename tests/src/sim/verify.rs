@@ -51,7 +51,7 @@ pub(crate) fn verify(
         newest + 1_000
     };
     let machine = Machine::at(disk, wall_ms);
-    let mut life = Life::begin(&machine, told.clone(), dice).map_err(|(_, stop)| match stop {
+    let mut life = Life::begin(&machine, told.clone(), dice).map_err(|ended| match ended.1 {
         Stop::Failed(error) => format!("it cannot be opened: {error}"),
         Stop::Wrong(what) => what,
     })?;

@@ -64,9 +64,18 @@ fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
         .map_err(|e| Error::io("opening", &path, e))?;
     file.read_exact_at(&mut seal, at as u64)
         .map_err(|e| Error::io("reading", &path, e))?;
+    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated is damage: so first its length,
+    // of a hole that takes no space.
+    let syncing = |e| Error::io("syncing", &path, e);
+    let truncating = |e| Error::io("truncating", &path, e);
+    if walked.header.allocated > walked.end as u64 {
+        file.set_len(walked.header.allocated).map_err(truncating)?;
+        file.sync_all().map_err(syncing)?;
+    }
     file.write_at(&seal, at as u64)
         .map_err(|e| Error::io("writing", &path, e))?;
-    file.sync_all().map_err(|e| Error::io("syncing", &path, e))
+    file.sync_all().map_err(syncing)?;
+    file.set_len(walked.end as u64).map_err(truncating)
 }
 
 /// Copies the last segment and seals the copy.

@@ -185,6 +185,36 @@ fn recovery_survives_crashes() {
     }
 }
 
+/// Goal: a start over a log that was closed writes its last seal again; a crash that tears it, and may keep any length that the file had,
+/// loses nothing and leaves nothing that looks damaged.
+#[test]
+fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    put(&wal, "kept").unwrap();
+    wal.close().unwrap();
+    let calls = {
+        let clean = fs.crash_keep_all();
+        recover_from(&clean, 0).unwrap();
+        clean.op_count()
+    };
+    for op in 0..calls {
+        for when in [CrashWhen::Before, CrashWhen::After] {
+            let dying = fs.crash_keep_all();
+            dying.crash_at_op(op, when);
+            recover_from(&dying, 0).unwrap_err();
+            for seed in 0..40 {
+                let (edits, summary) = recover_from(&dying.crash(seed), 0).unwrap();
+                assert_eq!(
+                    (edits.len(), summary.sealed),
+                    (1, true),
+                    "call {op}, damage {seed}"
+                );
+            }
+        }
+    }
+}
+
 /// Goal: a failed call anywhere ends the process, or leaves the log without a spare for a while, and nothing acknowledged is lost, also when the page cache shows bytes that
 /// a failed sync never wrote (and a later power cut takes away).
 #[test]
