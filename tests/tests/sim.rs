@@ -17,7 +17,7 @@ fn power_cuts_lose_nothing() {
         damage_seeds: 2,
         stride: 41,
         depth: 3,
-        recovery_stride: 29,
+        recovery_stride: 61,
         jobs: 2,
     };
     let report = cuts::try_all(&cuts, None);
@@ -54,7 +54,7 @@ fn errors_of_the_disk_are_survived() {
     let errors = Errors {
         seed: 2,
         rounds: 1,
-        stride: 29,
+        stride: 41,
         damage_seeds: 1,
         jobs: 2,
     };
