@@ -398,19 +398,18 @@ impl Reader {
         ahead: &mut ReadAhead,
     ) -> Result<Arc<Block>> {
         let handle = index.handle(entry);
-        let block = match self.cached(Want::Data, handle, options)? {
-            Some(block) => block,
-            None => {
-                let block = self.read_block(Want::Data, handle, options, Some(ahead))?;
-                let data = block.data();
-                if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
-                    return Err(self.corrupt(
-                        handle.offset,
-                        "data block whose first cell sorts before its index entry",
-                    ));
-                }
-                self.keep(Want::Data, handle, block, options)
+        let block = if let Some(block) = self.cached(Want::Data, handle, options)? {
+            block
+        } else {
+            let block = self.read_block(Want::Data, handle, options, Some(ahead))?;
+            let data = block.data();
+            if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
+                return Err(self.corrupt(
+                    handle.offset,
+                    "data block whose first cell sorts before its index entry",
+                ));
             }
+            self.keep(Want::Data, handle, block, options)
         };
         let place_is_right = match block.previous {
             None => is_first,
