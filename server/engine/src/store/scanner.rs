@@ -262,9 +262,6 @@ impl StoreScanner {
                 decision,
                 Decision::Include | Decision::IncludeAndNextColumn | Decision::IncludeAndNextRow
             ) {
-                if self.count >= self.family_limit.saturating_add(self.family_offset) {
-                    return self.end_row(row);
-                }
                 if self.count >= self.family_offset {
                     if limit.is_reached() {
                         self.pending = Some(decision);
@@ -282,6 +279,12 @@ impl StoreScanner {
                     }
                 }
                 self.count += 1;
+                // As in HBase the cell that reaches the limit is the last one that the filter is shown, and a limit of none lets one
+                // through (`StoreScanner.next`).
+                let behind_offset = self.count > self.family_offset;
+                if behind_offset && self.count >= self.family_limit.saturating_add(self.family_offset) {
+                    return self.end_row(row);
+                }
             }
             match decision {
                 Decision::Include | Decision::Skip => self.cursor.advance()?,

@@ -126,7 +126,8 @@ impl Reference<'_> {
             let candidates = without_duplicates(candidates);
             results.extend(self.newest(candidates, question));
         }
-        let limit = question.family_limit.unwrap_or(usize::MAX);
+        // A limit of none lets one cell through.
+        let limit = question.family_limit.map_or(usize::MAX, |limit| limit.max(1));
         results
             .into_iter()
             .skip(question.family_offset)
