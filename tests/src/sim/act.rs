@@ -283,15 +283,7 @@ impl Life {
                 amount: *amount,
             });
             let update = RowUpdate::Increment(columns.collect());
-            let mut out = CellBatch::new();
-            engine.update(
-                &name(table),
-                row.as_bytes(),
-                &update,
-                None,
-                Durability::UseDefault,
-                &mut out,
-            )
+            update_row(engine, table, &row, &update)
         })
     }
 
@@ -312,15 +304,7 @@ impl Life {
                 qualifier: b"s",
                 value: piece.as_bytes(),
             }]);
-            let mut out = CellBatch::new();
-            engine.update(
-                &name(table),
-                row.as_bytes(),
-                &update,
-                None,
-                Durability::UseDefault,
-                &mut out,
-            )
+            update_row(engine, table, &row, &update)
         })
     }
 
@@ -474,4 +458,17 @@ impl Life {
         }
         Ok(())
     }
+}
+
+/// An increment or append without a condition.
+fn update_row(engine: &Engine, table: &str, row: &str, update: &RowUpdate<'_>) -> Result<Commit> {
+    let mut out = CellBatch::new();
+    engine.update(
+        &name(table),
+        row.as_bytes(),
+        update,
+        None,
+        Durability::UseDefault,
+        &mut out,
+    )
 }

@@ -70,7 +70,7 @@ pub struct ReadSpec {
     pub family_time_ranges: BTreeMap<Vec<u8>, TimeRange>,
     /// Versions of a column, at least 1; the family's VERSIONS bounds it.
     pub max_versions: i32,
-    /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`).
+    /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`). 0 lets one through, as in HBase.
     pub family_limit: Option<usize>,
     /// Cells of a family to leave out at the front of a row (HBase: `storeOffset`).
     pub family_offset: usize,

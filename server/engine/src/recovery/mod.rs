@@ -4,9 +4,9 @@
 //! 2. Read the manifest: what there should be.
 //! 3. Open every store file it names. A file that is missing, has another identity or another size: refuse, and name all
 //!    such files. Files that nobody refers to are moved to `orphans/`, not deleted.
-//! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its memstores. Rows of a region that is gone were
-//!    dropped, or flushed before a split or merge. The log's last segment is written anew and sealed before this ends (see
-//!    `wal`), so nothing is served that only the page cache holds.
+//! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
+//!    memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
+//!    written anew and sealed before this ends (see `wal`), so nothing is served that only the page cache holds.
 //! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest which segments there are.
 //!
 //! ```text
