@@ -8,7 +8,10 @@
 //! and bumps a counter: no queue is touched, so readers do not wait for each other. What the bit means is found out when room is
 //! needed (CLOCK). Any thread may call anything at any time; no lock is held while a block is built, read or freed.
 //!
-//! Invariant: the sum of the weights of all blocks, plus [`ENTRY_OVERHEAD_BYTES`] for each, never exceeds the capacity.
+//! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without asking here. Their bytes
+//! count as the cache's, and may be a quarter of it.
+//!
+//! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for each, never exceeds the capacity.
 
 mod shard;
 #[cfg(test)]
@@ -84,6 +87,8 @@ pub struct CacheUsage {
     pub bytes: [u64; 3],
     /// Blocks of each.
     pub blocks: [u64; 3],
+    /// Bytes of pinned blocks, [`ENTRY_OVERHEAD_BYTES`] of each included. Reads of them are not counted anywhere.
+    pub pinned_bytes: u64,
     /// Reads answered by each.
     pub hits: [u64; 3],
     /// Blocks pushed out of each. Blocks of removed files are not counted.
@@ -135,6 +140,20 @@ impl<V: Weighted> BlockCache<V> {
             Priority::InMemory => Class::InMemory,
         };
         self.shard(hash).insert(hash, key, block, class)
+    }
+
+    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out of the cache. `false` when pinned
+    /// blocks have their share (25 %) already: then nothing has happened.
+    ///
+    /// Who was told `true` calls [`Self::unpin`] once when it lets go of the block.
+    pub fn pin(&self, key: BlockKey, block: &V) -> bool {
+        let hash = key.hash();
+        self.shard(hash).pin(hash, key, block)
+    }
+
+    /// The end of a pin.
+    pub fn unpin(&self, key: BlockKey, block: &V) {
+        self.shard(key.hash()).unpin(block);
     }
 
     /// Forgets all blocks of a file that is gone. Costs as much as there are such blocks. A reader that still holds the file

@@ -15,11 +15,14 @@
 //! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by insertions and hits. Moving a block
 //! from single to multi here, rather than at its second access, is what lets a hit do nothing but set a bit.
 //!
-//! Invariants: the bytes of the queues sum up to at most the capacity; every slot in use is in the table, in its class's queue
-//! and in its file's list.
+//! Pinned blocks are not in the table: who pins a block holds it, and only its bytes are here. They are taken off what the queues may
+//! hold.
+//!
+//! Invariants: the bytes of the queues and of pinned blocks sum up to at most the capacity; every slot in use is in the table, in its
+//! class's queue and in its file's list.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hashbrown::{HashMap, HashTable};
 use parking_lot::RwLock;
@@ -45,6 +48,9 @@ const CLASSES: [Class; 3] = [Class::Single, Class::Multi, Class::InMemory];
 
 /// Shares in percent, HBase's `hfile.block.cache.*.percentage`.
 const SHARE_PERCENT: [u64; 3] = [25, 50, 25];
+
+/// Most of a shard that pinned blocks may take, in percent.
+const PINNED_PERCENT: u64 = 25;
 
 /// Neighbours in a chain.
 #[derive(Clone, Copy, Debug)]
@@ -92,10 +98,17 @@ type Removed<V> = SmallVec<[Arc<V>; 8]>;
 pub(super) struct Shard<V> {
     state: RwLock<State<V>>,
     capacity_bytes: u64,
+    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that what is held never exceeds the capacity.
+    pinned_bytes: AtomicU64,
     stats: [PriorityStats; 3],
     misses: Counter,
     insertions: Counter,
     rejections: Counter,
+}
+
+/// What a block costs.
+fn entry_bytes(block: &impl Weighted) -> u64 {
+    (block.weight() as u64).saturating_add(ENTRY_OVERHEAD_BYTES)
 }
 
 impl<V: Weighted> Shard<V> {
@@ -103,6 +116,7 @@ impl<V: Weighted> Shard<V> {
         Self {
             state: RwLock::new(State::new()),
             capacity_bytes,
+            pinned_bytes: AtomicU64::new(0),
             stats: Default::default(),
             misses: Counter::default(),
             insertions: Counter::default(),
@@ -126,13 +140,14 @@ impl<V: Weighted> Shard<V> {
     }
 
     pub(super) fn insert(&self, hash: u64, key: BlockKey, block: Arc<V>, class: Class) -> Arc<V> {
-        let bytes = (block.weight() as u64).saturating_add(ENTRY_OVERHEAD_BYTES);
-        if bytes > self.capacity_bytes {
+        let bytes = entry_bytes(&*block);
+        let mut removed = Removed::new();
+        let mut state = self.state.write();
+        if bytes > self.evictable_bytes() {
+            drop(state);
             self.rejections.increment();
             return block;
         }
-        let mut removed = Removed::new();
-        let mut state = self.state.write();
         if let Some(slot) = state.find(hash, key) {
             return Arc::clone(&state.entry(slot).block);
         }
@@ -143,10 +158,47 @@ impl<V: Weighted> Shard<V> {
         block
     }
 
+    /// Takes a block's bytes off what may be evicted, and the block out of the table. `false`: pinned blocks have their share.
+    pub(super) fn pin(&self, hash: u64, key: BlockKey, block: &V) -> bool {
+        let bytes = entry_bytes(block);
+        let may_pin = || {
+            let pinned = self.pinned_bytes.load(Ordering::Relaxed);
+            pinned.saturating_add(bytes) <= self.capacity_bytes * PINNED_PERCENT / 100
+        };
+        // Asked without the lock first: when the share is used up, every read of a block that is not pinned comes here.
+        if !may_pin() {
+            return false;
+        }
+        let mut removed = Removed::new();
+        let mut state = self.state.write();
+        if !may_pin() {
+            return false;
+        }
+        if let Some(slot) = state.find(hash, key) {
+            removed.push(state.remove(slot));
+        }
+        self.make_room(&mut state, Class::InMemory, bytes, &mut removed);
+        self.pinned_bytes.fetch_add(bytes, Ordering::Relaxed);
+        drop(state);
+        true
+    }
+
+    /// Gives back what [`Shard::pin`] took.
+    pub(super) fn unpin(&self, block: &V) {
+        let _state = self.state.write();
+        self.pinned_bytes.fetch_sub(entry_bytes(block), Ordering::Relaxed);
+    }
+
+    /// What the queues may hold.
+    fn evictable_bytes(&self) -> u64 {
+        self.capacity_bytes - self.pinned_bytes.load(Ordering::Relaxed)
+    }
+
     /// Evicts until `bytes` more in `class` fit.
-    /// REQUIRES: `bytes` is at most the capacity.
+    /// REQUIRES: `bytes` is at most [`Shard::evictable_bytes`].
     fn make_room(&self, state: &mut State<V>, class: Class, bytes: u64, removed: &mut Removed<V>) {
-        while state.bytes() + bytes > self.capacity_bytes {
+        let capacity_bytes = self.evictable_bytes();
+        while state.bytes() + bytes > capacity_bytes {
             let payer = self.payer(state, class, bytes);
             let slot = state.queues[payer as usize].oldest;
             if std::mem::take(state.entry_mut(slot).hit.get_mut()) {
@@ -191,7 +243,11 @@ impl<V: Weighted> Shard<V> {
     }
 
     pub(super) fn add_usage(&self, usage: &mut CacheUsage) {
-        let queues = self.state.read().queues;
+        let (queues, pinned_bytes) = {
+            let state = self.state.read();
+            (state.queues, self.pinned_bytes.load(Ordering::Relaxed))
+        };
+        usage.pinned_bytes += pinned_bytes;
         for (index, (queue, stats)) in queues.iter().zip(&self.stats).enumerate() {
             usage.bytes[index] += queue.bytes;
             usage.blocks[index] += queue.blocks;
@@ -208,7 +264,7 @@ impl<V: Weighted> Shard<V> {
     pub(super) fn check(&self) {
         let state = self.state.read();
         let used = state.slots.iter().flatten().count();
-        assert!(state.bytes() <= self.capacity_bytes);
+        assert!(state.bytes() <= self.evictable_bytes());
         assert_eq!(state.table.len(), used);
         assert_eq!(state.free.len(), state.slots.len() - used);
         let mut queued = 0;

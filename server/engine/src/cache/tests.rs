@@ -48,7 +48,7 @@ fn check(cache: &BlockCache<Block>) {
         shard.check();
     }
     let usage = cache.usage();
-    assert!(usage.bytes.iter().sum::<u64>() <= usage.capacity_bytes);
+    assert!(usage.bytes.iter().sum::<u64>() + usage.pinned_bytes <= usage.capacity_bytes);
 }
 
 /// A cache of `blocks` blocks in one shard, so that shares are exact.
@@ -86,6 +86,7 @@ fn a_cached_block_is_found_and_counted() {
         capacity_bytes: 4096,
         bytes: [1024, 0, ENTRY_OVERHEAD_BYTES],
         blocks: [1, 0, 1],
+        pinned_bytes: 0,
         hits: [1, 0, 1],
         evictions: [0; 3],
         misses: 3,
@@ -127,6 +128,55 @@ fn a_block_larger_than_a_shard_is_rejected() {
     let nothing = BlockCache::new(0);
     nothing.insert(key(1, 0), block(0), Priority::Single);
     assert_eq!((nothing.usage().rejections, nothing.usage().blocks), (1, [0; 3]));
+}
+
+#[test]
+fn pinned_blocks_take_a_quarter_at_most_and_give_it_back() {
+    let cache = cache_of(8);
+    for offset in 0..8 {
+        read(&cache, key(1, offset), Priority::Single);
+    }
+    let held = cache.get(key(1, 7)).unwrap();
+    assert!(cache.pin(key(1, 7), &held));
+    assert!(
+        cache.get(key(1, 7)).is_none(),
+        "who pins a block finds it without the cache"
+    );
+    assert_eq!(
+        (cache.usage().pinned_bytes, cache.usage().blocks),
+        (1024, [7, 0, 0])
+    );
+    check(&cache);
+
+    let other = block(BLOCK_BYTES);
+    assert!(cache.pin(key(2, 0), &other));
+    assert_eq!(
+        (cache.usage().blocks, cache.usage().evictions),
+        ([6, 0, 0], [1, 0, 0])
+    );
+    assert!(!cache.pin(key(2, 1), &other), "two of eight blocks are a quarter");
+    cache.insert(
+        key(3, 0),
+        block(6 * 1024 - ENTRY_OVERHEAD_BYTES as usize),
+        Priority::Single,
+    );
+    assert_eq!(
+        cache.usage().blocks,
+        [1, 0, 0],
+        "what is pinned leaves six blocks to the others"
+    );
+    cache.insert(key(3, 1), block(6 * 1024), Priority::Single);
+    assert_eq!(cache.usage().rejections, 1);
+    check(&cache);
+
+    cache.unpin(key(1, 7), &held);
+    cache.unpin(key(2, 0), &other);
+    assert_eq!(cache.usage().pinned_bytes, 0);
+    for offset in 0..8 {
+        read(&cache, key(4, offset), Priority::Single);
+    }
+    assert_eq!(cache.usage().blocks, [8, 0, 0]);
+    check(&cache);
 }
 
 #[test]
@@ -321,6 +371,8 @@ enum Step {
     Get(u64, u64),
     Insert(u64, u64, usize, bool),
     Remove(u64),
+    Pin(u64, u64, usize),
+    Unpin,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -329,6 +381,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..4_u64, 0..40_u64, 0..3000_usize, any::<bool>())
             .prop_map(|(file, offset, bytes, in_memory)| Step::Insert(file, offset, bytes, in_memory)),
         1 => (0..4_u64).prop_map(Step::Remove),
+        2 => (0..4_u64, 0..40_u64, 0..900_usize).prop_map(|(file, offset, bytes)| Step::Pin(file, offset, bytes)),
+        1 => Just(Step::Unpin),
     ]
 }
 
@@ -337,8 +391,20 @@ proptest! {
     fn bounds_and_links_hold_after_every_step(steps in proptest::collection::vec(step(), 1..300),
                                               capacity in 0..20_000_u64, shards in 0..3_u32) {
         let cache: BlockCache<Block> = BlockCache::with_shards(capacity, 1 << shards);
+        let mut pinned = Vec::new();
         for step in steps {
             match step {
+                Step::Pin(file, offset, bytes) => {
+                    let held = block(bytes);
+                    if cache.pin(key(file, offset), &held) {
+                        pinned.push((key(file, offset), held));
+                    }
+                }
+                Step::Unpin => {
+                    if let Some((key, held)) = pinned.pop() {
+                        cache.unpin(key, &held);
+                    }
+                }
                 Step::Get(file, offset) => {
                     if let Some(found) = cache.get(key(file, offset)) {
                         prop_assert_eq!(found.label, file * 64 + offset);
@@ -357,7 +423,9 @@ proptest! {
                     if kept {
                         prop_assert!(found.is_some_and(|found| Arc::ptr_eq(&found, &cached)));
                     } else {
-                        prop_assert!(bytes as u64 + ENTRY_OVERHEAD_BYTES > capacity >> shards);
+                        // Pinned blocks have at most a quarter.
+                        let always_fits = (capacity >> shards) - (capacity >> shards) / 4;
+                        prop_assert!(bytes as u64 + ENTRY_OVERHEAD_BYTES > always_fits);
                     }
                 }
                 Step::Remove(file) => {
@@ -368,6 +436,8 @@ proptest! {
                 }
             }
             check(&cache);
+            let held: u64 = pinned.iter().map(|(_, held)| held.bytes as u64 + ENTRY_OVERHEAD_BYTES).sum();
+            prop_assert_eq!(cache.usage().pinned_bytes, held);
         }
     }
 }

@@ -143,14 +143,18 @@ impl Bloom {
         }))
     }
 
-    /// The chunk that answers for a key; `None` if the key is before all keys of the filter.
+    /// The number of the chunk that answers for a key; `None` if the key is before all keys of the filter.
     /// REQUIRES: the key has the form of the filter's keys.
-    pub(super) fn chunk(&self, key: &[u8]) -> Option<Handle> {
-        let found = match self.form {
+    pub(super) fn chunk(&self, key: &[u8]) -> Option<usize> {
+        match self.form {
             KeyForm::Bytes => self.chunks.find_bytes(key),
             KeyForm::Flat => self.chunks.find(Key::trusted(key)),
-        };
-        found.map(|entry| self.chunks.handle(entry))
+        }
+    }
+
+    /// Where a chunk is.
+    pub(super) fn handle(&self, chunk: usize) -> Handle {
+        self.chunks.handle(chunk)
     }
 
     /// What its keys are.
@@ -354,8 +358,9 @@ mod tests {
                 (u64::from(count), chunks.len())
             );
             let ask = |key: &[u8]| {
-                bloom.chunk(key).is_some_and(|handle| {
-                    chunk_may_contain(&chunks[handle.offset as usize], key, bloom.hashes())
+                bloom.chunk(key).is_some_and(|chunk| {
+                    let place = bloom.handle(chunk).offset as usize;
+                    chunk_may_contain(&chunks[place], key, bloom.hashes())
                 })
             };
             assert!((0..count).all(|index| ask(&key(index * 2))));

@@ -105,16 +105,18 @@ impl FileCursor {
         }
         let levels = reader.trailer.levels as usize;
         for level in depth + 1..levels {
-            let (index, entry) = match path.last() {
-                None => (&reader.root, root_entry),
-                Some(level) => (level.block.index(), level.entry),
-            };
             let want = if level + 1 == levels {
                 Want::Leaf
             } else {
                 Want::Intermediate
             };
-            let block = reader.block(want, index.handle(entry), self.options)?;
+            let block = match path.last() {
+                None => reader.under_root(want, root_entry, self.options)?,
+                Some(level) => {
+                    let handle = level.block.index().handle(level.entry);
+                    reader.block(want, handle, self.options)?
+                }
+            };
             let entry = choose.entry(block.index());
             path.push(Level { block, entry });
         }

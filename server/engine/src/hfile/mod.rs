@@ -39,6 +39,7 @@ mod encoding;
 mod file_info;
 mod index;
 mod marks;
+mod pins;
 mod reader;
 mod trailer;
 mod verify;

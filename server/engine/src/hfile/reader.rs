@@ -2,7 +2,7 @@
 //!
 //! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and the places of bloom
 //! chunks. Every other block is read when it is needed, in one read of exactly the size its index entry says, verified, and
-//! put into the block cache. Shared by all threads; takes no lock but the cache's.
+//! put into the block cache, or kept here (see [`super::pins`]). Shared by all threads; takes no lock but the cache's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use super::cursor::FileCursor;
 use super::data_block::{CellLayout, DataBlock, DataLayout};
 use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
+use super::pins::Pins;
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
@@ -68,6 +69,15 @@ impl Block {
     pub(super) fn index(&self) -> &IndexBlock {
         match &self.content {
             Content::Leaf(index) | Content::Intermediate(index) => index,
+            _ => unreachable!("the kind was checked when the block was loaded"),
+        }
+    }
+
+    /// Whether the key may have been added to the chunk of a filter.
+    /// REQUIRES: loaded as [`Want::Bloom`].
+    fn may_contain(&self, key: &[u8], bloom: &Bloom) -> bool {
+        match &self.content {
+            Content::Bloom(bits) => bloom::chunk_may_contain(bits, key, bloom.hashes()),
             _ => unreachable!("the kind was checked when the block was loaded"),
         }
     }
@@ -169,6 +179,10 @@ pub struct Reader {
     middle: Option<Middle>,
     bloom: Option<Bloom>,
     delete_bloom: Option<Bloom>,
+    /// Blocks that the root leads to, unless these are data blocks.
+    root_pins: Pins,
+    /// Chunks of the general filter.
+    bloom_pins: Pins,
 }
 
 /// One block of the load-on-open section.
@@ -207,9 +221,13 @@ impl Reader {
         let parts = Self::load(&section, &trailer)
             .and_then(|blocks| Parts::parse(&blocks, &trailer, file_bytes).map_err(|what| (start, what)))
             .map_err(|(offset, what)| Error::corrupt(&path, offset, what))?;
+        let index_blocks = if trailer.levels > 1 { parts.root.len() } else { 0 };
+        let chunks = parts.bloom.as_ref().map_or(0, Bloom::chunk_count);
         Ok(Arc::new(Self {
             id,
             file,
+            root_pins: Pins::new(index_blocks),
+            bloom_pins: Pins::new(chunks),
             context,
             trailer,
             layout: parts.layout,
@@ -265,13 +283,14 @@ impl Reader {
         FileCursor::new(Arc::clone(self), options)
     }
 
-    /// Bytes of index and bloom filter that are always in memory.
+    /// Bytes of index and bloom filter that are always in memory, pinned blocks not counted: those are in the cache's account.
     pub fn resident_bytes(&self) -> u64 {
         let blooms = [&self.bloom, &self.delete_bloom]
             .into_iter()
             .flatten()
             .map(Bloom::weight);
-        (self.root.weight() + blooms.sum::<usize>()) as u64
+        let pins = self.root_pins.weight() + self.bloom_pins.weight();
+        (self.root.weight() + blooms.sum::<usize>() + pins) as u64
     }
 
     /// The general and the delete-family filter.
@@ -346,14 +365,14 @@ impl Reader {
             return Ok(None);
         };
         match (self.properties.bloom, qualifier) {
-            (BloomType::Row, _) => self.ask(bloom, row, options).map(Some),
+            (BloomType::Row, _) => self.ask_pinned(bloom, row, options).map(Some),
             (BloomType::RowPrefix, _) => {
                 let prefix = bloom::prefix(row, self.properties.bloom_prefix_bytes);
-                self.ask(bloom, prefix, options).map(Some)
+                self.ask_pinned(bloom, prefix, options).map(Some)
             }
             (BloomType::RowCol, Some(qualifier)) => {
                 let ask = |qualifier: &[u8]| {
-                    self.ask(bloom, bloom::column_key(row, qualifier).as_key().bytes(), options)
+                    self.ask_pinned(bloom, bloom::column_key(row, qualifier).as_key().bytes(), options)
                 };
                 // Family tombstones have an empty qualifier and are keys of the filter like any other cell.
                 let found = ask(qualifier)? || (self.properties.delete_family_cells > 0 && ask(b"")?);
@@ -370,22 +389,30 @@ impl Reader {
         (first.as_key().row()..=last.as_key().row()).contains(&row)
     }
 
-    fn ask(&self, bloom: &Bloom, key: &[u8], options: ReadOptions) -> Result<bool> {
+    /// What the general filter says of a key.
+    fn ask_pinned(&self, bloom: &Bloom, key: &[u8], options: ReadOptions) -> Result<bool> {
         let Some(chunk) = bloom.chunk(key) else {
             return Ok(false);
         };
-        let chunk = self.block(Want::Bloom, chunk, options)?;
-        match &chunk.content {
-            Content::Bloom(bits) => Ok(bloom::chunk_may_contain(bits, key, bloom.hashes())),
-            _ => unreachable!("the kind was checked when the block was loaded"),
+        if let Some(block) = self.bloom_pins.get(chunk) {
+            return Ok(block.may_contain(key, bloom));
         }
+        let handle = bloom.handle(chunk);
+        let block = self.block(Want::Bloom, handle, options)?;
+        self.pin(&self.bloom_pins, chunk, &block, handle, options);
+        Ok(block.may_contain(key, bloom))
     }
 
     /// Whether the filter of family tombstones lets the row through; for verification.
     pub(super) fn may_contain_family_tombstone(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
-        self.delete_bloom
-            .as_ref()
-            .map_or(Ok(true), |bloom| self.ask(bloom, row, options))
+        let Some(bloom) = &self.delete_bloom else {
+            return Ok(true);
+        };
+        let Some(chunk) = bloom.chunk(row) else {
+            return Ok(false);
+        };
+        let block = self.block(Want::Bloom, bloom.handle(chunk), options)?;
+        Ok(block.may_contain(row, bloom))
     }
 
     /// The data block of an index entry, checked against what the index knows of it.
@@ -421,6 +448,25 @@ impl Reader {
             return Err(self.corrupt(handle.offset, "a data block from another place in the file"));
         }
         Ok(block)
+    }
+
+    /// The index block that an entry of the root leads to.
+    /// REQUIRES: the index has more than one level.
+    pub(super) fn under_root(&self, want: Want, entry: usize, options: ReadOptions) -> Result<Arc<Block>> {
+        if let Some(block) = self.root_pins.get(entry) {
+            return Ok(Arc::clone(block));
+        }
+        let handle = self.root.handle(entry);
+        let block = self.block(want, handle, options)?;
+        self.pin(&self.root_pins, entry, &block, handle, options);
+        Ok(block)
+    }
+
+    /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through gains nothing.
+    fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
+        if !options.sequential {
+            pins.pin(entry, block, &self.context.cache, self.cache_key(handle));
+        }
     }
 
     /// A block of index or bloom filter, from the cache or from disk.
@@ -526,6 +572,16 @@ impl Reader {
     /// An error about this file.
     pub(super) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
         Error::corrupt(&self.path, offset, what)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let (cache, root) = (&self.context.cache, &self.root);
+        self.root_pins.unpin(cache, self.id, |entry| root.handle(entry));
+        if let Some(bloom) = &self.bloom {
+            self.bloom_pins.unpin(cache, self.id, |chunk| bloom.handle(chunk));
+        }
     }
 }
 

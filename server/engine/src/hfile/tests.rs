@@ -502,6 +502,58 @@ fn reader_usage(fixture: &Fixture, options: ReadOptions) -> u64 {
     context.cache.usage().bytes.iter().sum()
 }
 
+/// Chunks of the filter and blocks under the root are asked of the cache once; from then on the open file has them, in the cache's
+/// account, until it is closed.
+#[test]
+fn blocks_that_every_read_needs_are_pinned() {
+    let cells = grid(2000, 1);
+    let fixture = Fixture::write(
+        &cells,
+        WriterOptions {
+            bloom_chunk_bytes: 512,
+            index_block_bytes: 2000,
+            ..options()
+        },
+    );
+    let context = context();
+    let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+    assert_eq!(reader.trailer.levels, 2);
+    let chunks = reader.blooms()[0].unwrap().chunk_count();
+    assert!(chunks > 2, "{chunks}");
+    let read = |options: ReadOptions| {
+        for cell in &cells {
+            let target = cell.key.as_key();
+            assert!(reader.may_contain_row(target.row(), options).unwrap());
+            let mut cursor = reader.cursor(options);
+            cursor.seek(target).unwrap();
+            assert_eq!(cursor.cell().unwrap().key.bytes(), target.bytes());
+        }
+    };
+    let scan = ReadOptions {
+        sequential: true,
+        ..reads()
+    };
+    read(scan);
+    assert_eq!(context.cache.usage().pinned_bytes, 0, "a scan pins nothing");
+
+    let before = context.cache.usage();
+    read(reads());
+    let after = context.cache.usage();
+    assert!(after.pinned_bytes > 0);
+    assert_eq!(
+        before.blocks.iter().sum::<u64>() - after.blocks.iter().sum::<u64>(),
+        (chunks + reader.root.len()) as u64,
+        "a pinned block is in the cache no longer"
+    );
+    let lookups = |usage: crate::cache::CacheUsage| usage.hits.iter().sum::<u64>() + usage.misses;
+    read(reads());
+    let data_blocks_only = lookups(context.cache.usage()) - lookups(after);
+    assert_eq!(data_blocks_only, cells.len() as u64);
+
+    drop(reader);
+    assert_eq!(context.cache.usage().pinned_bytes, 0);
+}
+
 #[test]
 fn wrong_order_and_foreign_families_are_refused() {
     let cells = grid(2, 1);
