@@ -251,9 +251,11 @@ ENGINE = [
         "memstores comes on top.",
     ),
     graph(
-        "Refused writes", "wps",
+        "Slowed and refused writes", "wps",
+        (total("basalt_delayed_writes_total"), "slowed"),
         (total("basalt_blocked_writes_total"), "refused"),
-        description="Writes refused because a memstore limit was reached, of a region or of the server.",
+        description="Writes slowed because memstores were close to a limit, of a region or of the server, and writes refused "
+        "because it was reached.",
     ),
     graph(
         "Disk", "bytes",
@@ -385,6 +387,7 @@ CACHE = [
     graph(
         "Cache memory", "bytes",
         (summed("basalt_block_cache_bytes", "priority"), "{{priority}}"),
+        (summed("basalt_block_cache_pinned_bytes"), "pinned"),
         (summed("basalt_block_cache_capacity_bytes"), "capacity"),
         description="Memory of cached blocks, and block_cache.bytes.",
     ),
@@ -438,6 +441,29 @@ CLIENTS = [
         (total("basalt_http_connections_accepted_total"), "accepted a second"),
         (total("basalt_http_connections_rejected_total"), "rejected a second: too many"),
         description="Connections of the HTTP port: Thrift calls, scrapes, status pages.",
+    ),
+    graph(
+        "Refused calls", "ops",
+        (total("basalt_refused_calls_total", "reason"), "{{reason}}"),
+        description="Data calls refused before any work was done: no memory for calls in hand, the line for threads too long, "
+        "network threads late.",
+    ),
+    graph(
+        "Memory of calls in hand", "bytes",
+        (summed("basalt_request_memory_bytes"), "used"),
+        (summed("basalt_request_memory_limit_bytes"), "limit"),
+        description="Messages and results, and requests.memory_bytes, where calls are refused.",
+    ),
+    graph(
+        "Calls that wait for a thread", "short",
+        (summed("basalt_waiting_calls"), "waiting"),
+        description="They wait behind others that read from disk or wait for row locks.",
+    ),
+    graph(
+        "Delay of network threads", "s",
+        (f"max by (instance) ({value('basalt_network_delay_seconds')})", "{{instance}}"),
+        description="How late they were at least, all through the last window of 200 milliseconds. High: the processors are the "
+        "limit.",
     ),
     graph(
         "Traffic", "Bps",

@@ -12,6 +12,8 @@ use std::process::ExitCode;
 use basalt_server::{config, messages};
 use clap::{Args, Parser, Subcommand};
 
+mod admission;
+mod allocator;
 mod api;
 mod http;
 mod metrics;
@@ -101,6 +103,9 @@ fn serve(arguments: Serve) -> ExitCode {
     };
     if let Err(error) = start_log(&config.log) {
         return fail(&error);
+    }
+    if !allocator::give_back_large_pieces() {
+        tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
     }
     for line in config.lines() {
         tracing::info!("setting {line}");

@@ -142,6 +142,11 @@ impl Messages {
         &mut self.received
     }
 
+    /// Memory of what has arrived and is not a message yet.
+    pub fn buffered_bytes(&self) -> usize {
+        self.received.capacity()
+    }
+
     /// Memory that is kept for the next message, about: at least this much once a message was large.
     pub fn kept_bytes(&self) -> usize {
         if self.is_bulky {

@@ -32,5 +32,5 @@ pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
         Arc::new(NoListener),
     );
     let address = config.thrift.listen;
-    Arc::new(Server::new(engine.expect("an empty disk"), config, address))
+    Arc::new(Server::new(engine.expect("an empty disk"), config, address, 4))
 }

@@ -28,6 +28,9 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// each at most, 512 MiB in all) and their number do not depend on how many connections there are.
 const BLOCKING_THREADS: usize = 256;
 
+/// Of these, what data calls may take: the rest is for schema changes, pages and upkeep.
+const DATA_THREADS: usize = BLOCKING_THREADS - 16;
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until told to stop.
@@ -67,10 +70,14 @@ async fn serve(
     let http_listener = bind("http.listen", config.http.listen).await?;
     let (thrift_address, http_address) = (thrift_listener.local_addr()?, http_listener.local_addr()?);
 
-    let server = Arc::new(Server::new(engine, config, thrift_address));
+    let server = Arc::new(Server::new(engine, config, thrift_address, DATA_THREADS));
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
 
+    tasks.spawn({
+        let (server, stop) = (Arc::clone(&server), stop.clone());
+        async move { server.admission().watch(stop).await }
+    });
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let listen = |socket, max_connections, setting, port: &crate::metrics::Port| crate::wire::Listener {
         socket,

@@ -71,6 +71,8 @@ pub struct Counters {
     pub splits: Counter,
     /// Region merges done.
     pub merges: Counter,
+    /// Writes that were told to pause because memstores were close to a limit.
+    pub delayed_writes: Counter,
     /// Writes refused because a memstore limit was reached.
     pub blocked_writes: Counter,
     /// Writes refused because the disk had too little space.

@@ -33,7 +33,7 @@ pub struct Options {
     pub memstore_flush_bytes: u64,
     /// A region whose memstores hold this many times the flush size refuses writes (HBase: `memstore.block.multiplier`).
     pub memstore_block_multiplier: u64,
-    /// All memstores together: above it writes are refused, from 95 % of it the largest region is flushed.
+    /// All memstores together: above it writes are refused, from 80 % of it the largest region is flushed, from 90 % of it writes are slowed.
     pub memstore_total_bytes: u64,
     /// Block cache capacity.
     pub block_cache_bytes: u64,

@@ -134,7 +134,7 @@ fn cache_state(server: &Server) -> admin::TCacheState {
     let [single, multi, in_memory] = usage.bytes.map(|bytes| bytes as i64);
     admin::TCacheState {
         capacity_bytes: usage.capacity_bytes as i64,
-        used_bytes: single + multi + in_memory,
+        used_bytes: single + multi + in_memory + usage.pinned_bytes as i64,
         blocks: usage.blocks.iter().sum::<u64>() as i64,
         single_access_bytes: single,
         multi_access_bytes: multi,

@@ -10,6 +10,7 @@ use basalt_idl::thrift1::HbaseException;
 use basalt_idl::thrift2::THBaseException;
 use basalt_idl::{admin, thrift1, thrift2};
 
+use crate::admission::Busy;
 use crate::sessions::SessionError;
 
 /// Which exception of the interface.
@@ -176,6 +177,17 @@ impl From<Error> for Failure {
             class,
             message: error.to_string(),
             can_retry,
+        }
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(busy: Busy) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.RegionTooBusyException",
+            message: busy.to_string(),
+            can_retry: true,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Where work runs: reads that memory can answer and plain writes run on the network thread itself. What may wait for the
 //! disk or for a row's lock (a block that is not cached, scans, read-modify-write, schema changes) goes to tokio's blocking
-//! pool; waiting for a commit is a future and takes no thread.
+//! pool; waiting for a commit is a future and takes no thread. Before any of it begins, `admission` may refuse it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
 
+use crate::admission::Admission;
 use crate::config::Config;
 use crate::metrics::{Api, Calls, Connections};
 use crate::sessions::{Owner, Sessions};
@@ -52,6 +53,7 @@ pub(crate) struct Server {
     engine: Arc<Engine>,
     config: Config,
     sessions: Arc<Sessions>,
+    admission: Admission,
     slow_log: SlowLog,
     calls: Calls,
     connections: Connections,
@@ -152,8 +154,14 @@ impl Caller {
 }
 
 impl Server {
+    /// Data calls take at most so many `places` on the blocking pool.
     /// REQUIRES: the metrics recorder is installed.
-    pub(crate) fn new(engine: Arc<Engine>, config: Config, thrift_address: SocketAddr) -> Self {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        config: Config,
+        thrift_address: SocketAddr,
+        places: usize,
+    ) -> Self {
         let methods = |api, names: &'static [&'static MethodDescriptor]| {
             names.iter().map(move |method| (api, method.name))
         };
@@ -164,6 +172,7 @@ impl Server {
         );
         let server = Self {
             sessions: Arc::new(Sessions::new(&config.scanner)),
+            admission: Admission::new(&config.requests, places),
             slow_log: SlowLog::new(&config.slow_log),
             engine,
             config,
@@ -194,6 +203,10 @@ impl Server {
         &self.sessions
     }
 
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
     pub(crate) fn slow_log(&self) -> &SlowLog {
         &self.slow_log
     }
@@ -211,7 +224,16 @@ impl Server {
         self.ready.store(ready, Ordering::Release);
     }
 
-    /// Runs `work` where it may block.
+    /// Runs `work` of a data call where it may block, when its turn has come. Who calls this has asked [`Admission::admit_to_line`].
+    async fn in_line<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let _place = self.admission.place().await;
+        self.on_pool(work).await
+    }
+
+    /// Runs `work` where it may block, without waiting in line: schema changes and the like.
     async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
@@ -401,3 +423,6 @@ impl Server {
             .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests;

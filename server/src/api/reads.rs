@@ -71,6 +71,7 @@ pub(super) async fn get(
     table: TableName,
     wanted: Vec<(Bytes, ReadSpec)>,
 ) -> Result<Found, Failure> {
+    server.admission().admit()?;
     let inline = wanted.len() <= INLINE_GETS;
     let found = Found {
         batch: caller.take_batch(),
@@ -85,8 +86,9 @@ pub(super) async fn get(
     if inline && gets.run(server, ReadTier::Memory)? {
         return Ok(gets.found);
     }
+    server.admission().admit_to_line()?;
     server
-        .on_pool(move |server| {
+        .in_line(move |server| {
             gets.run(server, ReadTier::All)?;
             Ok(gets.found)
         })

@@ -14,6 +14,7 @@ use basalt_engine::op::{FetchLimits, Scan};
 use basalt_engine::schema::TableName;
 
 use super::{Caller, Failure, Server};
+use crate::admission::Held;
 use crate::sessions::{OpenScan, PendingScan};
 
 /// One turn of a fetch. Before each it looks whether its client is still there.
@@ -21,6 +22,10 @@ const TURN: Duration = Duration::from_millis(50);
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
+/// One fetch takes at most this part of the memory that is left for calls in hand,
+const FETCH_SHARE: usize = 8;
+/// but may always take this.
+const FETCH_BYTES_LEAST: usize = 64 << 10;
 
 /// Results of a fetch, and whether their columns are to be sorted lists.
 #[derive(Debug)]
@@ -38,6 +43,7 @@ pub(super) fn open(
     sort_columns: bool,
     lease: Duration,
 ) -> Result<i32, Failure> {
+    server.admission().admit()?;
     check(&scan)?;
     let open = new_scan(table, scan, sort_columns);
     Ok(server.sessions().open(caller.owner, lease, open)?)
@@ -76,6 +82,8 @@ pub(super) async fn fetch(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
+    // Before the scan is taken out of its session: a refused fetch can be tried again.
+    admit(server)?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
@@ -92,6 +100,7 @@ pub(super) async fn fetch_once(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
+    admit(server)?;
     check(&scan)?;
     let scan = Box::new(new_scan(table, scan, false));
     let batch = in_turns(server, caller, scan, count).await?;
@@ -104,6 +113,19 @@ pub(super) async fn fetch_once(
 /// Closes a session; tells whether there was one.
 pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
+}
+
+fn admit(server: &Server) -> Result<(), Failure> {
+    server.admission().admit()?;
+    Ok(server.admission().admit_to_line()?)
+}
+
+/// Where a fetch stops beginning new rows: the setting, or a part of the memory that is left for calls, so that many fetches at once
+/// return less each.
+fn fetch_bytes(server: &Server) -> usize {
+    let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
+    let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);
+    server.config().scanner.fetch_max_bytes.min(share)
 }
 
 fn result_count(count: i32) -> Result<usize, Failure> {
@@ -124,6 +146,8 @@ where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
     let (began, gone) = (Instant::now(), caller.gone());
+    let bytes_max = fetch_bytes(server);
+    let mut held = Held::nothing(server.admission().memory());
     let mut batch = caller.take_batch();
     loop {
         if gone.load(Ordering::Acquire) {
@@ -131,11 +155,12 @@ where
         }
         let is_done;
         (scan, batch, is_done) = server
-            .on_pool(move |server| {
-                let is_done = turn(server, &mut scan, count, began, &mut batch)?;
+            .in_line(move |server| {
+                let is_done = turn(server, &mut scan, count, bytes_max, began, &mut batch)?;
                 Ok((scan, batch, is_done))
             })
             .await?;
+        held.set(batch.data_bytes());
         if is_done {
             return Ok(batch);
         }
@@ -147,6 +172,7 @@ fn turn(
     server: &Server,
     open: &mut OpenScan,
     count: usize,
+    bytes_max: usize,
     began: Instant,
     batch: &mut CellBatch,
 ) -> Result<bool, Failure> {
@@ -167,13 +193,13 @@ fn turn(
     let config = &server.config().scanner;
     let limits = FetchLimits {
         results: count - batch.row_count(),
-        bytes: config.fetch_max_bytes.saturating_sub(batch.data_bytes()).max(1),
+        bytes: bytes_max.saturating_sub(batch.data_bytes()).max(1),
         time: TURN,
     };
     if scanner.fetch(&limits, batch)? == Fetched::End || batch.row_count() >= count {
         return Ok(true);
     }
-    let is_enough = batch.data_bytes() >= config.fetch_max_bytes
-        || began.elapsed() >= Duration::from_millis(config.fetch_max_ms);
+    let is_enough =
+        batch.data_bytes() >= bytes_max || began.elapsed() >= Duration::from_millis(config.fetch_max_ms);
     Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
 }

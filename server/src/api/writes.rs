@@ -52,6 +52,7 @@ where
     A: Send + Sync + 'static,
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
+    server.admission().admit()?;
     let commit = {
         let mutations = build(&arguments)?;
         check_cells(
@@ -67,20 +68,25 @@ where
             Some(server.engine().mutate(&table, &mutations)?)
         }
     };
-    let commit = match commit {
-        Some(commit) => commit,
-        None => {
-            server
-                .on_pool(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
-                .await?
-        }
+    let commit = if let Some(commit) = commit {
+        commit
+    } else {
+        server.admission().admit_to_line()?;
+        server
+            .in_line(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
+            .await?
     };
     committed(commit).await
 }
 
-/// Waits for a commit.
+/// Waits for a commit, and as long as the engine wants its writer slowed down.
 pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
-    Ok(commit.await?)
+    let pause = commit.pause();
+    commit.await?;
+    if !pause.is_zero() {
+        tokio::time::sleep(pause).await;
+    }
+    Ok(())
 }
 
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
@@ -92,8 +98,10 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
+    server.admission().admit()?;
+    server.admission().admit_to_line()?;
     let commit = server
-        .on_pool(move |server| {
+        .in_line(move |server| {
             let (table, row, check, mutation) = parts(&arguments)?;
             if mutation.row != &from_thrift::row(Some(row))?[..] {
                 return Err(Failure::do_not_retry("Action's getRow must match"));
@@ -130,9 +138,11 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
+    server.admission().admit()?;
+    server.admission().admit_to_line()?;
     let mut batch = caller.take_batch();
     let (commit, batch) = server
-        .on_pool(move |server| {
+        .in_line(move |server| {
             let update = build(&arguments)?;
             check_cells(
                 server,

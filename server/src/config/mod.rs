@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+mod memory;
 mod sections;
 
 pub use sections::{
-    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memstore, Metrics, Region, Row, Scanner, SlowLog,
-    Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
+    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memory, Memstore, Metrics, Region, Requests, Row,
+    Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
 
 /// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
@@ -33,10 +34,14 @@ pub struct Config {
     pub thrift: Thrift,
     /// The HTTP port.
     pub http: Http,
+    /// Calls in hand.
+    pub requests: Requests,
     /// Scanner sessions.
     pub scanner: Scanner,
     /// Write-ahead log.
     pub wal: Wal,
+    /// Memory as a whole.
+    pub memory: Memory,
     /// Memstores.
     pub memstore: Memstore,
     /// Block cache.
@@ -136,12 +141,14 @@ impl Config {
                 message: error.message().to_owned(),
             })?;
         }
+        memory::divide(&mut table);
         Ok(Self::deserialize(table).expect("every step on the way here was checked"))
     }
 
     /// Checks values against each other and against what can work.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let refuse = |key, message: String| Err(ConfigError::Value { key, message });
+        memory::check(self)?;
         if self.memstore.flush_bytes < 1 << 20 {
             return refuse("memstore.flush_bytes", "must be at least 1048576".into());
         }
@@ -185,6 +192,15 @@ impl Config {
         }
         if self.thrift.max_message_bytes < 1 << 10 {
             return refuse("thrift.max_message_bytes", "must be at least 1024".into());
+        }
+        if self.requests.memory_bytes < self.thrift.max_message_bytes as u64 {
+            return refuse(
+                "requests.memory_bytes",
+                "must be at least thrift.max_message_bytes".into(),
+            );
+        }
+        if self.requests.max_waiting == 0 {
+            return refuse("requests.max_waiting", "must be at least 1".into());
         }
         if self.slow_log.entries == 0 {
             return refuse(

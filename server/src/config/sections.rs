@@ -98,6 +98,18 @@ section! {
 }
 
 section! {
+    /// Calls in hand, of both ports. A call beyond a limit is refused at once with RegionTooBusyException.
+    Requests {
+        /// Bytes of messages and results in hand; no data call begins above.
+        memory_bytes: u64 = 512 * MIB,
+        /// Most calls that wait for a thread, for disk or for row locks.
+        max_waiting: usize = 2_000,
+        /// Network threads that are later than this refuse a share of the data calls; 0: they never do.
+        max_delay_ms: u64 = 500,
+    }
+}
+
+section! {
     /// Scanner sessions.
     Scanner {
         /// A scanner that is not fetched from for this long is closed.
@@ -134,6 +146,15 @@ section! {
         sync: WalSync = WalSync::Fsync,
         /// Size of a segment.
         segment_bytes: u64 = 64 * MIB,
+    }
+}
+
+section! {
+    /// Memory as a whole.
+    Memory {
+        /// What memstores, block cache and calls in hand may take together. Where one of them is not set, it gets its part of this;
+        /// 0: each has its own default.
+        total_bytes: u64 = 0,
     }
 }
 

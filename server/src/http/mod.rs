@@ -86,6 +86,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
 async fn metrics(State(site): State<Site>) -> Response {
     let rendered = tokio::task::spawn_blocking(move || {
         let config = site.server.config();
+        crate::metrics::publish_admission(site.server.admission());
         crate::metrics::render(
             &site.recorder,
             site.server.engine(),

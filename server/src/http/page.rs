@@ -57,7 +57,7 @@ fn overview(page: &mut String, server: &Server) {
         "block cache",
         format!(
             "{} of {}",
-            bytes(cache.bytes.iter().sum()),
+            bytes(cache.bytes.iter().sum::<u64>() + cache.pinned_bytes),
             bytes(cache.capacity_bytes)
         ),
     );

@@ -24,6 +24,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, timeout_at};
 
 use super::Site;
+use crate::admission::{Busy, Held};
 use crate::api::{Caller, Server};
 
 /// What Thrift's libraries call their messages.
@@ -38,6 +39,8 @@ enum Refusal {
     DoAs,
     #[error("the body has more bytes than thrift.max_message_bytes, {0}")]
     TooLarge(usize),
+    #[error("{0}")]
+    Busy(#[from] Busy),
     #[error("the body was not complete after {0:?} (thrift.message_timeout_ms)")]
     Slow(Duration),
     #[error("the body ended too early: {0}")]
@@ -55,7 +58,7 @@ impl IntoResponse for Refusal {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Broken(_) | Self::NotThrift(_) => StatusCode::BAD_REQUEST,
-            Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy(_) | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         };
         (status, format!("{self}\n")).into_response()
     }
@@ -91,7 +94,8 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Vec<u8>,
     let config = &site.server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
     let peer = request.extensions().get::<SocketAddr>().copied();
-    let received = timeout_at(Instant::now() + limit, receive(request, &site.server)).await;
+    let mut held = Held::nothing(site.server.admission().memory());
+    let received = timeout_at(Instant::now() + limit, receive(request, &site.server, &mut held)).await;
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
@@ -100,6 +104,7 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Vec<u8>,
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
+        held.set(message.len());
         server.call(&mut caller, protocol, message, &mut answer).await;
         answer
     });
@@ -130,7 +135,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that is too large is
 /// read on for as much again, and forgotten: a client that sends before it listens would not see the answer else.
-async fn receive(request: Request, server: &Server) -> Result<Bytes, Refusal> {
+async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<Bytes, Refusal> {
     let limit = server.config().thrift.max_message_bytes;
     let listens_first = request.headers().contains_key(header::EXPECT);
     let patience = if listens_first {
@@ -159,6 +164,14 @@ async fn receive(request: Request, server: &Server) -> Result<Bytes, Refusal> {
             return Ok(data);
         } else {
             received.extend_from_slice(&data);
+            held.set(received.capacity());
+            if held.is_something() {
+                let admission = server.admission();
+                admission
+                    .memory()
+                    .check()
+                    .inspect_err(|busy| admission.count(*busy))?;
+            }
         }
     }
     if total > limit {

@@ -19,7 +19,7 @@ mod scrape;
 
 pub(crate) use calls::{Api, Calls, Connections, Port};
 pub(crate) use engine_events::EngineEvents;
-pub(crate) use scrape::render;
+pub(crate) use scrape::{publish_admission, render};
 
 /// Installs the recorder for the process. The handle renders what was recorded.
 /// REQUIRES: called once, before any other function of this module.

@@ -48,6 +48,14 @@ metric_names! {
     counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
         "Connections of the HTTP port closed at once because http.max_connections was reached.";
 
+    counter REFUSED_CALLS = "basalt_refused_calls_total", Unit::Count,
+        "Data calls refused with RegionTooBusyException before any work was done, by the limit that was reached.";
+    gauge REQUEST_MEMORY_BYTES = "basalt_request_memory_bytes", Unit::Bytes, "Messages and results of calls in hand.";
+    gauge REQUEST_MEMORY_LIMIT_BYTES = "basalt_request_memory_limit_bytes", Unit::Bytes, "requests.memory_bytes.";
+    gauge WAITING_CALLS = "basalt_waiting_calls", Unit::Count, "Calls that wait for a thread of the blocking pool.";
+    gauge NETWORK_DELAY_SECONDS = "basalt_network_delay_seconds", Unit::Seconds,
+        "How late the network threads were at least, all through the last window of 200 milliseconds.";
+
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 
@@ -77,6 +85,7 @@ metric_names! {
     gauge MEMSTORE_LIMIT_BYTES = "basalt_memstore_limit_bytes", Unit::Bytes, "memstore.total_bytes.";
     gauge MEMSTORE_PINNED_BYTES = "basalt_memstore_pinned_bytes", Unit::Bytes,
         "Memory of memstores that were flushed and that open scans still hold.";
+    counter DELAYED_WRITES = "basalt_delayed_writes_total", Unit::Count, "Writes slowed because memstores were close to a limit.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
     gauge DISK_TOTAL_BYTES = "basalt_disk_capacity_bytes", Unit::Bytes, "Size of the data directory's file system.";
     gauge DISK_AVAILABLE_BYTES = "basalt_disk_available_bytes", Unit::Bytes,
@@ -109,6 +118,7 @@ metric_names! {
     counter CACHE_EVICTIONS = "basalt_block_cache_evictions_total", Unit::Count, "Blocks pushed out of the cache, by priority.";
     gauge CACHE_BYTES = "basalt_block_cache_bytes", Unit::Bytes, "Memory of cached blocks, by priority.";
     gauge CACHE_BLOCKS = "basalt_block_cache_blocks", Unit::Count, "Cached blocks, by priority.";
+    gauge CACHE_PINNED_BYTES = "basalt_block_cache_pinned_bytes", Unit::Bytes, "Memory of blocks that open store files keep, within the cache's capacity.";
     gauge CACHE_CAPACITY_BYTES = "basalt_block_cache_capacity_bytes", Unit::Bytes, "block_cache.bytes.";
     counter BLOOM_CHECKS = "basalt_bloom_checks_total", Unit::Count, "Bloom filters asked.";
     counter BLOOM_SKIPS = "basalt_bloom_skips_total", Unit::Count, "Store files left out of a read by their bloom filter.";

@@ -6,6 +6,7 @@ use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use super::names;
+use crate::admission::Admission;
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
@@ -23,6 +24,13 @@ pub(crate) fn render(
     text
 }
 
+/// What calls in hand hold, into the installed recorder.
+pub(crate) fn publish_admission(admission: &Admission) {
+    gauge!(names::REQUEST_MEMORY_BYTES).set(admission.memory().used() as f64);
+    gauge!(names::REQUEST_MEMORY_LIMIT_BYTES).set(admission.memory().limit() as f64);
+    gauge!(names::WAITING_CALLS).set(admission.waiting() as f64);
+}
+
 /// Engine-wide figures, into the installed recorder.
 fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     let counters = engine.counters();
@@ -31,6 +39,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         (names::WAL_BYTES, &counters.wal_bytes),
         (names::WAL_GROUPS, &counters.wal_groups),
         (names::WAL_SYNCS, &counters.wal_syncs),
+        (names::DELAYED_WRITES, &counters.delayed_writes),
         (names::BLOCKED_WRITES, &counters.blocked_writes),
         (names::SUSPENDED_WRITES, &counters.suspended_writes),
         (names::FLUSHES, &counters.flushes),
@@ -80,6 +89,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
 
     let cache = engine.cache_usage();
     counter!(names::CACHE_MISSES).absolute(cache.misses);
+    gauge!(names::CACHE_PINNED_BYTES).set(cache.pinned_bytes as f64);
     gauge!(names::CACHE_CAPACITY_BYTES).set(cache.capacity_bytes as f64);
     for (index, priority) in PRIORITIES.into_iter().enumerate() {
         counter!(names::CACHE_HITS, "priority" => priority).absolute(cache.hits[index]);

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use basalt_idl::TApplicationException;
 use basalt_idl::wire::{Detected, begin_frame, end_frame};
+use basalt_idl::{TApplicationException, TApplicationExceptionType};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::{Busy, Held};
 use crate::api::{Caller, Server};
 use crate::messages::{Garbled, Messages, Speech};
 
@@ -29,6 +30,8 @@ const KEEP_BYTES: usize = 64 << 10;
 const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// What an idle connection may keep for the next call.
 const IDLE_KEEP_BYTES: usize = 8 << 10;
+/// A large message waits so long for others to give memory back before it is read further.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(1);
 /// Room for one read of what is forgotten.
 const LINGER_READ_BYTES: usize = 16 << 10;
 /// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
@@ -49,6 +52,8 @@ pub(super) enum End {
     Idle(Duration),
     #[error("the client did not read its answer for {0:?} (thrift.write_timeout_ms)")]
     SlowReader(Duration),
+    #[error("{0}")]
+    Busy(#[from] Busy),
     #[error("the answer of {0} bytes is larger than a frame can say")]
     AnswerTooLarge(usize),
 }
@@ -63,13 +68,16 @@ pub(super) async fn run(
     let mut messages = Messages::new(&server.config().thrift);
     let mut caller = Caller::connected(number).at(socket.peer_addr().ok());
     let mut answers = Vec::new();
+    let mut held = Held::nothing(server.admission().memory());
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
     loop {
         match messages.next_message() {
             Ok(Some((speech, message))) => {
                 message_began = None;
+                held.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 answer(&server, &socket, &mut caller, speech, message, &mut answers).await?;
+                held.set(messages.buffered_bytes() + answers.capacity());
                 if answers.len() < FLUSH_BYTES {
                     continue;
                 }
@@ -84,20 +92,49 @@ pub(super) async fn run(
             }
         }
         send(&server, &mut socket, &mut answers).await?;
+        held.set(messages.buffered_bytes() + answers.capacity());
+        if held.is_something()
+            && let Err(busy) = memory_for_more(&server).await
+        {
+            let reason =
+                TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, busy.to_string());
+            refuse_partial(&messages, &reason, &mut answers);
+            send(&server, &mut socket, &mut answers).await?;
+            linger(&server, &mut socket, &stop).await;
+            return Err(busy.into());
+        }
         if messages.has_partial() {
             message_began.get_or_insert_with(Instant::now);
         }
         if stop.is_cancelled() {
             return Ok(());
         }
-        let is_open = match message_began {
-            Some(began) => receive_rest(&server, &mut socket, &mut messages, began).await?,
-            None => receive(&server, &socket, &mut messages, &mut caller, &mut answers, &stop).await?,
+        let is_open = if let Some(began) = message_began {
+            receive_rest(&server, &mut socket, &mut messages, began).await?
+        } else {
+            let kept = Kept {
+                messages: &mut messages,
+                caller: &mut caller,
+                answers: &mut answers,
+                held: &mut held,
+            };
+            receive(&server, &socket, kept, &stop).await?
         };
         if !is_open {
             return Ok(());
         }
     }
+}
+
+/// Waits until calls in hand leave memory for more of a large message, but not for long.
+async fn memory_for_more(server: &Server) -> Result<(), Busy> {
+    let admission = server.admission();
+    // Time alone does not decide: memory may have come back at that moment.
+    let _ = timeout(MEMORY_PATIENCE, admission.memory().wait()).await;
+    admission
+        .memory()
+        .check()
+        .inspect_err(|busy| admission.count(*busy))
 }
 
 /// Appends the answer to one message.
@@ -151,13 +188,33 @@ async fn closed(socket: &TcpStream) {
     }
 }
 
+/// What a connection keeps between two calls.
+struct Kept<'a> {
+    messages: &'a mut Messages,
+    caller: &'a mut Caller,
+    answers: &'a mut Vec<u8>,
+    held: &'a mut Held,
+}
+
+impl Kept<'_> {
+    fn bytes(&self) -> usize {
+        self.messages.kept_bytes() + self.caller.kept_bytes() + self.answers.capacity()
+    }
+
+    /// Gives it back.
+    fn release(&mut self) {
+        self.messages.release();
+        self.caller.release();
+        *self.answers = Vec::new();
+        self.held.set(self.messages.buffered_bytes());
+    }
+}
+
 /// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or the server stops.
 async fn receive(
     server: &Server,
     socket: &TcpStream,
-    messages: &mut Messages,
-    caller: &mut Caller,
-    answers: &mut Vec<u8>,
+    mut kept: Kept<'_>,
     stop: &CancellationToken,
 ) -> Result<bool, End> {
     let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
@@ -168,8 +225,7 @@ async fn receive(
             tokio::time::sleep(limit).await;
         }
     });
-    let kept_bytes = messages.kept_bytes() + caller.kept_bytes() + answers.capacity();
-    let mut may_release = kept_bytes > IDLE_KEEP_BYTES;
+    let mut may_release = kept.bytes() > IDLE_KEEP_BYTES;
     loop {
         tokio::select! {
             biased;
@@ -178,13 +234,11 @@ async fn receive(
             () = &mut idle => return Err(End::Idle(limit)),
             () = tokio::time::sleep(RELEASE_AFTER), if may_release => {
                 may_release = false;
-                messages.release();
-                caller.release();
-                *answers = Vec::new();
+                kept.release();
                 continue;
             }
         }
-        match socket.try_read_buf(messages.space()) {
+        match socket.try_read_buf(kept.messages.space()) {
             Ok(count) => {
                 server.connections().received_bytes.increment(count as u64);
                 return Ok(count > 0);
@@ -255,12 +309,16 @@ fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
     if let Garbled::NotThrift(stranger) = garbled {
         return farewell_to_stranger(*stranger, &garbled.to_string(), answers);
     }
+    refuse_partial(messages, &TApplicationException::from(garbled), answers);
+}
+
+/// Answers the message that has arrived in part with a refusal, if so much of it is here that it has a name.
+fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: &mut Vec<u8>) {
     let Some(speech) = messages.speech() else { return };
-    let reason = TApplicationException::from(garbled);
     let partial = messages.partial();
     let frame = speech.framed.then(|| begin_frame(answers));
     let before = answers.len();
-    Server::refuse(speech.protocol, partial, &reason, answers);
+    Server::refuse(speech.protocol, partial, reason, answers);
     // Without a refusal there is nothing to frame; and a refusal is a few hundred bytes, which a frame can hold.
     if let Some(frame) = frame
         && (answers.len() == before || end_frame(answers, frame).is_err())

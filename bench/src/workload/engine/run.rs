@@ -256,8 +256,15 @@ impl<'a> Task<'a> {
         let mutations = [mutation];
         loop {
             let written = self.database.engine.mutate(&self.database.table, &mutations);
-            match written.and_then(basalt_engine::wal::Commit::wait) {
-                Ok(()) => break,
+            let written = written.and_then(|commit| {
+                let pause = commit.pause();
+                commit.wait().map(|()| pause)
+            });
+            match written {
+                Ok(pause) => {
+                    std::thread::sleep(pause);
+                    break;
+                }
                 Err(error) if error.kind() == Kind::Retry => {
                     self.tally.stalls += 1;
                     std::thread::sleep(STALL);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
@@ -14,7 +15,8 @@ use crate::id::{RegionId, SeqId};
 use crate::op::{Check, RowMutation, RowUpdate, Write};
 use crate::region::{
     LockMode, Region, RegionVersion, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
-    family_index, logging_of, newest_cell, newest_timestamps, passes, plan_update, stronger, write_rows,
+    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update, stronger,
+    write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::wal::{Commit, Logging};
@@ -109,12 +111,14 @@ pub(super) fn mutate(
             )?);
         }
         drop(guards);
+        let flush = groups
+            .iter()
+            .filter_map(|group| flush_wanted(shared, &table, group.region))
+            .collect();
+        let commit = last.expect("a batch has at least one mutation, so at least one group");
         return Ok(Written {
-            flush: groups
-                .iter()
-                .filter_map(|group| flush_wanted(shared, &table, group.region))
-                .collect(),
-            result: last.expect("a batch has at least one mutation, so at least one group"),
+            flush,
+            result: paced(shared, &table, groups.iter().map(|group| &**group.region), commit),
         });
     }
 }
@@ -188,7 +192,7 @@ pub(super) fn check_and_mutate(
         drop(guards);
         return Ok(Written {
             flush: flush_wanted(shared, &table, region).into_iter().collect(),
-            result: Some(commit),
+            result: Some(paced(shared, &table, [&**region], commit)),
         });
     }
 }
@@ -258,7 +262,7 @@ pub(super) fn update(
         push_result(&table, &plans[0], commit.seq(), out);
         return Ok(Written {
             flush: flush_wanted(shared, &table, region).into_iter().collect(),
-            result: commit,
+            result: paced(shared, &table, [&**region], commit),
         });
     }
 }
@@ -366,6 +370,26 @@ fn check_room(shared: &Shared, region: &Region) -> Result<()> {
         "Over memstore limit={exceeded}, regionName={}, server=basalt",
         region.info().encoded_name
     )))
+}
+
+/// The commit with the pause that what is held in memory asks for, now that the write is accounted for.
+fn paced<'r>(
+    shared: &Shared,
+    table: &Table,
+    regions: impl IntoIterator<Item = &'r Region>,
+    commit: Commit,
+) -> Commit {
+    let limit = shared.blocking_bytes(&table.descriptor);
+    let total = shared.memstore_total_bytes.load(Ordering::Acquire);
+    let of_all = pause(total, shared.options.memstore_total_bytes);
+    let of_regions = regions
+        .into_iter()
+        .map(|region| pause(region.accounted_bytes(), limit));
+    let longest = of_regions.fold(of_all, Duration::max);
+    if !longest.is_zero() {
+        shared.counters.delayed_writes.increment();
+    }
+    commit.with_pause(longest)
 }
 
 /// Brings the sum of memstore bytes up to date; names the region if it should be flushed.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::Result;
 use crate::id::SeqId;
@@ -44,6 +45,7 @@ impl Appended {
             group: self.place.group,
             seq: self.place.last,
             registered: None,
+            pause: Duration::ZERO,
         }
     }
 }
@@ -73,9 +75,22 @@ pub struct Commit {
     seq: SeqId,
     /// Where its waker stands among its group's.
     registered: Option<usize>,
+    pause: Duration,
 }
 
 impl Commit {
+    /// How long the writer should be kept waiting for its answer once the edit is published. Zero unless memory fills faster than
+    /// it is flushed.
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// The same, with a pause of at least so much.
+    pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = self.pause.max(pause);
+        self
+    }
+
     /// The sequence id of its last row: published once this is.
     pub fn seq(&self) -> SeqId {
         self.seq

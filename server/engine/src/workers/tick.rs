@@ -140,11 +140,12 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether all memstores together are close to their limit.
+    /// Whether all memstores together hold four fifths of their limit: early enough that a flush frees memory before writes are slowed
+    /// (`region::pause`). HBase's lower limit is 95 %, which leaves a flush too little time where many regions are small.
     pub fn memory_is_short(&self) -> bool {
         let shared = self.catalog.shared();
         let limit = shared.options.memstore_total_bytes;
-        shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 20
+        shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
     }
 
     /// Asks for a flush of the region that holds most memory, once until a flush has ended.

@@ -1,5 +1,7 @@
 //! Reads and writes of one thread, from memory and from files.
 
+use std::time::Duration;
+
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, LATEST};
 use basalt_engine::op::{
@@ -368,6 +370,47 @@ fn a_full_memstore_refuses_writes_until_it_is_flushed() {
     assert!(engine.memstore_bytes() < before);
     put(&engine, &table, b"later", b"v");
     assert_eq!(get(&engine, &table, b"later"), Some(b"v".to_vec()));
+}
+
+/// Forty regions take memory one after the other, up to the limit of all memstores. Near the limit each write asks for a longer pause than the
+/// one before; flushes, which are asked for earlier, end that.
+#[test]
+fn writers_are_slowed_before_they_are_refused() {
+    const REGIONS: usize = 40;
+    let mut rig = Rig::in_memory();
+    // A region takes 64 KiB with its first cell.
+    rig.options.memstore_total_bytes = (REGIONS as u64) * (65 << 10);
+    let engine = rig.open();
+    let splits = (1..REGIONS).map(row).collect();
+    engine.create_table(descriptor("t", &["f"]), splits).unwrap();
+    let table = name("t");
+    let write = |number: usize| {
+        let commit = engine
+            .mutate(&table, &[mutation(&row(number), &[value(b"q", b"v")])])
+            .unwrap();
+        let pause = commit.pause();
+        commit.wait().unwrap();
+        pause
+    };
+    let pauses: Vec<_> = (0..REGIONS).map(write).collect();
+    let calm = pauses.iter().take_while(|pause| pause.is_zero()).count();
+    assert!(
+        (REGIONS * 85 / 100..REGIONS * 95 / 100).contains(&calm),
+        "{calm}: {pauses:?}"
+    );
+    assert!(pauses[calm..].is_sorted(), "{pauses:?}");
+    assert!(pauses[REGIONS - 1] > pauses[calm] && pauses[REGIONS - 1] <= Duration::from_millis(250));
+    assert_eq!(
+        engine.counters().delayed_writes.get(),
+        (REGIONS - calm) as u64,
+        "{pauses:?}"
+    );
+    assert!(
+        engine.queues().flushes > 0,
+        "memory was short before writes were slowed"
+    );
+    engine.flush(&table).unwrap();
+    assert!(write(0).is_zero());
 }
 
 /// Server times never go back: not when the clock does, and not over a restart.

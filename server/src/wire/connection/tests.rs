@@ -15,10 +15,14 @@ use crate::config::{Config, Thrift};
 
 /// A connection to a server with these settings, and the task that serves it.
 async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
-    let server = crate::rig::server(Config {
+    connect_to(crate::rig::server(Config {
         thrift,
         ..Config::default()
-    });
+    }))
+    .await
+}
+
+async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Result<(), End>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, _) = listener.accept().await.unwrap();
@@ -137,6 +141,45 @@ async fn an_idle_connection_gives_memory_back() {
     let (mut client, _served) = connect(Thrift::default()).await;
     call(&mut client).await;
     tokio::time::advance(RELEASE_AFTER * 2).await;
+    call(&mut client).await;
+}
+
+/// A message that arrives while other calls hold all memory is not read to its end. Its sender is told why.
+#[tokio::test]
+async fn a_large_message_that_there_is_no_memory_for_is_refused() {
+    let mut config = Config::default();
+    config.thrift.max_message_bytes = 1 << 20;
+    config.requests.memory_bytes = 1 << 20;
+    let server = crate::rig::server(config);
+    let mut message = vec![0; 4];
+    write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
+    message[..4].copy_from_slice(&1_000_000_u32.to_be_bytes());
+    message.resize(700_000, 0);
+
+    let mut others = Held::nothing(server.admission().memory());
+    others.set(600_000);
+    let before = server.admission().memory().used();
+    let (mut client, served) = connect_to(Arc::clone(&server)).await;
+    client.write_all(&message).await.unwrap();
+    let length = client.read_u32().await.unwrap();
+    let mut answer = vec![0; length as usize];
+    client.read_exact(&mut answer).await.unwrap();
+    let text = String::from_utf8_lossy(&answer);
+    assert!(
+        text.contains("getTableNames") && text.contains("requests.memory_bytes is 1048576"),
+        "{text}"
+    );
+    drop(client);
+    assert!(matches!(served.await.unwrap(), Err(End::Busy(_))));
+    assert_eq!(
+        server.admission().memory().used(),
+        before,
+        "what had arrived is forgotten"
+    );
+
+    // A small message is read and answered.
+    others.set(2 << 20);
+    let (mut client, _served) = connect_to(Arc::clone(&server)).await;
     call(&mut client).await;
 }
 

@@ -1,0 +1,42 @@
+//! How writers are slowed before they are refused.
+//!
+//! Memstores fill faster than they are flushed when the disk cannot keep up, or when a store has so many files that flushes wait for
+//! compactions. Writes beyond the limit are refused, since memory is bounded. Writers that run into that at full speed would see nothing
+//! but refusals until a flush has ended, and then none: so in the last part of the way each write is followed by a pause, which grows
+//! with what is held. The pace at which memory fills then meets the pace at which it is flushed.
+//!
+//! The engine does not pause: it has no thread to spare. It says how long with the [`crate::wal::Commit`], and who answers the writer
+//! waits that long before it does.
+
+use std::time::Duration;
+
+/// Writes pause from this share of a limit on, in percent. Flushes for want of memory are asked for well before.
+const FROM_PERCENT: u64 = 90;
+
+/// The pause right below the limit.
+const PAUSE_MAX: Duration = Duration::from_millis(250);
+
+/// The pause after a write when memstores hold `used` bytes of at most `limit`: nothing up to [`FROM_PERCENT`], from there on as the square
+/// of what is left.
+pub fn pause(used: u64, limit: u64) -> Duration {
+    let from = limit / 100 * FROM_PERCENT;
+    if used <= from {
+        return Duration::ZERO;
+    }
+    let share = ((used - from) as f64 / (limit - from).max(1) as f64).min(1.0);
+    PAUSE_MAX.mul_f64(share * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_grows_with_what_is_held() {
+        let at = |used| pause(used, 1000).as_micros();
+        assert_eq!([at(0), at(900), at(901)], [0, 0, 25]);
+        assert_eq!([at(950), at(1000), at(u64::MAX)], [62_500, 250_000, 250_000]);
+        assert_eq!(pause(1, 0), PAUSE_MAX);
+        assert_eq!(pause(0, 0), Duration::ZERO);
+    }
+}

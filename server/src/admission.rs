@@ -1,0 +1,428 @@
+//! Which calls begin now, and which are refused so that the others stay fast.
+//!
+//! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses at
+//! once, before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
+//!
+//! - **Memory.** [`Memory`] counts the bytes of calls in hand: messages that have arrived or are arriving, results on their way. With more
+//!   than `requests.memory_bytes` no data call begins and no message is read further.
+//! - **The line.** Calls that may block run on a pool of threads, and wait in a line in front of it. A call that would make it longer than
+//!   `requests.max_waiting` is refused. Schema changes and the like do not wait in it, so a flooded server can still be looked
+//!   after.
+//! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
+//!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
+//!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a
+//!   growing share of the data calls is refused, and a shrinking one after that.
+//!
+//! What clears the load is never refused: closing scanners, administration, HTTP pages.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, counter, gauge};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Requests;
+use crate::metrics::names;
+
+/// Pause between two looks at the delay.
+const LOOK: Duration = Duration::from_millis(50);
+/// Looks in a window.
+const LOOKS: u32 = 4;
+/// The whole, of which a share is refused.
+const WHOLE: u32 = 1000;
+/// Most of the calls that are refused because of delay: the few that are let through show when it is over.
+const SHARE_MAX: u32 = 950;
+/// Bytes of a connection's buffers that are not counted: every connection may have them.
+const FREE_BYTES: usize = 16 << 10;
+
+/// Why a call does not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Busy {
+    #[error(
+        "the server is busy: calls in hand have {used} bytes, requests.memory_bytes is {limit}; try again"
+    )]
+    Memory { used: u64, limit: u64 },
+    #[error(
+        "the server is busy: {waiting} calls wait for a thread, requests.max_waiting is {limit}; try again"
+    )]
+    Line { waiting: usize, limit: usize },
+    #[error("the server is busy: calls wait longer than {limit:?} (requests.max_delay_ms); try again")]
+    Delay { limit: Duration },
+}
+
+/// The limits, and how far they are used. Shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    memory: Arc<Memory>,
+    /// Places on the pool for data calls.
+    places: Semaphore,
+    waiting: AtomicUsize,
+    max_waiting: usize,
+    max_delay: Duration,
+    /// Of [`WHOLE`] data calls, so many are refused because of delay.
+    refused_share: AtomicU32,
+    /// Counts data calls while some are refused, to take turns.
+    turn: AtomicU32,
+    refused: [Counter; 3],
+    delay: Gauge,
+}
+
+impl Admission {
+    /// Nothing in hand. Data calls take at most so many `places` on the pool.
+    pub(crate) fn new(config: &Requests, places: usize) -> Self {
+        let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
+        Self {
+            memory: Arc::new(Memory::new(config.memory_bytes)),
+            places: Semaphore::new(places),
+            waiting: AtomicUsize::new(0),
+            max_waiting: config.max_waiting,
+            max_delay: Duration::from_millis(config.max_delay_ms),
+            refused_share: AtomicU32::new(0),
+            turn: AtomicU32::new(0),
+            refused: ["memory", "line", "delay"].map(refused),
+            delay: gauge!(names::NETWORK_DELAY_SECONDS),
+        }
+    }
+
+    /// The bytes of calls in hand.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Calls that wait for a thread of the pool.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Lets a data call begin.
+    pub(crate) fn admit(&self) -> Result<(), Busy> {
+        self.memory
+            .check()
+            .and_then(|()| self.check_delay())
+            .inspect_err(|busy| self.count(*busy))
+    }
+
+    /// Lets a data call begin, or go on, that needs the pool.
+    pub(crate) fn admit_to_line(&self) -> Result<(), Busy> {
+        let waiting = self.waiting();
+        if waiting < self.max_waiting {
+            return Ok(());
+        }
+        let busy = Busy::Line {
+            waiting,
+            limit: self.max_waiting,
+        };
+        self.count(busy);
+        Err(busy)
+    }
+
+    /// A place on the pool, when it is this call's turn; first come, first served.
+    pub(crate) async fn place(&self) -> SemaphorePermit<'_> {
+        if let Ok(place) = self.places.try_acquire() {
+            return place;
+        }
+        let _in_line = InLine::enter(&self.waiting);
+        self.places
+            .acquire()
+            .await
+            .expect("the semaphore is never closed")
+    }
+
+    /// Counts a refusal.
+    pub(crate) fn count(&self, busy: Busy) {
+        let reason = match busy {
+            Busy::Memory { .. } => 0,
+            Busy::Line { .. } => 1,
+            Busy::Delay { .. } => 2,
+        };
+        self.refused[reason].increment(1);
+    }
+
+    /// Refuses every so many calls while calls are late.
+    fn check_delay(&self) -> Result<(), Busy> {
+        let share = self.refused_share.load(Ordering::Relaxed);
+        if share == 0 || !is_refused(self.turn.fetch_add(1, Ordering::Relaxed), share) {
+            return Ok(());
+        }
+        Err(Busy::Delay {
+            limit: self.max_delay,
+        })
+    }
+
+    /// Measures the delay and sets the share that is refused, until told to stop.
+    pub(crate) async fn watch(&self, stop: CancellationToken) {
+        if self.max_delay.is_zero() {
+            return;
+        }
+        loop {
+            let mut least = Duration::MAX;
+            for _ in 0..LOOKS {
+                let due = Instant::now() + LOOK;
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep_until(due) => {}
+                }
+                least = least.min(due.elapsed());
+            }
+            self.delay.set(least.as_secs_f64());
+            let share = self.refused_share.load(Ordering::Relaxed);
+            self.refused_share
+                .store(next_share(share, least > self.max_delay), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The share to refuse in the next window: half of what is let through while calls are late, and a quarter less when they are not.
+fn next_share(share: u32, is_late: bool) -> u32 {
+    if is_late {
+        (share + (WHOLE - share) / 2).min(SHARE_MAX)
+    } else {
+        share * 3 / 4
+    }
+}
+
+/// Whether the call of this turn is among the refused; they are spread evenly.
+fn is_refused(turn: u32, share: u32) -> bool {
+    let (turn, share, whole) = (u64::from(turn), u64::from(share), u64::from(WHOLE));
+    (turn + 1) * share / whole > turn * share / whole
+}
+
+/// A call's presence in the line.
+struct InLine<'a>(&'a AtomicUsize);
+
+impl<'a> InLine<'a> {
+    fn enter(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts bytes of calls in hand.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    used: AtomicU64,
+    limit: u64,
+    freed: Notify,
+}
+
+impl Memory {
+    fn new(limit: u64) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            limit,
+            freed: Notify::new(),
+        }
+    }
+
+    /// Bytes in hand.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that may be in hand when a call begins.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.used())
+    }
+
+    /// Fails when the limit is used up.
+    pub(crate) fn check(&self) -> Result<(), Busy> {
+        let (used, limit) = (self.used(), self.limit);
+        if used < limit {
+            Ok(())
+        } else {
+            Err(Busy::Memory { used, limit })
+        }
+    }
+
+    /// Returns when there is room.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.check().is_ok() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    fn change(&self, from: u64, to: u64) {
+        if to >= from {
+            self.used.fetch_add(to - from, Ordering::Relaxed);
+        } else {
+            let before = self.used.fetch_sub(from - to, Ordering::Relaxed);
+            if before >= self.limit {
+                self.freed.notify_waiters();
+            }
+        }
+    }
+}
+
+/// One holder's part of [`Memory`]: given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Arc<Memory>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Holds nothing yet.
+    pub(crate) fn nothing(memory: &Arc<Memory>) -> Self {
+        Self {
+            memory: Arc::clone(memory),
+            bytes: 0,
+        }
+    }
+
+    /// Whether it holds more than is free.
+    pub(crate) fn is_something(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Now holds so many bytes, of which the first few are free.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
+        if bytes != self.bytes {
+            self.memory.change(self.bytes, bytes);
+            self.bytes = bytes;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(memory_bytes: u64, max_waiting: usize, places: usize) -> Admission {
+        let config = Requests {
+            memory_bytes,
+            max_waiting,
+            max_delay_ms: 100,
+        };
+        Admission::new(&config, places)
+    }
+
+    #[test]
+    fn the_share_grows_while_calls_are_late_and_shrinks_after() {
+        let mut shares = vec![0];
+        for is_late in [true, true, true, true, true, true, false, false] {
+            shares.push(next_share(*shares.last().unwrap(), is_late));
+        }
+        assert_eq!(shares, [0, 500, 750, 875, 937, 950, 950, 712, 534]);
+        let calm = (0..40).fold(SHARE_MAX, |share, _| next_share(share, false));
+        assert_eq!(calm, 0);
+    }
+
+    #[test]
+    fn refused_calls_are_spread_evenly() {
+        for share in [0, 1, 250, 500, 937, 1000] {
+            let refused = (0..WHOLE).filter(|turn| is_refused(*turn, share)).count();
+            assert_eq!(refused, share as usize);
+        }
+        assert!((0..100).all(|turn| is_refused(turn, 500) != is_refused(turn + 1, 500)));
+        assert!(!is_refused(u32::MAX, 0));
+    }
+
+    #[test]
+    fn memory_is_counted_beyond_what_is_free() {
+        let admission = admission(1000, 0, 1);
+        let mut held = Held::nothing(admission.memory());
+        held.set(FREE_BYTES);
+        assert_eq!(admission.memory().used(), 0);
+        held.set(FREE_BYTES + 999);
+        admission.admit().unwrap();
+        let mut other = Held::nothing(admission.memory());
+        other.set(FREE_BYTES + 1);
+        let refused = admission.admit().unwrap_err();
+        assert_eq!(
+            refused,
+            Busy::Memory {
+                used: 1000,
+                limit: 1000
+            }
+        );
+        assert!(refused.to_string().contains("requests.memory_bytes is 1000"));
+        drop(held);
+        admission.admit().unwrap();
+        assert_eq!((admission.memory().used(), admission.memory().room()), (1, 999));
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_memory_is_woken_by_who_gives_it_back() {
+        let admission = admission(1000, 0, 1);
+        let mut held = Held::nothing(admission.memory());
+        held.set(FREE_BYTES + 1000);
+        let mut wait = std::pin::pin!(admission.memory().wait());
+        assert!(futures_poll(&mut wait).is_none());
+        held.set(FREE_BYTES + 999);
+        wait.await;
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_full_is_refused_and_others_wait_their_turn() {
+        let admission = admission(1000, 1, 1);
+        let place = admission.place().await;
+        admission.admit_to_line().unwrap();
+        let mut second = std::pin::pin!(admission.place());
+        assert!(futures_poll(&mut second).is_none());
+        assert_eq!(
+            admission.admit_to_line(),
+            Err(Busy::Line { waiting: 1, limit: 1 })
+        );
+        drop(place);
+        let _place = second.await;
+        assert_eq!(admission.waiting(), 0);
+        admission.admit_to_line().unwrap();
+    }
+
+    /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has been idle for a while.
+    #[tokio::test]
+    async fn a_late_runtime_refuses_some_calls() {
+        let admission = Arc::new(admission(1000, 1, 1));
+        let stop = CancellationToken::new();
+        let watch = tokio::spawn({
+            let (admission, stop) = (Arc::clone(&admission), stop.clone());
+            async move { admission.watch(stop).await }
+        });
+        while admission.refused_share.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(LOOK + Duration::from_millis(110));
+            tokio::task::yield_now().await;
+        }
+        let refused = (0..100).filter(|_| admission.admit().is_err()).count();
+        assert_eq!(refused, 50);
+        while admission.refused_share.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+        admission.admit().unwrap();
+        stop.cancel();
+        watch.await.unwrap();
+    }
+
+    /// Polls once.
+    fn futures_poll<F: Future>(future: &mut std::pin::Pin<&mut F>) -> Option<F::Output> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        }
+    }
+}

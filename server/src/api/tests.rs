@@ -1,0 +1,149 @@
+//! Goal: calls that the server has no room for are refused at once, in the interface's own words, and others are served. Method: a server
+//! on a simulated disk whose places on the pool the test takes.
+
+use std::pin::pin;
+use std::task::Poll;
+
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
+use basalt_idl::Call;
+use basalt_idl::call::{CallError, read_reply, write_call};
+use basalt_idl::thrift2::{self, THBaseException, args};
+use basalt_idl::wire::{BinaryReader, BinaryWriter};
+
+use super::*;
+use crate::admission::Held;
+
+/// A server with table `t`, in whose line one call may wait.
+fn crowded() -> Arc<Server> {
+    let mut config = Config::default();
+    config.requests.max_waiting = 1;
+    let server = crate::rig::server(config);
+    let name = TableName::parse(b"t").unwrap();
+    let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
+    server.engine().create_table(table, Vec::new()).unwrap();
+    server
+}
+
+/// One call over a connection of its own.
+async fn call<C: Call>(
+    server: &Arc<Server>,
+    number: u64,
+    arguments: C,
+) -> Result<C::Success, CallError<C::Exception>> {
+    let (mut message, mut answer) = (Vec::new(), Vec::new());
+    write_call(&mut BinaryWriter::new(&mut message), 7, &arguments);
+    let mut caller = Caller::connected(number);
+    let protocol = Protocol::BinaryStrict;
+    server
+        .call(&mut caller, protocol, message.into(), &mut answer)
+        .await;
+    read_reply::<C, _>(&mut BinaryReader::new(answer.into()), 7).expect("answers are well-formed")
+}
+
+fn increment() -> args::Increment {
+    args::Increment {
+        table: Bytes::from_static(b"t"),
+        tincrement: thrift2::TIncrement {
+            row: Bytes::from_static(b"row"),
+            columns: vec![thrift2::TColumnIncrement {
+                family: Bytes::from_static(b"f"),
+                qualifier: Bytes::from_static(b"q"),
+                amount: 1,
+            }],
+            ..thrift2::TIncrement::default()
+        },
+    }
+}
+
+fn get() -> args::Get {
+    args::Get {
+        table: Bytes::from_static(b"t"),
+        tget: thrift2::TGet {
+            row: Bytes::from_static(b"row"),
+            ..thrift2::TGet::default()
+        },
+    }
+}
+
+/// The text of a TIOError that may be tried again.
+fn refusal<T: std::fmt::Debug>(answer: Result<T, CallError<THBaseException>>) -> String {
+    match answer {
+        Err(CallError::Declared(THBaseException::Io(error))) if error.can_retry == Some(true) => {
+            error.message.expect("says why")
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_would_make_the_line_too_long_is_refused() {
+    let server = crowded();
+    let mut places = Vec::new();
+    for _ in 0..4 {
+        places.push(server.admission().place().await);
+    }
+    let mut first = pin!(call(&server, 1, increment()));
+    let waits = std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()));
+    assert!(waits.await);
+    assert_eq!(server.admission().waiting(), 1);
+
+    let text = refusal(call(&server, 2, increment()).await);
+    assert!(
+        text.contains("1 calls wait for a thread, requests.max_waiting is 1"),
+        "{text}"
+    );
+    // Memory answers this one.
+    call(&server, 2, get()).await.expect("served");
+    // Schema changes have threads of their own.
+    let disable = args::DisableTable {
+        table_name: thrift2::TTableName {
+            ns: None,
+            qualifier: Bytes::from_static(b"t"),
+        },
+    };
+    let enable = args::EnableTable {
+        table_name: disable.table_name.clone(),
+    };
+    call(&server, 3, disable).await.expect("served");
+    call(&server, 3, enable).await.expect("served");
+
+    drop(places);
+    first.await.expect("its turn has come");
+    call(&server, 2, increment()).await.expect("there is room again");
+}
+
+#[tokio::test]
+async fn no_data_call_begins_while_memory_is_used_up() {
+    let server = crowded();
+    let open = args::OpenScanner {
+        table: Bytes::from_static(b"t"),
+        tscan: thrift2::TScan::default(),
+    };
+    let scanner_id = call(&server, 1, open.clone()).await.expect("served");
+    let mut held = Held::nothing(server.admission().memory());
+    held.set(usize::try_from(server.config().requests.memory_bytes).unwrap() + (1 << 20));
+
+    let fetch = args::GetScannerRows {
+        scanner_id,
+        num_rows: 1,
+    };
+    for text in [
+        refusal(call(&server, 1, get()).await),
+        refusal(call(&server, 1, increment()).await),
+        refusal(call(&server, 1, open).await),
+        refusal(call(&server, 1, fetch.clone()).await),
+    ] {
+        assert!(text.contains("requests.memory_bytes is 536870912"), "{text}");
+    }
+    held.set(0);
+    call(&server, 1, fetch)
+        .await
+        .expect("a refused fetch has not lost the scan");
+
+    held.set(usize::MAX);
+    let close = args::CloseScanner { scanner_id };
+    call(&server, 1, close)
+        .await
+        .expect("closing makes room and is never refused");
+    assert_eq!(server.sessions().len(), 0);
+}

@@ -1,0 +1,137 @@
+//! One number for all memory: `memory.total_bytes`, divided among those who take it.
+//!
+//! A tenth is left for what no setting bounds: the roots of indexes of open store files, the program and its threads.
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+/// Who takes memory, and how many percent of the whole (HBase gives memstores and block cache 40 % of the heap each).
+const PARTS: [(&str, &str, u64); 3] = [
+    ("memstore", "total_bytes", 40),
+    ("block_cache", "bytes", 35),
+    ("requests", "memory_bytes", 15),
+];
+
+/// Less does not hold a few flushes, messages and blocks of largest cells.
+const TOTAL_BYTES_MIN: u64 = 64 << 20;
+
+/// Gives every part that is not in the settings its share, and what must fit into a part several times a size that does.
+pub(super) fn divide(settings: &mut Table) {
+    let Some(total @ 1..) = read(settings, "memory", "total_bytes") else {
+        return;
+    };
+    for (section, key, percent) in PARTS {
+        fill(settings, section, key, total / 100 * percent);
+    }
+    let defaults = Config::default();
+    let part = |(section, key, _)| read(settings, section, key).unwrap_or(0);
+    let (memstore, requests) = (part(PARTS[0]) / 4, part(PARTS[2]) / 2);
+    let flush = memstore.min(defaults.memstore.flush_bytes);
+    let message = requests.min(defaults.thrift.max_message_bytes as u64);
+    fill(settings, "memstore", "flush_bytes", flush);
+    fill(settings, "thrift", "max_message_bytes", message);
+    fill(settings, "thrift", "max_response_bytes", message);
+}
+
+/// Refuses parts that are more than the whole.
+pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
+    let total = config.memory.total_bytes;
+    if total == 0 {
+        return Ok(());
+    }
+    let refuse = |message| {
+        Err(ConfigError::Value {
+            key: "memory.total_bytes",
+            message,
+        })
+    };
+    if total < TOTAL_BYTES_MIN {
+        return refuse(format!("must be at least {TOTAL_BYTES_MIN}, or 0"));
+    }
+    let parts = [
+        config.memstore.total_bytes,
+        config.block_cache.bytes,
+        config.requests.memory_bytes,
+    ];
+    let sum = parts.into_iter().fold(0, u64::saturating_add);
+    if sum > total {
+        let names = PARTS.map(|(section, key, _)| format!("{section}.{key}"));
+        return refuse(format!("is {total}, but {} are {sum} together", names.join(", ")));
+    }
+    Ok(())
+}
+
+fn read(settings: &Table, section: &str, key: &str) -> Option<u64> {
+    let value = settings.get(section)?.get(key)?.as_integer()?;
+    u64::try_from(value).ok()
+}
+
+/// Sets what is not set.
+fn fill(settings: &mut Table, section: &str, key: &str, value: u64) {
+    let section = settings
+        .entry(section)
+        .or_insert_with(|| Value::Table(Table::new()));
+    // What is no section is refused when the settings are read.
+    if let Some(section) = section.as_table_mut() {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        section.entry(key).or_insert(Value::Integer(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn load(overrides: &[&str]) -> Config {
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        Config::parse("", Path::new("f"), &overrides).unwrap()
+    }
+
+    #[test]
+    fn the_whole_is_divided() {
+        let config = load(&["memory.total_bytes=400000000"]);
+        config.validate().unwrap();
+        assert_eq!(
+            (config.memstore.total_bytes, config.memstore.flush_bytes),
+            (160_000_000, 40_000_000)
+        );
+        assert_eq!(
+            (config.block_cache.bytes, config.requests.memory_bytes),
+            (140_000_000, 60_000_000)
+        );
+        assert_eq!(
+            (config.thrift.max_message_bytes, config.thrift.max_response_bytes),
+            (30_000_000, 30_000_000)
+        );
+        assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
+        load(&["memory.total_bytes=67108864"]).validate().unwrap();
+    }
+
+    #[test]
+    fn what_is_set_stays_and_must_fit() {
+        let config = load(&[
+            "memory.total_bytes=400000000",
+            "block_cache.bytes=100000000",
+            "memstore.flush_bytes=16777216",
+        ]);
+        config.validate().unwrap();
+        assert_eq!(
+            (config.block_cache.bytes, config.memstore.flush_bytes),
+            (100_000_000, 16 << 20)
+        );
+        let too_much = load(&["memory.total_bytes=400000000", "block_cache.bytes=300000000"]);
+        let error = too_much.validate().unwrap_err().to_string();
+        assert!(
+            error.contains("memory.total_bytes: is 400000000") && error.contains("are 520000000 together"),
+            "{error}"
+        );
+        let too_little = load(&["memory.total_bytes=1000000"]).validate().unwrap_err();
+        assert!(
+            too_little.to_string().contains("at least 67108864"),
+            "{too_little}"
+        );
+    }
+}
