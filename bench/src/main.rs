@@ -1,6 +1,6 @@
 //! The load generator `basalt-bench`.
 //!
-//! `hotspot`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be Basalt's or a real HBase's.
+//! `hotspot`, `ids`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be Basalt's or a real HBase's.
 //! `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
 
 use std::process::ExitCode;
@@ -32,6 +32,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Workload {
     Hotspot(Box<workload::hotspot::Arguments>),
+    Ids(Box<workload::ids::Arguments>),
     Pe(Box<workload::pe::Arguments>),
     Ycsb(Box<workload::ycsb::Arguments>),
     Verify(workload::verify::Arguments),
@@ -42,6 +43,7 @@ enum Workload {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().workload {
         Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
+        Workload::Ids(arguments) => on_runtime(workload::ids::run(*arguments)),
         Workload::Pe(arguments) => on_runtime(workload::pe::run(*arguments)),
         Workload::Ycsb(arguments) => on_runtime(workload::ycsb::run(*arguments)),
         Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),

@@ -391,3 +391,58 @@ fn ycsb_workloads_find_what_was_loaded() {
     }
     server.stop();
 }
+
+/// Ids that follow time make a hot region and a table in order; those that are spread do neither. All rows are found again.
+#[test]
+fn ids_show_order_against_spread() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let out = dir.path().join("report");
+    let small = [
+        "ids",
+        "--rows",
+        "6000",
+        "--regions",
+        "4",
+        "--threads",
+        "2",
+        "--batch",
+        "50",
+    ];
+    bench(&server, &small, &out);
+    let (json, html) = report(&out);
+    assert!(html.contains("disk bytes per row"));
+    let mut ids = BTreeMap::new();
+    for phase in json["phases"].as_array().expect("a list") {
+        assert_eq!(
+            (&phase["rows"], &phase["given_up"]),
+            (&6000.into(), &0.into()),
+            "{phase}"
+        );
+        ids.insert(phase["name"].as_str().expect("a name"), &phase["figures"]);
+    }
+    for (name, key_bytes, peaks, ascending) in [
+        ("uuid4", 16.0, 1.0..=1.2, 0.45..=0.55),
+        ("uuid7", 16.0, 4.0..=4.0, 0.5..=0.6),
+        ("snowflake", 8.0, 4.0..=4.0, 0.7..=1.0),
+        ("objectid", 12.0, 4.0..=4.0, 0.2..=0.8),
+        ("partitioned-id", 8.0, 1.0..=1.2, 0.45..=0.55),
+        ("minute", 22.0, 4.0..=4.0, 1.0..=1.0),
+    ] {
+        let figure = |figure: &str| ids[name][figure].as_f64().expect("a number");
+        assert_eq!(figure("key_bytes").to_bits(), f64::to_bits(key_bytes), "{name}");
+        assert!(
+            peaks.contains(&figure("region_peak_to_mean")),
+            "{name}: {}",
+            ids[name]
+        );
+        assert!(
+            ascending.contains(&figure("ascending_share")),
+            "{name}: {}",
+            ids[name]
+        );
+        let disk = figure("disk_bytes_per_row");
+        assert!((key_bytes + 20.0..200.0).contains(&disk), "{name}: {disk}");
+    }
+    server.stop();
+}

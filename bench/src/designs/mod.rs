@@ -39,6 +39,7 @@ use clap::ValueEnum;
 
 use crate::error::{Error, Result};
 
+pub(crate) use numbers::mix;
 pub(crate) use time_text::minute_text;
 use time_text::{TIME_DIGITS, from_time_first, start_of, time_first};
 

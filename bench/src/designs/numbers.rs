@@ -148,7 +148,7 @@ const FACTORS: [(u64, u64); 2] = [
 ];
 
 /// A permutation of the numbers of 64 bits in which every bit of the input moves half of the output's: SplitMix64's.
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(FACTORS[0].0);
     let number = (number ^ (number >> 27)).wrapping_mul(FACTORS[1].0);
     number ^ (number >> 31)

@@ -161,6 +161,10 @@ impl ServerWork {
 }
 
 /// Reading an hour or a day in the order of time.
+#[allow(
+    clippy::struct_field_names,
+    reason = "the names are those of the JSON, where they stand among others"
+)]
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct RangeRead {
     pub(crate) range_rows: u64,

@@ -1,12 +1,12 @@
-//! The report of workloads that are a list of phases, each a mix of operations: `pe`, `ycsb`.
+//! The report of workloads that are a list of phases, each a mix of operations: `pe`, `ycsb`, `ids`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 use serde::Serialize;
 
-use super::{REPORT_FORMAT, markdown_table, page, write_all};
+use super::{REPORT_FORMAT, markdown_table, markdown_words, page, terminal_table, write_all};
 use crate::error::Result;
 use crate::load::Measured;
 use crate::load::latency::LatencyReport;
@@ -45,6 +45,8 @@ pub(crate) struct PhaseReport {
     pub(crate) given_up: u64,
     pub(crate) first_error: Option<String>,
     pub(crate) timeline: TimelineReport,
+    /// What the workload measured besides.
+    pub(crate) figures: BTreeMap<&'static str, f64>,
 }
 
 /// One kind of operation.
@@ -74,7 +76,7 @@ impl LoadReport {
     }
 
     /// Adds a setting.
-    pub(crate) fn set(&mut self, name: &str, value: impl ToString) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Display) {
         self.settings.insert(name.to_owned(), value.to_string());
     }
 }
@@ -107,7 +109,30 @@ impl PhaseReport {
             errors: measured.failures.calls,
             first_error: measured.failures.first.clone(),
             timeline: measured.timeline.report(),
+            figures: BTreeMap::new(),
         }
+    }
+}
+
+impl LoadReport {
+    /// The names of the figures that any phase has.
+    fn figure_names(&self) -> Vec<&'static str> {
+        let names = self.phases.iter().flat_map(|phase| phase.figures.keys());
+        let names: BTreeSet<&'static str> = names.copied().collect();
+        names.into_iter().collect()
+    }
+
+    /// A line for each phase with all figures; a figure that it does not have is a dash.
+    fn figure_lines(&self) -> Vec<Vec<String>> {
+        let names = self.figure_names();
+        let line = |phase: &PhaseReport| {
+            let figures = names.iter().map(|name| match phase.figures.get(name) {
+                Some(figure) => format!("{figure:.3}"),
+                None => "-".to_owned(),
+            });
+            std::iter::once(phase.name.clone()).chain(figures).collect()
+        };
+        self.phases.iter().map(line).collect()
     }
 }
 
@@ -177,37 +202,36 @@ pub(crate) fn write(out: &Path, report: &LoadReport) -> Result<()> {
 
 /// The report for a terminal.
 pub(crate) fn table(report: &LoadReport) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(COLUMNS);
-    for line in lines(report) {
-        let aligned = line.into_iter().enumerate().map(|(column, text)| {
-            let side = if column == 0 {
-                CellAlignment::Left
-            } else {
-                CellAlignment::Right
-            };
-            Cell::new(text).set_alignment(side)
-        });
-        table.add_row(aligned);
+    let table = terminal_table(&COLUMNS, lines(report));
+    let names = report.figure_names();
+    if names.is_empty() {
+        return table;
     }
-    table.to_string()
+    let head = [&["operation"], &names[..]].concat();
+    format!("{table}\n{}", terminal_table(&head, report.figure_lines()))
 }
 
 /// The report in Markdown.
 pub(crate) fn markdown(report: &LoadReport) -> String {
+    let names = report.figure_names();
+    let figures = if names.is_empty() {
+        String::new()
+    } else {
+        let head = [&["operation"], &names[..]].concat();
+        markdown_table(&head, report.figure_lines()) + "\n"
+    };
     let settings = report
         .settings
         .iter()
         .map(|(name, value)| [name.clone(), value.clone()]);
     format!(
-        "# {}\n\n{} at {}, measured by {}.\n\n{}\n{}",
+        "# {}\n\n{} at {}, measured by {}.\n\n{}\n{figures}{}",
         report.workload,
         report.server,
         report.target,
         report.tool,
-        markdown_table(COLUMNS, lines(report)),
-        markdown_table(["setting", "value"], settings).replace("---:", "---"),
+        markdown_table(&COLUMNS, lines(report)),
+        markdown_words(&["setting", "value"], settings),
     )
 }
 
@@ -255,7 +279,10 @@ mod tests {
         };
         let mut report = LoadReport::new("ycsb", "Basalt 0.0.0", "127.0.0.1:9090", 1);
         report.set("recordcount", 1_000);
-        report.phases.push(PhaseReport::new("run", &measured));
+        report.phases.push(PhaseReport {
+            figures: BTreeMap::from([("disk_bytes_per_row", 41.5)]),
+            ..PhaseReport::new("run", &measured)
+        });
         report
     }
 
@@ -276,7 +303,8 @@ mod tests {
     fn every_form_shows_settings_and_errors() {
         let report = sample();
         assert!(markdown(&report).contains("| recordcount | 1000 |"));
-        assert!(table(&report).contains("run: update"));
+        assert!(markdown(&report).contains("| operation | disk_bytes_per_row |"));
+        assert!(table(&report).contains("run: update") && table(&report).contains("41.500"));
         let html = html(&report).unwrap();
         assert!(html.contains("too &lt;busy&gt;") && html.contains("recordcount"));
         for outside in [" src=", "<link", "@import", "url(http", "fetch("] {

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -99,23 +100,41 @@ fn grouped(number: f64) -> String {
 }
 
 /// A table in Markdown. The first column stands left, the others right.
-pub(crate) fn markdown_table<const N: usize>(
-    head: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let mut out = line(&head.map(str::to_owned));
-    let sides: Vec<&str> = (0..N)
-        .map(|column| if column == 0 { "---" } else { "---:" })
-        .collect();
-    out += &format!("| {} |\n", sides.join(" | "));
+pub(crate) fn markdown_table<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    let side = |column| if column == 0 { "---" } else { "---:" };
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut lines = vec![
+        line(head.iter().map(|name| (*name).to_owned()).collect()),
+        line((0..head.len()).map(|column| side(column).to_owned()).collect()),
+    ];
     for row in rows {
-        out += &line(&row);
+        let cells = row.as_ref().iter();
+        lines.push(line(cells.map(|cell| cell.replace('|', "\\|")).collect()));
     }
-    out
+    lines.concat()
+}
+
+/// A table of words in Markdown: all columns stand left.
+pub(crate) fn markdown_words<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    markdown_table(head, rows).replacen("---:", "---", head.len())
+}
+
+/// A table for a terminal. The first column stands left, the others right.
+pub(crate) fn terminal_table<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(head);
+    for row in rows {
+        table.add_row(row.as_ref().iter().enumerate().map(|(column, text)| {
+            let side = if column == 0 {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            };
+            Cell::new(text).set_alignment(side)
+        }));
+    }
+    table.to_string()
 }
 
 #[cfg(test)]
@@ -130,7 +149,9 @@ mod tests {
 
     #[test]
     fn a_bar_in_a_cell_does_not_end_it() {
-        let table = markdown_table(["a", "b"], [["x|y".to_owned(), "1".to_owned()]]);
+        let rows = [["x|y".to_owned(), "1".to_owned()]];
+        let table = markdown_table(&["a", "b"], &rows);
         assert_eq!(table, "| a | b |\n| --- | ---: |\n| x\\|y | 1 |\n");
+        assert!(markdown_words(&["a", "b"], &rows).contains("| --- | --- |"));
     }
 }

@@ -147,7 +147,7 @@ impl Session {
     /// Begins a scan.
     pub(crate) fn scan(&self, scan: &RowScan) -> Answer<Scanner> {
         match &self.table {
-            Handle::Thrift1(table) => Ok(Scanner::Thrift1(table.scan(scan.clone()))),
+            Handle::Thrift1(table) => Ok(Scanner::Thrift1(Box::new(table.scan(scan.clone())))),
             Handle::Thrift2(table) => {
                 let mut request = Scan::new()
                     .start_row(&scan.start)
@@ -268,7 +268,7 @@ impl Session {
 /// An open scan.
 #[derive(Debug)]
 pub(crate) enum Scanner {
-    Thrift1(Thrift1Scanner),
+    Thrift1(Box<Thrift1Scanner>),
     Thrift2(RowStream),
 }
 

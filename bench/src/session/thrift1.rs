@@ -170,25 +170,25 @@ impl Thrift1Scanner {
         let scan = &self.scan;
         let left = scan.limit.map_or(u32::MAX, |limit| limit - self.taken);
         let nb_rows = scan.rows_per_fetch.min(i32::try_from(left).unwrap_or(i32::MAX));
-        let (connection, id) = match &mut self.open {
-            Some(open) => open,
-            None => {
-                let mut connection = self.table.client.pool().acquire_for_scan().await?;
-                let columns: Vec<Bytes> = scan.columns.iter().map(name).collect();
-                let call = args::ScannerOpenWithScan {
-                    table_name: Some(self.table.name.clone()),
-                    scan: Some(TScan {
-                        start_row: Some(scan.start.clone()),
-                        stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
-                        columns: (!columns.is_empty()).then_some(columns),
-                        caching: Some(nb_rows),
-                        ..TScan::default()
-                    }),
-                    attributes: None,
-                };
-                let id = connection.call(&call).await?;
-                self.open.insert((connection, id))
-            }
+        if self.open.is_none() {
+            let mut connection = self.table.client.pool().acquire_for_scan().await?;
+            let columns: Vec<Bytes> = scan.columns.iter().map(name).collect();
+            let call = args::ScannerOpenWithScan {
+                table_name: Some(self.table.name.clone()),
+                scan: Some(TScan {
+                    start_row: Some(scan.start.clone()),
+                    stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
+                    columns: (!columns.is_empty()).then_some(columns),
+                    caching: Some(nb_rows),
+                    ..TScan::default()
+                }),
+                attributes: None,
+            };
+            let id = connection.call(&call).await?;
+            self.open = Some((connection, id));
+        }
+        let Some((connection, id)) = &mut self.open else {
+            return Ok(Vec::new());
         };
         let call = args::ScannerGetList {
             id: Some(*id),

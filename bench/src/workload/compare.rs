@@ -10,11 +10,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::report::markdown_table;
+use crate::report::{markdown_table, terminal_table};
 
 /// Compare two reports figure by figure.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,9 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let rows = figures.iter().map(|figure| figure.row(arguments.tolerance));
     if arguments.markdown {
-        print!("{}", markdown_table(COLUMNS, rows));
+        print!("{}", markdown_table(&COLUMNS, rows));
     } else {
-        println!("{}", table(rows));
+        println!("{}", terminal_table(&COLUMNS, rows));
     }
     for difference in settings_that_differ(&a, &b) {
         println!("{difference}");
@@ -227,22 +226,6 @@ fn number(value: f64) -> String {
     }
     let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     format!("{value:.decimals$}")
-}
-
-fn table(rows: impl Iterator<Item = [String; 5]>) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(COLUMNS);
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().map(|(column, text)| {
-            let side = match column {
-                1..=3 => CellAlignment::Right,
-                _ => CellAlignment::Left,
-            };
-            Cell::new(text).set_alignment(side)
-        }));
-    }
-    table
 }
 
 /// Differences in what was asked for: they may explain differences in figures.

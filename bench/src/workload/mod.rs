@@ -6,6 +6,7 @@
 pub(crate) mod compare;
 pub(crate) mod engine;
 pub(crate) mod hotspot;
+pub(crate) mod ids;
 pub(crate) mod pe;
 pub(crate) mod verify;
 pub(crate) mod ycsb;

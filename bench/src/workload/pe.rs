@@ -29,6 +29,10 @@ use commands::Command;
 use operations::Evaluation;
 
 /// Run commands of HBase's PerformanceEvaluation.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are switches of PerformanceEvaluation"
+)]
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Commands, in this order.

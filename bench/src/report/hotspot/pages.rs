@@ -1,10 +1,8 @@
 //! The report for a terminal, for Markdown and for a browser.
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
-
 use super::{DesignReport, Report, RowsReport};
 use crate::error::Result;
-use crate::report::{markdown_table, page};
+use crate::report::{markdown_table, markdown_words, page, terminal_table};
 
 /// The columns of the table, for a terminal and for Markdown.
 const COLUMNS: [&str; 15] = [
@@ -54,21 +52,7 @@ fn cells(design: &DesignReport) -> [String; 15] {
 
 /// The report for a terminal.
 pub(crate) fn table(report: &Report) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(COLUMNS);
-    for design in &report.designs {
-        let aligned = cells(design).into_iter().enumerate().map(|(column, text)| {
-            let side = if column == 0 {
-                CellAlignment::Left
-            } else {
-                CellAlignment::Right
-            };
-            Cell::new(text).set_alignment(side)
-        });
-        table.add_row(aligned);
-    }
-    table.to_string()
+    terminal_table(&COLUMNS, report.designs.iter().map(cells))
 }
 
 /// The report in Markdown.
@@ -89,23 +73,21 @@ pub(crate) fn markdown(report: &Report) -> String {
         Some(rate) => format!("{rate} rows a second (open loop)"),
         None => "closed loop".to_owned(),
     };
-    let table = markdown_table(COLUMNS, report.designs.iter().map(cells));
-    let sentences = markdown_table(
-        ["design", "bought", "cost"],
+    let table = markdown_table(&COLUMNS, report.designs.iter().map(cells));
+    let sentences = markdown_words(
+        &["design", "bought", "cost"],
         report
             .designs
             .iter()
             .map(|design| [design.name.to_owned(), design.bought.clone(), design.cost.clone()]),
-    )
-    .replace("---:", "---");
-    let keys = markdown_table(
-        ["design", "row key", "table"],
+    );
+    let keys = markdown_words(
+        &["design", "row key", "table"],
         report
             .designs
             .iter()
             .map(|design| [design.name, &design.row_key, &design.table].map(str::to_owned)),
-    )
-    .replace("---:", "---");
+    );
     format!(
         "# Which row key makes a hot region?\n\n\
          {server} at {target}, measured by {tool}: {rows} for each design, in the order of time; {connections} connections, \

@@ -112,13 +112,11 @@ impl Operations for Ingest {
         for row in first..end {
             let mut key = self.rows.key(row);
             if let Some(counter) = &self.counter {
-                match worker.numbers.take(counter, row, &mut failures).await? {
-                    Some(number) => key.sequence = number,
-                    None => {
-                        numbered = false;
-                        break;
-                    }
-                }
+                let Some(number) = worker.numbers.take(counter, row, &mut failures).await? else {
+                    numbered = false;
+                    break;
+                };
+                key.sequence = number;
             }
             let key = self.design.encode(key)?;
             regions.push(self.regions.index_of(&key));
