@@ -284,6 +284,7 @@ fn performance_evaluation_finds_what_it_wrote() {
             "--valueSize=20",
             "--presplit=3",
             "--multiPut=7",
+            "--multiGet=5",
         ];
         let last = ["sequentialDelete", "--api", api, &table];
         bench(

@@ -9,7 +9,8 @@
 //!
 //! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload has its
 //! result, second tries and their pauses included ([`retry`]). An operation that is given up has no latency; it is
-//! counted as failed.
+//! counted as failed. In an open loop, operations that are due when the time is over and have not been begun have no latency either; they
+//! are counted, since they would have been the slowest.
 //!
 //! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task gets which
 //! index depends on the server's speed.
@@ -49,6 +50,17 @@ pub(crate) struct Plan {
     pub(crate) duration: Option<Duration>,
     /// Before it, nothing is measured.
     pub(crate) warm_up: Duration,
+}
+
+impl Plan {
+    /// Operations that were due within the measured time and not among the `begun` ones; none in a closed loop.
+    fn not_begun(&self, begun: u64) -> u64 {
+        let (Pace::Open { requests_per_s }, Some(duration)) = (self.pace, self.duration) else {
+            return 0;
+        };
+        let due = (requests_per_s * duration.as_secs_f64()) as u64;
+        due.min(self.operations.unwrap_or(u64::MAX)).saturating_sub(begun)
+    }
 }
 
 /// What a workload does.
@@ -101,6 +113,8 @@ pub(crate) struct Measured {
     pub(crate) failures: retry::Failures,
     /// Acknowledged rows by time.
     pub(crate) timeline: Timeline,
+    /// Operations that were due in an open loop and that no task got round to: the server was slower than the rate.
+    pub(crate) not_begun: u64,
     /// From the end of the warm-up to the last result.
     pub(crate) elapsed: Duration,
 }
@@ -118,6 +132,7 @@ impl Measured {
             kinds: kinds.into_iter().map(kind).collect(),
             failures: retry::Failures::default(),
             timeline: Timeline::default(),
+            not_begun: 0,
             elapsed: Duration::ZERO,
         }
     }
@@ -195,6 +210,7 @@ pub(crate) async fn run<O: Operations>(
     let mut measured = Measured::new(operations.kinds());
     let mut states = Vec::new();
     let mut failed = None;
+    let mut nothing_left = false;
     match workers {
         Ok(workers) => {
             let tasks: Vec<_> = workers
@@ -203,8 +219,9 @@ pub(crate) async fn run<O: Operations>(
                 .collect();
             for task in tasks {
                 match task.await {
-                    Ok(Ok((figures, state))) => {
+                    Ok(Ok((figures, state, end))) => {
                         measured.add(figures);
+                        nothing_left |= end == End::NothingLeft;
                         states.push(state);
                     }
                     Ok(Err(error)) => failed = failed.or(Some(error)),
@@ -218,6 +235,10 @@ pub(crate) async fn run<O: Operations>(
     shared.bar.finish_and_clear();
     if pacer.is_some_and(|pacer| pacer.join().is_err()) {
         failed = Some(Error::Usage("the pacing thread stopped".to_owned()));
+    }
+    if !nothing_left {
+        let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
+        measured.not_begun = shared.plan.not_begun(measured.operations() + given_up);
     }
     match failed {
         Some(error) => Err(error),
@@ -238,16 +259,20 @@ struct Shared<O> {
 }
 
 /// One task. If it ends by an error or a limit, the others end too.
-async fn work<O: Operations>(shared: Arc<Shared<O>>, mut worker: O::Worker) -> Result<(Measured, O::Worker)> {
+async fn work<O: Operations>(
+    shared: Arc<Shared<O>>,
+    mut worker: O::Worker,
+) -> Result<(Measured, O::Worker, End)> {
     let mut measured = Measured::new(shared.operations.kinds());
     let result = operate(&shared, &mut worker, &mut measured).await;
     if !matches!(result, Ok(End::NothingLeft)) {
         shared.schedule.close();
     }
-    result.map(|_| (measured, worker))
+    result.map(|end| (measured, worker, end))
 }
 
 /// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The run is over for all.
     Limit,

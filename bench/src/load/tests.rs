@@ -107,6 +107,25 @@ async fn the_warm_up_is_carried_out_and_does_not_count() {
     assert_eq!(measured.operations() + given_up, 40);
 }
 
+/// What a server is too slow for is not forgotten.
+#[test]
+fn operations_that_were_due_and_not_begun_are_counted() {
+    let open = Plan {
+        pace: Pace::Open {
+            requests_per_s: 100.0,
+        },
+        duration: Some(Duration::from_secs(2)),
+        ..plan(None)
+    };
+    assert_eq!([150, 200, 201].map(|begun| open.not_begun(begun)), [50, 0, 0]);
+    let bounded = Plan {
+        operations: Some(120),
+        ..open
+    };
+    assert_eq!(bounded.not_begun(100), 20);
+    assert_eq!(plan(Some(120)).not_begun(100), 0);
+}
+
 #[tokio::test]
 async fn an_error_of_one_task_ends_the_run() {
     struct Failing;

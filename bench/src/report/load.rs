@@ -44,6 +44,8 @@ pub(crate) struct PhaseReport {
     /// Operations that failed for good.
     pub(crate) given_up: u64,
     pub(crate) first_error: Option<String>,
+    /// Operations that were due in an open loop and never begun.
+    pub(crate) not_begun: u64,
     pub(crate) timeline: TimelineReport,
     /// What the workload measured besides.
     pub(crate) figures: BTreeMap<&'static str, f64>,
@@ -108,6 +110,7 @@ impl PhaseReport {
             kinds,
             errors: measured.failures.calls,
             first_error: measured.failures.first.clone(),
+            not_begun: measured.not_begun,
             timeline: measured.timeline.report(),
             figures: BTreeMap::new(),
         }
@@ -120,6 +123,17 @@ impl LoadReport {
         let names = self.phases.iter().flat_map(|phase| phase.figures.keys());
         let names: BTreeSet<&'static str> = names.copied().collect();
         names.into_iter().collect()
+    }
+
+    /// A sentence for each phase in which the server was slower than the rate.
+    fn slow_lines(&self) -> impl Iterator<Item = String> {
+        let slow = self.phases.iter().filter(|phase| phase.not_begun > 0);
+        slow.map(|phase| {
+            format!(
+                "{}: {} operations were due and never begun, because the server was slower than the rate.",
+                phase.name, phase.not_begun
+            )
+        })
     }
 
     /// A line for each phase with all figures; a figure that it does not have is a dash.
@@ -202,13 +216,14 @@ pub(crate) fn write(out: &Path, report: &LoadReport) -> Result<()> {
 
 /// The report for a terminal.
 pub(crate) fn table(report: &LoadReport) -> String {
-    let table = terminal_table(&COLUMNS, lines(report));
+    let mut parts = vec![terminal_table(&COLUMNS, lines(report))];
+    parts.extend(report.slow_lines());
     let names = report.figure_names();
-    if names.is_empty() {
-        return table;
+    if !names.is_empty() {
+        let head = [&["operation"], &names[..]].concat();
+        parts.push(terminal_table(&head, report.figure_lines()));
     }
-    let head = [&["operation"], &names[..]].concat();
-    format!("{table}\n{}", terminal_table(&head, report.figure_lines()))
+    parts.join("\n")
 }
 
 /// The report in Markdown.
@@ -224,8 +239,9 @@ pub(crate) fn markdown(report: &LoadReport) -> String {
         .settings
         .iter()
         .map(|(name, value)| [name.clone(), value.clone()]);
+    let slow: String = report.slow_lines().map(|line| line + "\n\n").collect();
     format!(
-        "# {}\n\n{} at {}, measured by {}.\n\n{}\n{figures}{}",
+        "# {}\n\n{} at {}, measured by {}.\n\n{}\n{slow}{figures}{}",
         report.workload,
         report.server,
         report.target,
@@ -275,6 +291,7 @@ mod tests {
                 first: Some("too <busy>".to_owned()),
             },
             timeline,
+            not_begun: 7,
             elapsed: Duration::from_millis(500),
         };
         let mut report = LoadReport::new("ycsb", "Basalt 0.0.0", "127.0.0.1:9090", 1);
@@ -303,6 +320,12 @@ mod tests {
     fn every_form_shows_settings_and_errors() {
         let report = sample();
         assert!(markdown(&report).contains("| recordcount | 1000 |"));
+        for text in [markdown(&report), table(&report), html(&report).unwrap()] {
+            assert!(
+                text.contains("run: 7 operations were due and never begun"),
+                "{text}"
+            );
+        }
         assert!(markdown(&report).contains("| operation | disk_bytes_per_row |"));
         assert!(table(&report).contains("run: update") && table(&report).contains("41.500"));
         let html = html(&report).unwrap();

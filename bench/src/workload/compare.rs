@@ -176,6 +176,7 @@ fn more_is_better(name: &str) -> Option<bool> {
         "errors",
         "given_up",
         "rows_lost",
+        "not_begun",
         "per_byte_returned",
         "micros_per_operation",
         "blocks_read",
