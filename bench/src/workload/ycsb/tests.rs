@@ -25,7 +25,7 @@ fn the_core_workloads_have_their_mixes() {
     ] {
         let properties = Properties::of(workload);
         assert_eq!(
-            properties.proportions().map(|share| share.to_bits()),
+            properties.proportions().map(f64::to_bits),
             shares.map(f64::to_bits)
         );
         assert_eq!(properties.distribution, distribution);
