@@ -1,7 +1,7 @@
 //! The load generator `basalt-bench`.
 //!
-//! `hotspot` and `verify` load or read a server through its Thrift interface, which may be Basalt's or a real HBase's.
-//! `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
+//! `hotspot`, `ids`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be Basalt's or a real HBase's.
+//! `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
 
 use std::process::ExitCode;
 
@@ -10,17 +10,18 @@ use clap::{Parser, Subcommand};
 mod designs;
 mod error;
 mod flights;
-mod latency;
-mod pacing;
+mod load;
 mod region_load;
 mod report;
 mod rows;
+mod session;
+mod tables;
 mod target;
 mod workload;
 
 use error::{Error, Result};
 
-/// Load generator for Basalt and for HBase's Thrift 2 server.
+/// Load generator for Basalt and for HBase's Thrift servers.
 #[derive(Debug, Parser)]
 #[command(name = "basalt-bench", version)]
 struct CommandLine {
@@ -31,14 +32,22 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Workload {
     Hotspot(Box<workload::hotspot::Arguments>),
+    Ids(Box<workload::ids::Arguments>),
+    Pe(Box<workload::pe::Arguments>),
+    Ycsb(Box<workload::ycsb::Arguments>),
     Verify(workload::verify::Arguments),
+    Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::Arguments>),
 }
 
 fn main() -> ExitCode {
     let result = match CommandLine::parse().workload {
         Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
+        Workload::Ids(arguments) => on_runtime(workload::ids::run(*arguments)),
+        Workload::Pe(arguments) => on_runtime(workload::pe::run(*arguments)),
+        Workload::Ycsb(arguments) => on_runtime(workload::ycsb::run(*arguments)),
         Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
+        Workload::Compare(arguments) => workload::compare::run(&arguments),
         Workload::Engine(arguments) => workload::engine::run(&arguments),
     };
     match result {

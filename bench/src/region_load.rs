@@ -1,9 +1,7 @@
 //! How evenly writes fall on regions: counts, and two numbers that say it.
 
-use serde::Serialize;
-
 /// How uneven counts are.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unevenness {
     /// The largest count divided by the mean: 1 when even, the number of regions when one has all.
     pub(crate) peak_to_mean: f64,

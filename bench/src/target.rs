@@ -4,12 +4,12 @@ use basalt_client::admin::Admin;
 use basalt_client::{Client, PoolOptions};
 use clap::ValueEnum;
 
-use crate::error::{During, Result};
+use crate::error::{During, Error, Result};
 
 /// Where and how to reach the server.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetOptions {
-    /// Thrift address of the server: Basalt, or HBase's Thrift 2 server.
+    /// Thrift address of the server: Basalt, or HBase's Thrift server of the interface chosen.
     #[arg(long, default_value = "127.0.0.1:9090", value_name = "ADDR")]
     pub(crate) target: String,
     /// The interface to call.
@@ -20,8 +20,32 @@ pub(crate) struct TargetOptions {
 /// HBase's Thrift interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Api {
+    /// `Hbase`, the older one.
+    Thrift1,
     /// `THBaseService`.
     Thrift2,
+}
+
+impl Api {
+    /// The name for reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Api::Thrift1 => "Thrift 1",
+            Api::Thrift2 => "Thrift 2",
+        }
+    }
+}
+
+impl TargetOptions {
+    /// Fails unless Thrift 2 is to be used, for a workload that needs it.
+    pub(crate) fn need_thrift2(&self, workload: &str) -> Result<()> {
+        match self.api {
+            Api::Thrift2 => Ok(()),
+            Api::Thrift1 => Err(Error::Usage(format!(
+                "{workload} needs Thrift 2: use --api thrift2"
+            ))),
+        }
+    }
 }
 
 /// A server that answers.
@@ -29,6 +53,7 @@ pub(crate) enum Api {
 pub(crate) struct Target {
     pub(crate) client: Client,
     pub(crate) admin: Admin,
+    pub(crate) api: Api,
     /// Whether it is Basalt: HBase does not have Basalt's own calls.
     pub(crate) is_basalt: bool,
     /// What it is, for the report.
@@ -43,25 +68,21 @@ impl Target {
         let admin = Admin::new(&client);
         let (is_basalt, name) = match admin.status().await {
             Ok(status) => (true, format!("Basalt {}", status.version)),
-            Err(error) if error.is_unknown_method() => (false, "HBase Thrift 2".to_owned()),
+            Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
             Err(source) => return Err(source).during(connecting),
         };
         Ok(Target {
             client,
             admin,
+            api: options.api,
             is_basalt,
             name,
         })
     }
 }
 
-/// Clients with one connection each. Basalt lets only the connection that opened a scanner use it, and a pool hands out
-/// any of its connections, so scans that run at once are spread over these.
-pub(crate) fn single_connections(options: &TargetOptions, count: usize) -> Result<Vec<Client>> {
-    (0..count).map(|_| client(options, 1)).collect()
-}
-
-fn client(options: &TargetOptions, connections: usize) -> Result<Client> {
+/// A client with room for so many connections.
+pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Client> {
     let pool = PoolOptions {
         connections_max: connections,
         ..PoolOptions::default()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Are the flights in a table those of the file? Asked through HappyBase, with keys computed here.
 
-    basalt-bench hotspot --input flights-3m.parquet --keep-tables
+    basalt-bench hotspot --input flights-3m.parquet --keep-tables --sequence-block 0
     pip install happybase pyarrow
     tests/python/flights_verify.py --input flights-3m.parquet --table bench_salted
 
@@ -12,12 +12,16 @@ Prints `N of N flights are equal`, and ends with 1 if any is not.
     sequential   key
     salted       1 byte: the first 4 bytes of MD5(key), big-endian, modulo the buckets; then key
     hashed       the first bytes of MD5(key); then key
-    reversed     mmHHddMMyyyy of the date + place in the file, 10 digits
+    reversed     minutes since 1970, 9 digits, and place in the file, 10 digits; the last digit first
+    minute       mmHHddMMyyyy of the date + place in the file, 10 digits
+
+Tables of other designs are read by `basalt-bench verify`.
 
 Every column is a cell of family f, as text; the date as isoformat() writes it; a null is no cell.
 """
 
 import argparse
+import datetime
 import hashlib
 import random
 import sys
@@ -26,7 +30,7 @@ import happybase
 import pyarrow.parquet
 
 COLUMNS = ["date", "delay", "distance", "origin", "destination"]
-DESIGNS = ["sequential", "salted", "hashed", "reversed"]
+DESIGNS = ["sequential", "salted", "hashed", "reversed", "minute"]
 
 
 def row_key(design, date, place, buckets, hash_bytes):
@@ -38,6 +42,9 @@ def row_key(design, date, place, buckets, hash_bytes):
         return bytes([int.from_bytes(digest[:4], "big") % buckets]) + key
     if design == "hashed":
         return digest[:hash_bytes] + key
+    if design == "reversed":
+        minutes = (date - datetime.datetime(1970, 1, 1)) // datetime.timedelta(minutes=1)
+        return f"{minutes:09d}{place:010d}"[::-1].encode()
     return f"{date:%M%H%d%m%Y}{place:010d}".encode()
 
 

@@ -1,9 +1,12 @@
 //! `basalt-shell` and `basalt-bench` as programs, against the real server.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use basalt_tests::{Python, Server, binary, happybase};
+use serde_json::Value;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -156,53 +159,291 @@ fn the_shell_remembers_what_was_typed() {
     server.stop();
 }
 
+/// Runs a workload of the load generator; panics when it fails.
+fn bench(server: &Server, arguments: &[&str], out: &Path) -> String {
+    let output = Command::new(binary("basalt-bench"))
+        .args(arguments)
+        .args(["--target", &server.thrift.to_string(), "--out"])
+        .arg(out)
+        .output()
+        .expect("the binary was built");
+    assert!(output.status.success(), "{arguments:?}\n{output:?}");
+    text(&output.stdout)
+}
+
+/// The JSON of a report, and its HTML, which must not need a network.
+fn report(out: &Path) -> (Value, String) {
+    let html = std::fs::read_to_string(out.join("report.html")).expect("a page was written");
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
+        assert!(!html.contains(outside), "the report needs a network: {outside}");
+    }
+    assert!(html.contains("new uPlot("), "the report draws nothing");
+    let json = std::fs::read(out.join("report.json")).expect("figures were written");
+    (serde_json::from_slice(&json).expect("JSON"), html)
+}
+
 /// The hotspot workload ends well only if what it reads back is what it wrote; the report tells the designs apart.
 #[test]
 fn hotspot_shows_which_design_is_hot() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
-    let output = Command::new(binary("basalt-bench"))
-        .args(["hotspot", "--target", &server.thrift.to_string()])
-        .args(["--rows", "6000", "--regions", "4", "--threads", "2"])
-        .args(["--batch", "50", "--range-reads", "1", "--out"])
-        .arg(&out)
-        .output()
-        .expect("the binary was built");
-    assert!(output.status.success(), "{output:?}");
-    let html = std::fs::read_to_string(out.join("hotspot.html")).expect("a report was written");
-    for outside in ["src=\"http", "href=\"http", "@import", "url(http"] {
-        assert!(!html.contains(outside), "the report needs a network: {outside}");
-    }
-    assert!(html.contains("new uPlot("), "the report draws nothing");
-    let json = std::fs::read(out.join("hotspot.json")).expect("figures were written");
-    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
-    let mut peaks = std::collections::BTreeMap::new();
-    for design in json["designs"].as_array().expect("a list") {
-        let name = design["design"]
-            .as_str()
-            .or_else(|| design["name"].as_str())
-            .expect("a name");
-        assert_eq!(design["range_read"]["equal"], true, "{name}");
-        assert_eq!(design["region_writes"]["source"], "server", "{name}");
-        let writes: Vec<u64> = design["region_writes"]["regions"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(|region| region["writes"].as_u64())
-            .collect();
-        assert_eq!(writes.iter().sum::<u64>(), 6000, "{name}: {writes:?}");
-        peaks.insert(name.to_owned(), writes.into_iter().max().unwrap_or_default());
-    }
-    assert_eq!(
-        peaks["sequential"], 6000,
-        "one region takes every sequential write: {peaks:?}"
+    let small = ["hotspot", "--rows", "6000", "--regions", "4", "--threads", "2"];
+    let reads = ["--batch", "50", "--range-reads", "1", "--point-reads", "200"];
+    bench(
+        &server,
+        &[&small[..], &reads, &["--sequence-block", "70"]].concat(),
+        &out,
     );
-    for spread in ["salted", "hashed"] {
-        assert!(
-            (1500..2000).contains(&peaks[spread]),
-            "four regions share the {spread} rows: {peaks:?}"
+    let (json, _) = report(&out);
+    let mut designs = BTreeMap::new();
+    for design in json["designs"].as_array().expect("a list") {
+        let name = design["name"].as_str().expect("a name");
+        assert_eq!(design["range_equal"], true, "{name}");
+        assert_eq!(design["range_rows"], 3600, "{name}");
+        assert_eq!(design["point_reads"], 200, "{name}");
+        assert_eq!(design["point_read_difference"], Value::Null, "{name}");
+        assert_eq!(design["region_writes_counted_by"], "server", "{name}");
+        for figure in ["ingest_ops_per_second", "range_seconds"] {
+            assert!(
+                design[figure].as_f64().is_some_and(|figure| figure > 0.0),
+                "{name} {figure}"
+            );
+        }
+        for percentile in ["p50", "p99", "p999"] {
+            assert!(
+                design["latency_seconds"][percentile].is_f64(),
+                "{name} {percentile}"
+            );
+        }
+        let regions = design["region_writes"].as_array().expect("a list").iter();
+        let writes: u64 = regions.filter_map(|region| region["writes"].as_u64()).sum();
+        assert_eq!(writes, 6000, "{name}");
+        designs.insert(name.to_owned(), design.clone());
+    }
+    let markdown = std::fs::read_to_string(out.join("report.md")).expect("Markdown was written");
+    for (name, scans, peaks) in [
+        ("sequential", 1, 4.0..=4.0),
+        ("salted", 16, 1.0..=1.2),
+        ("hashed", 256, 1.0..=1.2),
+        ("reversed", 1, 1.0..=1.2),
+        ("reversed-timestamp", 1, 4.0..=4.0),
+        ("random", 1, 1.0..=1.2),
+        ("partitioned-id", 64, 1.0..=1.2),
+        ("minute", 60, 1.0..=1.3),
+    ] {
+        let design = &designs[name];
+        assert_eq!(design["range_scans"], scans, "{name}");
+        let peak = design["region_peak_to_mean"].as_f64().expect("a number");
+        assert!(peaks.contains(&peak), "{name}: {peak}");
+        assert!(markdown.contains(&format!("| {name} |")), "{markdown}");
+    }
+    let increments = designs["minute"]["sequence_increments"]
+        .as_u64()
+        .expect("a number");
+    assert!(
+        (86..=87).contains(&increments),
+        "6000 numbers in blocks of 70 by two tasks: {increments}"
+    );
+    assert_eq!(designs["salted"]["sequence_increments"], 0);
+    let wasted = designs["random"]["range_bytes_read_per_byte_returned"].as_f64();
+    assert!(
+        wasted.is_some_and(|wasted| wasted > 1.6),
+        "the whole table is read: {wasted:?}"
+    );
+    server.stop();
+}
+
+/// Every command of PerformanceEvaluation that both interfaces have, over each of them: all rows are written, found and
+/// scanned, and the report says so.
+#[test]
+fn performance_evaluation_finds_what_it_wrote() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let commands = [
+        "sequentialWrite",
+        "randomRead",
+        "sequentialRead",
+        "scan",
+        "scanRange10",
+        "randomSeekScan",
+        "increment",
+        "append",
+        "checkAndPut",
+    ];
+    for api in ["thrift1", "thrift2"] {
+        let out = dir.path().join(api);
+        let more: &[&str] = match api {
+            "thrift1" => &[],
+            _ => &["checkAndDelete", "checkAndMutate"],
+        };
+        let table = format!("--table=pe_{api}");
+        let rest = [
+            "--nclients=2",
+            "--rows=300",
+            "--valueSize=20",
+            "--presplit=3",
+            "--multiPut=7",
+            "--multiGet=5",
+        ];
+        let last = ["sequentialDelete", "--api", api, &table];
+        bench(
+            &server,
+            &[&["pe"][..], &commands, more, &last, &rest].concat(),
+            &out,
         );
+        let (json, html) = report(&out);
+        assert!(html.contains("scanRange10"));
+        let mut rows = BTreeMap::new();
+        for phase in json["phases"].as_array().expect("a list") {
+            assert_eq!(phase["given_up"], 0, "{phase}");
+            let name = phase["name"].as_str().expect("a name");
+            rows.insert(name, phase["rows"].as_u64().expect("a number"));
+        }
+        for command in commands.iter().filter(|command| !command.contains("can")) {
+            assert_eq!(rows[command], 600, "{api} {command}");
+        }
+        assert_eq!(rows["scan"], 600, "{api}");
+        // From a random row on: all rows that are asked for, but for the starts near the end.
+        assert!((5_700..=6_000).contains(&rows["scanRange10"]), "{api}: {rows:?}");
+        // 6 scans of up to 120 rows.
+        assert!((1..=720).contains(&rows["randomSeekScan"]), "{api}: {rows:?}");
+        assert_eq!(rows["sequentialDelete"], 600, "{api}");
+    }
+    server.stop();
+}
+
+/// Each core workload of YCSB runs its mix; what was loaded is found; two reports can be compared.
+#[test]
+fn ycsb_workloads_find_what_was_loaded() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = [
+        "--records",
+        "300",
+        "--operations",
+        "400",
+        "--threads",
+        "2",
+        "-p",
+        "fieldlength=10",
+    ];
+    let mut previous: Option<PathBuf> = None;
+    for (workload, api, kinds) in [
+        ("a", "thrift1", ["read", "update"]),
+        ("b", "thrift2", ["read", "update"]),
+        ("d", "thrift2", ["read", "insert"]),
+        ("e", "thrift1", ["insert", "scan"]),
+        ("f", "thrift2", ["read", "read-modify-write"]),
+    ] {
+        let out = dir.path().join(workload);
+        let how = [
+            "ycsb",
+            workload,
+            "--api",
+            api,
+            "--replace-tables",
+            "--presplit",
+            "3",
+        ];
+        bench(&server, &[&how[..], &small].concat(), &out);
+        let (json, _) = report(&out);
+        assert_eq!(json["phases"][0]["rows"], 300, "{workload}");
+        let run = &json["phases"][1];
+        assert_eq!(
+            (&run["operations"], &run["given_up"]),
+            (&400.into(), &0.into()),
+            "{workload}"
+        );
+        let found: Vec<&Value> = run["kinds"].as_array().expect("a list").iter().collect();
+        assert_eq!(
+            found.iter().map(|kind| &kind["name"]).collect::<Vec<_>>(),
+            kinds,
+            "{workload}"
+        );
+        for kind in found {
+            let per_operation = if kind["name"] == "read-modify-write" { 2 } else { 1 };
+            let operations = kind["operations"].as_u64().expect("a number");
+            let rows = kind["rows"].as_u64().expect("a number");
+            if kind["name"] == "scan" {
+                assert!(rows > operations, "scans of up to 100 rows: {kind}");
+            } else {
+                assert_eq!(
+                    rows,
+                    operations * per_operation,
+                    "{workload}: a row was not found"
+                );
+            }
+        }
+        previous = match previous {
+            None => Some(out),
+            Some(before) => {
+                let compare = Command::new(binary("basalt-bench"))
+                    .args(["compare", "--markdown", "--only", "ops_per_second"])
+                    .args([&before, &out])
+                    .output()
+                    .expect("the binary was built");
+                assert!(compare.status.success(), "{compare:?}");
+                let printed = text(&compare.stdout);
+                assert!(printed.contains("| load ops_per_second |"), "{printed}");
+                Some(out)
+            }
+        };
+    }
+    server.stop();
+}
+
+/// Ids that follow time make a hot region and a table in order; those that are spread do neither. All rows are found again.
+#[test]
+fn ids_show_order_against_spread() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let out = dir.path().join("report");
+    let small = [
+        "ids",
+        "--rows",
+        "6000",
+        "--regions",
+        "4",
+        "--threads",
+        "2",
+        "--batch",
+        "50",
+    ];
+    bench(&server, &small, &out);
+    let (json, html) = report(&out);
+    assert!(html.contains("disk bytes per row"));
+    let mut ids = BTreeMap::new();
+    for phase in json["phases"].as_array().expect("a list") {
+        assert_eq!(
+            (&phase["rows"], &phase["given_up"]),
+            (&6000.into(), &0.into()),
+            "{phase}"
+        );
+        ids.insert(phase["name"].as_str().expect("a name"), &phase["figures"]);
+    }
+    for (name, key_bytes, peaks, ascending) in [
+        ("uuid4", 16.0, 1.0..=1.2, 0.45..=0.55),
+        ("uuid7", 16.0, 4.0..=4.0, 0.5..=0.6),
+        ("snowflake", 8.0, 4.0..=4.0, 0.7..=1.0),
+        ("objectid", 12.0, 4.0..=4.0, 0.2..=0.8),
+        ("partitioned-id", 8.0, 1.0..=1.2, 0.45..=0.55),
+        ("minute", 22.0, 4.0..=4.0, 1.0..=1.0),
+    ] {
+        let figure = |figure: &str| ids[name][figure].as_f64().expect("a number");
+        assert_eq!(figure("key_bytes").to_bits(), f64::to_bits(key_bytes), "{name}");
+        assert!(
+            peaks.contains(&figure("region_peak_to_mean")),
+            "{name}: {}",
+            ids[name]
+        );
+        assert!(
+            ascending.contains(&figure("ascending_share")),
+            "{name}: {}",
+            ids[name]
+        );
+        let disk = figure("disk_bytes_per_row");
+        assert!((key_bytes + 20.0..200.0).contains(&disk), "{name}: {disk}");
     }
     server.stop();
 }

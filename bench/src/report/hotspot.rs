@@ -1,13 +1,15 @@
-//! The report of `hotspot`: its data, which is also its JSON, and how it looks.
+//! The report of `hotspot`: its data, which is also its JSON. How it looks is in `pages`, what it says in `story`.
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
-use minijinja::value::{Serde, Value};
-use minijinja::{Environment, context};
+mod pages;
+mod story;
+
+pub(crate) use pages::{html, markdown, table};
+pub(crate) use story::tell;
+
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::latency::LatencyReport;
-use crate::region_load::Unevenness;
+use crate::load::latency::LatencyReport;
+use crate::load::timeline::TimelineReport;
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
@@ -31,12 +33,16 @@ pub(crate) struct Settings {
     pub(crate) connections: u64,
     pub(crate) batch_rows: u64,
     /// `None`: closed loop.
-    pub(crate) rate_rows_per_s: Option<u64>,
-    pub(crate) duration_s: Option<u64>,
+    pub(crate) rate_rows_per_second: Option<u64>,
+    pub(crate) duration_seconds: Option<u64>,
     pub(crate) buckets: u16,
     pub(crate) hash_bytes: u8,
-    pub(crate) hour_from: String,
-    pub(crate) hour_to: String,
+    /// Sequence numbers taken from the server's counter at a time; 0: no counter.
+    pub(crate) sequence_block: u32,
+    /// `hour` or `day`.
+    pub(crate) range: &'static str,
+    pub(crate) range_from: String,
+    pub(crate) range_to: String,
 }
 
 /// Where the rows came from.
@@ -59,43 +65,66 @@ pub(crate) enum RowsReport {
 /// One design.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct DesignReport {
-    pub(crate) design: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) table: String,
     pub(crate) row_key: String,
+    /// What the design is good for, with its figures, in a sentence.
+    pub(crate) bought: String,
+    /// What it costs.
+    pub(crate) cost: String,
     /// Acknowledged.
     pub(crate) rows: u64,
-    pub(crate) seconds: f64,
-    pub(crate) rows_per_s: f64,
+    pub(crate) ingest_seconds: f64,
+    /// Rows.
+    pub(crate) ingest_ops_per_second: f64,
     /// Of a batch, from when it was due (open loop) or sent (closed loop) until it was acknowledged.
-    pub(crate) batch_latency: LatencyReport,
+    pub(crate) latency_seconds: LatencyReport,
     /// Failed calls, those that were tried again included.
     pub(crate) errors: u64,
     pub(crate) rows_lost: u64,
     pub(crate) first_error: Option<String>,
     pub(crate) timeline: TimelineReport,
-    pub(crate) region_writes: RegionWrites,
-    /// `None` where the server does not say.
-    pub(crate) server_work: Option<ServerWork>,
-    pub(crate) range_read: RangeReadReport,
-}
-
-/// Throughput over time.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct TimelineReport {
-    pub(crate) slot_ms: u64,
-    pub(crate) rows_per_s: Vec<f64>,
-}
-
-/// Writes by region.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RegionWrites {
-    /// Who counted: `server` or `client`.
-    pub(crate) source: &'static str,
+    /// Blocks of sequence numbers taken from the server's counter.
+    pub(crate) sequence_increments: u64,
     #[serde(flatten)]
-    pub(crate) unevenness: Unevenness,
-    /// Share of the writes of a moment that its busiest region took.
-    pub(crate) busiest_share: f64,
-    pub(crate) regions: Vec<RegionLoad>,
+    pub(crate) spread: Spread,
+    /// `None`, and no fields, where the server does not say.
+    #[serde(flatten)]
+    pub(crate) work: Option<ServerWork>,
+    pub(crate) point_reads: u64,
+    pub(crate) point_reads_per_second: f64,
+    pub(crate) point_read_latency_seconds: Option<LatencyReport>,
+    /// The first row that was not as written.
+    pub(crate) point_read_difference: Option<String>,
+    #[serde(flatten)]
+    pub(crate) range_read: RangeRead,
+}
+
+impl DesignReport {
+    /// How what was read differs from what was written.
+    pub(crate) fn difference(&self) -> Option<String> {
+        let difference = self.range_read.range_difference.as_ref();
+        let difference = difference.or(self.point_read_difference.as_ref())?;
+        Some(format!("{}: {difference}", self.name))
+    }
+}
+
+/// How writes fell on regions and servers.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Spread {
+    /// Who counted: `server` or `client`.
+    pub(crate) region_writes_counted_by: &'static str,
+    /// The busiest region's writes divided by the mean.
+    pub(crate) region_peak_to_mean: f64,
+    pub(crate) region_gini: f64,
+    /// Share of the writes of a minute of the rows' own time that the minute's busiest region took.
+    pub(crate) region_busiest_share: f64,
+    /// Regions after the ingest less those before.
+    pub(crate) splits: i64,
+    pub(crate) region_writes: Vec<RegionLoad>,
+    pub(crate) server_peak_to_mean: f64,
+    pub(crate) server_gini: f64,
+    pub(crate) server_writes: Vec<ServerLoad>,
 }
 
 /// One region.
@@ -103,10 +132,19 @@ pub(crate) struct RegionWrites {
 pub(crate) struct RegionLoad {
     /// Escaped.
     pub(crate) start_key: String,
+    /// Host, port and start code.
+    pub(crate) server: String,
     pub(crate) writes: u64,
 }
 
-/// What the server did in the background.
+/// One server.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerLoad {
+    pub(crate) server: String,
+    pub(crate) writes: u64,
+}
+
+/// What the server did in the background during the ingest.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ServerWork {
     pub(crate) flushes: i64,
@@ -122,111 +160,29 @@ impl ServerWork {
     }
 }
 
-/// Reading one hour.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RangeReadReport {
-    pub(crate) rows: u64,
-    pub(crate) scans: u64,
-    pub(crate) median_ms: f64,
+/// Reading an hour or a day in the order of time.
+#[allow(
+    clippy::struct_field_names,
+    reason = "the names are those of the JSON, where they stand among others"
+)]
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct RangeRead {
+    pub(crate) range_rows: u64,
+    pub(crate) range_scans: u64,
+    /// The median of all reads.
+    pub(crate) range_seconds: f64,
     /// Every read, fastest first.
-    pub(crate) runs_ms: Vec<f64>,
+    pub(crate) range_runs_seconds: Vec<f64>,
+    /// Keys and cells of all rows that came.
+    pub(crate) range_bytes_received: u64,
+    /// Of those that were asked for.
+    pub(crate) range_bytes_returned: u64,
+    pub(crate) range_bytes_read_per_byte_returned: f64,
+    /// Blocks that the server looked for in its cache, indexes and bloom filters included; `None` where it does not say.
+    pub(crate) range_blocks_read: Option<i64>,
     /// Whether every read returned what was written.
-    pub(crate) equal: bool,
-    pub(crate) difference: Option<String>,
-}
-
-/// The report for a terminal.
-pub(crate) fn table(report: &Report) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header([
-        "design",
-        "rows/s",
-        "p50 ms",
-        "p99 ms",
-        "p99.9 ms",
-        "max ms",
-        "errors",
-        "peak/mean",
-        "Gini",
-        "busiest",
-        "flushes",
-        "compactions",
-        "hour: scans",
-        "rows",
-        "ms",
-        "equal",
-    ]);
-    for design in &report.designs {
-        let latency = &design.batch_latency;
-        let ms = |us: u64| format!("{:.2}", us as f64 / 1e3);
-        let work = |work: fn(&ServerWork) -> i64| {
-            design
-                .server_work
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |server| work(server).to_string())
-        };
-        let load = &design.region_writes;
-        let cells = [
-            design.design.to_owned(),
-            format!("{:.0}", design.rows_per_s),
-            ms(latency.p50_us),
-            ms(latency.p99_us),
-            ms(latency.p999_us),
-            ms(latency.max_us),
-            design.errors.to_string(),
-            format!("{:.2}", load.unevenness.peak_to_mean),
-            format!("{:.3}", load.unevenness.gini),
-            format!("{:.0} %", load.busiest_share * 100.0),
-            work(|work| work.flushes),
-            work(|work| work.compactions),
-            design.range_read.scans.to_string(),
-            design.range_read.rows.to_string(),
-            format!("{:.1}", design.range_read.median_ms),
-            if design.range_read.equal { "yes" } else { "NO" }.to_owned(),
-        ];
-        let aligned = cells.into_iter().enumerate().map(|(column, text)| {
-            let side = if column == 0 {
-                CellAlignment::Left
-            } else {
-                CellAlignment::Right
-            };
-            Cell::new(text).set_alignment(side)
-        });
-        table.add_row(aligned);
-    }
-    table.to_string()
-}
-
-/// The report as one HTML file.
-pub(crate) fn html(report: &Report) -> Result<String> {
-    let failed = |error: minijinja::Error| Error::Report(format!("{error:#}"));
-    let mut environment = Environment::new();
-    environment
-        .add_template("hotspot.html", include_str!("../../templates/hotspot.html"))
-        .map_err(failed)?;
-    environment.add_filter("grouped", |number: f64| grouped(number));
-    let template = environment.get_template("hotspot.html").map_err(failed)?;
-    template
-        .render(context! {
-            report => Value::from(Serde(report)),
-            style => include_str!("../../templates/report.css"),
-            script => include_str!("../../templates/hotspot.js"),
-            uplot_style => include_str!("../../assets/uPlot.min.css"),
-            uplot_script => include_str!("../../assets/uPlot.iife.min.js"),
-        })
-        .map_err(failed)
-}
-
-/// A whole number with thin spaces between groups of three digits.
-fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let length = digits.len();
-    let spaced = digits.chars().enumerate().map(|(place, digit)| {
-        let space = place > 0 && (length - place) % 3 == 0;
-        format!("{}{digit}", if space { "\u{2009}" } else { "" })
-    });
-    spaced.collect()
+    pub(crate) range_equal: bool,
+    pub(crate) range_difference: Option<String>,
 }
 
 #[cfg(test)]

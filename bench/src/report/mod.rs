@@ -1,18 +1,28 @@
-//! What a run leaves behind: a JSON file for programs, and one HTML file for people.
+//! What a run leaves behind: `report.json` for programs, `report.md` for a repository or an issue, and one `report.html`
+//! for people.
 //!
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
 pub(crate) mod hotspot;
+pub(crate) mod load;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
+use minijinja::Environment;
+use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Version of the JSON. Raised when a field changes its meaning or goes away.
-pub(crate) const REPORT_FORMAT: u32 = 1;
+/// Version of the JSON. Raised when a field changes its meaning or goes away. Times are in seconds, unless a name says
+/// otherwise.
+pub(crate) const REPORT_FORMAT: u32 = 2;
+
+/// The names of the three files.
+const FILES: [&str; 3] = ["report.json", "report.md", "report.html"];
 
 /// Makes sure that reports can be written, before hours are spent on one.
 pub(crate) fn create_dir(dir: &Path) -> Result<()> {
@@ -29,7 +39,19 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     })
 }
 
-/// Writes a report and returns where.
+/// Writes all three files of a report and returns their paths, one a line.
+pub(crate) fn write_all(dir: &Path, report: &impl Serialize, markdown: &str, html: &str) -> Result<String> {
+    let json = to_json(report)?;
+    let mut paths = Vec::new();
+    for (name, text) in FILES.iter().zip([json.as_str(), markdown, html]) {
+        let path = dir.join(name);
+        write_file(&path, text)?;
+        paths.push(path.display().to_string());
+    }
+    Ok(paths.join("\n"))
+}
+
+/// Writes the JSON alone and returns where.
 pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<PathBuf> {
     write_file(path, &to_json(report)?)?;
     Ok(path.to_owned())
@@ -38,4 +60,98 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<PathBuf
 fn to_json(report: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string_pretty(report).map_err(|error| Error::Report(error.to_string()))?;
     Ok(json + "\n")
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn since_1970_ms(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A page of one file: `template` gets `report` and what all pages share.
+fn page(template: &'static str, script: &'static str, report: &impl Serialize) -> Result<String> {
+    let failed = |error: minijinja::Error| Error::Report(error.to_string());
+    let mut environment = Environment::new();
+    environment.add_template("page.html", template).map_err(failed)?;
+    environment.add_filter("grouped", |number: f64| grouped(number));
+    environment.add_filter("ms", |seconds: f64| format!("{:.2}", seconds * 1e3));
+    let template = environment.get_template("page.html").map_err(failed)?;
+    template
+        .render(minijinja::context! {
+            report => Value::from(Serde(report)),
+            style => include_str!("../../templates/report.css"),
+            plots => include_str!("../../templates/plots.js"),
+            script => script,
+            uplot_style => include_str!("../../assets/uPlot.min.css"),
+            uplot_script => include_str!("../../assets/uPlot.iife.min.js"),
+        })
+        .map_err(failed)
+}
+
+/// A whole number with thin spaces between groups of three digits.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let length = digits.len();
+    let spaced = digits.chars().enumerate().map(|(place, digit)| {
+        let space = place > 0 && (length - place) % 3 == 0;
+        format!("{}{digit}", if space { "\u{2009}" } else { "" })
+    });
+    spaced.collect()
+}
+
+/// A table in Markdown. The first column stands left, the others right.
+pub(crate) fn markdown_table<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    let side = |column| if column == 0 { "---" } else { "---:" };
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut lines = vec![
+        line(head.iter().map(|name| (*name).to_owned()).collect()),
+        line((0..head.len()).map(|column| side(column).to_owned()).collect()),
+    ];
+    for row in rows {
+        let cells = row.as_ref().iter();
+        lines.push(line(cells.map(|cell| cell.replace('|', "\\|")).collect()));
+    }
+    lines.concat()
+}
+
+/// A table of words in Markdown: all columns stand left.
+pub(crate) fn markdown_words<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    markdown_table(head, rows).replacen("---:", "---", head.len())
+}
+
+/// A table for a terminal. The first column stands left, the others right.
+pub(crate) fn terminal_table<R: AsRef<[String]>>(head: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(head);
+    for row in rows {
+        table.add_row(row.as_ref().iter().enumerate().map(|(column, text)| {
+            let side = if column == 0 {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            };
+            Cell::new(text).set_alignment(side)
+        }));
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped() {
+        let numbers = [1.0, 999.0, 1_000.0, 1_234_567.4].map(grouped);
+        assert_eq!(numbers, ["1", "999", "1\u{2009}000", "1\u{2009}234\u{2009}567"]);
+    }
+
+    #[test]
+    fn a_bar_in_a_cell_does_not_end_it() {
+        let rows = [["x|y".to_owned(), "1".to_owned()]];
+        let table = markdown_table(&["a", "b"], &rows);
+        assert_eq!(table, "| a | b |\n| --- | ---: |\n| x\\|y | 1 |\n");
+        assert!(markdown_words(&["a", "b"], &rows).contains("| --- | --- |"));
+    }
 }

@@ -4,14 +4,21 @@
 //!
 //! 1. A table is created, split for the design.
 //! 2. Rows in the order of time are written by `putMultiple`, in batches, over several connections (`ingest`).
-//! 3. Writes are counted by region: by the server where it is Basalt, else here from the boundaries of the regions.
-//! 4. One hour is read through the scans that the design needs, and compared with what was written (`range_read`).
-//! 5. The table is dropped, unless it is to be kept.
+//! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the boundaries of the
+//!    regions (`spread`).
+//! 4. Memstores are flushed, so that reads find every design's rows where they will be: in files.
+//! 5. Single rows are read and compared with what was written (`point_reads`).
+//! 6. One hour or day is read through the scans that the design needs, and compared (`range_read`).
+//! 7. The table is dropped, unless it is to be kept.
 //!
 //! Everything is the same for each design but the row keys, so differences in the report are theirs.
 
 mod ingest;
+mod numbering;
+mod point_reads;
 mod range_read;
+mod spread;
+mod tables;
 
 pub(crate) use range_read::cells_differ;
 
@@ -20,24 +27,49 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use basalt_client::{Client, FamilySchema, Table, TableSchema};
+use basalt_client::keys::MinuteKey;
+use clap::ValueEnum;
 
 use crate::designs::{Design, DesignName, DesignOptions, minute_text};
 use crate::error::{During, Error, Result};
 use crate::flights::Flights;
-use crate::pacing::Pace;
-use crate::region_load::{RegionMap, Unevenness};
-use crate::report::hotspot::{
-    DesignReport, RegionLoad, RegionWrites, Report, RowsReport, ServerWork, Settings,
-};
+use crate::load;
+use crate::load::pacing::Pace;
+use crate::report::hotspot::{DesignReport, Report, RowsReport, Settings};
 use crate::report::{self, REPORT_FORMAT};
 use crate::rows::{Rows, Synthetic};
-use crate::target::{Target, TargetOptions, single_connections};
+use crate::target::{Target, TargetOptions};
 
 /// The family that everything is written to.
 pub(crate) const FAMILY: &str = "f";
 
-/// Compare row-key designs: ingest rows in the order of time into one table a design, and read one hour back.
+/// How much is read back in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RangeLength {
+    /// 60 minutes.
+    Hour,
+    /// 24 hours.
+    Day,
+}
+
+impl RangeLength {
+    fn minutes(self) -> u32 {
+        match self {
+            RangeLength::Hour => 60,
+            RangeLength::Day => 24 * 60,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            RangeLength::Hour => "hour",
+            RangeLength::Day => "day",
+        }
+    }
+}
+
+/// Compare row-key designs: ingest rows in the order of time into one table a design, read single rows, and read one hour
+/// or day back in order.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -56,7 +88,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "sequential,salted,hashed,reversed"
+        default_value = "sequential,salted,hashed,reversed,reversed-timestamp,random,partitioned-id,minute"
     )]
     pub(crate) designs: Vec<DesignName>,
     #[command(flatten)]
@@ -80,12 +112,22 @@ pub(crate) struct Arguments {
     /// Synthetic rows in a minute of their own time: 60 minutes of them are read back.
     #[arg(long, default_value_t = 60, conflicts_with = "input", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rows_per_minute: u32,
-    /// Seed of synthetic values.
+    /// Seed of synthetic values and of the choice of rows to read.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How often the hour is read for each design.
+    /// Single rows to read from each design's table, chosen at random.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) point_reads: u64,
+    /// What to read back in the order of time.
+    #[arg(long, default_value = "hour")]
+    pub(crate) range: RangeLength,
+    /// How often it is read for each design.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) range_reads: u64,
+    /// Sequence numbers that a task takes from the server's counter at a time, for the design `minute`. 0: no counter, each
+    /// row has its place as number, as in the other designs; `verify` needs that.
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
+    pub(crate) sequence_block: u32,
     /// Tables are named so, with the design behind.
     #[arg(long, default_value = "bench_")]
     pub(crate) table_prefix: String,
@@ -95,7 +137,7 @@ pub(crate) struct Arguments {
     /// Drop tables of these names that exist already.
     #[arg(long)]
     pub(crate) replace_tables: bool,
-    /// Where hotspot.json and hotspot.html go.
+    /// Where report.html, report.md and report.json go.
     #[arg(long, value_name = "DIR", default_value = "bench-report")]
     pub(crate) out: PathBuf,
 }
@@ -107,16 +149,19 @@ const SYNTHETIC_ROWS: u64 = 1_000_000;
 struct Run {
     arguments: Arguments,
     target: Target,
+    /// For scans: see [`range_read::SCANS_MAX`].
+    scanning: Target,
     rows: Arc<Rows>,
     /// Rows to write for each design; `u64::MAX` if only the time ends the run.
     row_count: u64,
-    /// The hour to read back.
-    hour: Range<u32>,
+    /// What to read back.
+    minutes: Range<u32>,
 }
 
 /// Runs the workload and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.out.clone();
+    arguments.target.need_thrift2("hotspot")?;
     report::create_dir(&out)?;
     let started = SystemTime::now();
     let run = Run::prepare(arguments).await?;
@@ -125,27 +170,24 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         designs.push(run.design(name).await?);
     }
     let report = run.report(started, designs)?;
-    let json = report::write_json(&out.join("hotspot.json"), &report)?;
-    let html = out.join("hotspot.html");
-    report::write_file(&html, &crate::report::hotspot::html(&report)?)?;
-    println!("{}", crate::report::hotspot::table(&report));
-    println!("{}\n{}", json.display(), html.display());
+    let files = report::write_all(
+        &out,
+        &report,
+        &report::hotspot::markdown(&report),
+        &report::hotspot::html(&report)?,
+    )?;
+    println!("{}", report::hotspot::table(&report));
+    println!("{files}");
     let different: Vec<_> = report
         .designs
         .iter()
-        .filter(|design| !design.range_read.equal)
+        .filter_map(DesignReport::difference)
         .collect();
-    if let Some(design) = different.first() {
+    if let Some(first) = different.first() {
         return Err(Error::Different(format!(
-            "{} of {} designs did not return the rows that were written; {}: {}",
+            "{} of {} designs did not return the rows that were written; {first}",
             different.len(),
             report.designs.len(),
-            design.design,
-            design
-                .range_read
-                .difference
-                .as_deref()
-                .unwrap_or("no reason known"),
         )));
     }
     Ok(())
@@ -153,10 +195,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 
 impl Run {
     async fn prepare(arguments: Arguments) -> Result<Run> {
-        let connections = usize::try_from(arguments.threads)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1);
-        let target = Target::connect(&arguments.target, connections).await?;
+        let connections = usize::try_from(arguments.threads).unwrap_or(usize::MAX);
+        let target = Target::connect(&arguments.target, connections.saturating_add(1)).await?;
+        let scanning = Target::connect(&arguments.target, range_read::SCANS_MAX).await?;
         let rows = if let Some(path) = &arguments.input {
             Rows::Flights(Flights::read(path)?)
         } else {
@@ -177,13 +218,15 @@ impl Run {
                 "there is no row to write: the file is empty".to_owned(),
             ));
         }
-        let hour = hour_to_read(&rows, row_count, arguments.duration.is_some());
+        let may_end_early = arguments.duration.is_some();
+        let minutes = minutes_to_read(&rows, row_count, may_end_early, arguments.range);
         Ok(Run {
             arguments,
             target,
+            scanning,
             rows: Arc::new(rows),
             row_count,
-            hour,
+            minutes,
         })
     }
 
@@ -193,169 +236,122 @@ impl Run {
         let design = Arc::new(Design::new(name, arguments.design)?);
         let table_name = format!("{}{}", arguments.table_prefix, name.as_str());
         self.create_table(&table_name, &design).await?;
-        let during = |what: &str| format!("{what} of table {table_name}");
-        let table = self.target.client.table(&table_name).during(|| during("name"))?;
-        let regions = table.regions().await.during(|| during("regions"))?;
-        let regions = regions
-            .into_iter()
-            .map(|region| region.start_key.to_vec())
-            .collect();
-        let regions = Arc::new(RegionMap::new(regions));
+        let during = || format!("name of table {table_name}");
+        let table = self.target.client.table(&table_name).during(during)?;
+        let regions = Arc::new(self.region_map(&table).await?);
+        let counter = self.create_counter(name).await?;
 
         let before = self.server_work().await?;
-        let plan = ingest::Plan {
-            label: name.as_str(),
+        let ingest = Arc::new(ingest::Ingest {
             table: table.clone(),
             design: Arc::clone(&design),
             rows: Arc::clone(&self.rows),
             row_count: self.row_count,
             regions: Arc::clone(&regions),
-            connections: arguments.threads,
             batch: arguments.batch,
-            pace: arguments.rate.map_or(Pace::Closed, |rate| Pace::Open {
-                requests_per_s: rate as f64 / arguments.batch as f64,
-            }),
-            deadline: arguments.duration.map(Duration::from_secs),
-        };
-        let ingested = ingest::run(plan).await?;
+            counter,
+        });
+        let ingested = ingest::run(self.ingest_plan(name), &ingest).await?;
         let after = self.server_work().await?;
-        let region_writes = self.region_writes(&table_name, &regions, &ingested).await?;
-        let rows_in_order = ingested.rows_in_order;
-        let range_read = range_read::run(
-            &self.reading_handles(&table_name)?,
-            &design,
-            &self.rows,
-            rows_in_order,
-            self.hour.clone(),
-            arguments.range_reads,
-        )
-        .await?;
+        let spread = self.spread(&table, &design, &regions, &ingested).await?;
+        let work = before.zip(after).map(|(before, after)| after.since(before));
+
+        self.flush(&table_name).await?;
+        let numbering = Arc::new(ingested.numbering);
+        let (point_reads, point_read_difference) = if ingested.rows_in_order == 0 {
+            (None, None)
+        } else {
+            let reads = Arc::new(point_reads::PointReads {
+                table,
+                design: Arc::clone(&design),
+                rows: Arc::clone(&self.rows),
+                numbering: Arc::clone(&numbering),
+                rows_in_order: ingested.rows_in_order,
+                seed: arguments.seed,
+            });
+            let (measured, difference) = point_reads::run(self.point_read_plan(name), &reads).await?;
+            (Some(measured), difference)
+        };
+        let range_read = range_read::Reading {
+            target: &self.target,
+            table: &self.scanning.client.table(&table_name).during(during)?,
+            design: &design,
+            rows: &self.rows,
+            numbering: &numbering,
+            rows_in_order: ingested.rows_in_order,
+            minutes: self.minutes.clone(),
+        };
+        let range_read = range_read.run(arguments.range_reads).await?;
         if !arguments.keep_tables {
             self.drop_table(&table_name).await?;
         }
+        if ingest.counter.is_some() {
+            self.drop_table(&self.counter_table()).await?;
+        }
+        let measured = &ingested.measured;
+        let reads = point_reads.as_ref();
         Ok(DesignReport {
-            design: name.as_str(),
+            name: name.as_str(),
             table: table_name,
             row_key: design.layout(arguments.design),
-            rows: ingested.rows,
-            seconds: ingested.elapsed.as_secs_f64(),
-            rows_per_s: ingested.rows_per_s(),
-            batch_latency: ingested.latencies.report(),
-            errors: ingested.errors,
+            bought: String::new(),
+            cost: String::new(),
+            rows: measured.rows(),
+            ingest_seconds: measured.elapsed.as_secs_f64(),
+            ingest_ops_per_second: measured.per_second(measured.rows()),
+            latency_seconds: measured.latencies().report(),
+            errors: measured.failures.calls + reads.map_or(0, |reads| reads.failures.calls),
             rows_lost: ingested.rows_lost,
-            first_error: ingested.first_error,
-            timeline: ingested.timeline.report(),
-            region_writes,
-            server_work: before.zip(after).map(|(before, after)| after.since(before)),
+            first_error: measured.failures.first.clone(),
+            timeline: measured.timeline.report(),
+            sequence_increments: ingested.increments,
+            spread,
+            work,
+            point_reads: reads.map_or(0, load::Measured::operations),
+            point_reads_per_second: reads.map_or(0.0, |reads| reads.per_second(reads.operations())),
+            point_read_latency_seconds: reads.map(|reads| reads.latencies().report()),
+            point_read_difference,
             range_read,
         })
     }
 
-    /// Handles of the table over as many connections as write to it.
-    fn reading_handles(&self, name: &str) -> Result<Vec<Table>> {
-        let connections = usize::try_from(self.arguments.threads).unwrap_or(usize::MAX);
-        let clients = single_connections(&self.arguments.target, connections)?;
-        let table = |client: &Client| client.table(name).during(|| format!("name of table {name}"));
-        clients.iter().map(table).collect()
-    }
-
-    async fn create_table(&self, name: &str, design: &Design) -> Result<()> {
-        let client = &self.target.client;
-        let during = || format!("creating table {name}");
-        if client.table_exists(name).await.during(during)? {
-            if !self.arguments.replace_tables {
-                return Err(Error::Usage(format!(
-                    "table {name} exists already: give --replace-tables to drop it, or another --table-prefix"
-                )));
-            }
-            self.drop_table(name).await?;
-        }
-        let regions = usize::try_from(self.arguments.regions).unwrap_or(usize::MAX);
-        // Rows without end have no last minute; a day stands for them.
-        let bounded = self.row_count.min(
-            self.rows
-                .len()
-                .unwrap_or(u64::from(self.arguments.rows_per_minute) * 1_440),
-        );
-        let splits = design.split_points(regions, &self.rows.minutes(bounded))?;
-        let schema = TableSchema::new(name)
-            .during(during)?
-            .family(FamilySchema::new(FAMILY));
-        client.create_table_split(schema, splits).await.during(during)
-    }
-
-    async fn drop_table(&self, name: &str) -> Result<()> {
-        let client = &self.target.client;
-        let during = || format!("dropping table {name}");
-        if client.is_table_enabled(name).await.during(during)? {
-            client.disable_table(name).await.during(during)?;
-        }
-        client.drop_table(name).await.during(during)
-    }
-
-    /// What the server has done in the background since it started; `None` where it does not say.
-    async fn server_work(&self) -> Result<Option<ServerWork>> {
-        if !self.target.is_basalt {
-            return Ok(None);
-        }
-        let status = self
-            .target
-            .admin
-            .status()
-            .await
-            .during(|| "status of the server".to_owned())?;
-        Ok(Some(ServerWork {
-            flushes: status.flushes,
-            compactions: status.compactions,
-        }))
-    }
-
-    /// Writes by region, as the server counted them; as counted here if it does not count, or if regions were split or
-    /// merged on the way, since theirs begin at zero then.
-    async fn region_writes(
-        &self,
-        table: &str,
-        regions: &RegionMap,
-        ingested: &ingest::Ingested,
-    ) -> Result<RegionWrites> {
-        let mut counts = ingested.region_rows.clone();
-        let mut source = "client";
-        if self.target.is_basalt {
-            let metrics = self.target.admin.regions(Some(table)).await;
-            let metrics = metrics.during(|| format!("region metrics of table {table}"))?;
-            let same = metrics.iter().map(|region| region.start_key.as_ref());
-            if same.eq(regions.starts().iter().map(Vec::as_slice)) {
-                source = "server";
-                counts = metrics
-                    .iter()
-                    .map(|region| u64::try_from(region.write_requests).unwrap_or_default())
-                    .collect();
-            }
-        }
-        let load = |(start, writes): (&Vec<u8>, &u64)| RegionLoad {
-            start_key: start.escape_ascii().to_string(),
-            writes: *writes,
-        };
-        Ok(RegionWrites {
-            source,
-            unevenness: Unevenness::of(&counts),
-            busiest_share: ingested.timeline.busiest_share(),
-            regions: regions.starts().iter().zip(&counts).map(load).collect(),
-        })
-    }
-
-    fn report(&self, started: SystemTime, designs: Vec<DesignReport>) -> Result<Report> {
+    fn ingest_plan(&self, name: DesignName) -> load::Plan {
         let arguments = &self.arguments;
-        let started_ms = started
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_millis() as u64);
+        load::Plan {
+            label: name.as_str().to_owned(),
+            connections: arguments.threads,
+            pace: arguments.rate.map_or(Pace::Closed, |rate| Pace::Open {
+                requests_per_s: rate as f64 / arguments.batch as f64,
+            }),
+            operations: (self.row_count < u64::MAX).then(|| self.row_count.div_ceil(arguments.batch)),
+            rows_per_operation: arguments.batch,
+            duration: arguments.duration.map(Duration::from_secs),
+            warm_up: Duration::ZERO,
+        }
+    }
+
+    fn point_read_plan(&self, name: DesignName) -> load::Plan {
+        load::Plan {
+            label: format!("{}, gets", name.as_str()),
+            connections: self.arguments.threads,
+            pace: Pace::Closed,
+            operations: Some(self.arguments.point_reads),
+            rows_per_operation: 1,
+            duration: None,
+            warm_up: Duration::ZERO,
+        }
+    }
+
+    fn report(&self, started: SystemTime, mut designs: Vec<DesignReport>) -> Result<Report> {
+        let arguments = &self.arguments;
+        report::hotspot::tell(&mut designs, arguments.range.name());
         Ok(Report {
             format: REPORT_FORMAT,
             workload: "hotspot",
             tool: concat!("basalt-bench ", env!("CARGO_PKG_VERSION")),
             server: self.target.name.clone(),
             target: arguments.target.target.clone(),
-            started_ms,
+            started_ms: report::since_1970_ms(started),
             settings: Settings {
                 rows: match &arguments.input {
                     Some(path) => RowsReport::File {
@@ -372,22 +368,24 @@ impl Run {
                 regions: arguments.regions,
                 connections: arguments.threads,
                 batch_rows: arguments.batch,
-                rate_rows_per_s: arguments.rate,
-                duration_s: arguments.duration,
+                rate_rows_per_second: arguments.rate,
+                duration_seconds: arguments.duration,
                 buckets: arguments.design.buckets,
                 hash_bytes: arguments.design.hash_bytes,
-                hour_from: minute_text(self.hour.start)?,
-                hour_to: minute_text(self.hour.end)?,
+                sequence_block: arguments.sequence_block,
+                range: arguments.range.name(),
+                range_from: minute_text(self.minutes.start)?,
+                range_to: minute_text(self.minutes.end)?,
             },
             designs,
         })
     }
 }
 
-/// A whole hour in the middle of the rows; the first one if it is not known how many there will be.
-fn hour_to_read(rows: &Rows, row_count: u64, may_end_early: bool) -> Range<u32> {
+/// A whole hour or day in the middle of the rows; the first one if it is not known how many there will be.
+fn minutes_to_read(rows: &Rows, row_count: u64, may_end_early: bool, range: RangeLength) -> Range<u32> {
     let middle = if may_end_early { 0 } else { row_count / 2 };
-    let minute = rows.key(middle).minute;
-    let hour = minute - minute % 60;
-    hour..hour + 60
+    let MinuteKey { minute, .. } = rows.key(middle);
+    let start = minute - minute % range.minutes();
+    start..start + range.minutes()
 }

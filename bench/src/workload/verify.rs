@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The table to read.
     #[arg(long)]
     pub(crate) table: String,
-    /// The design of its row keys. Default: the one that the table's name ends with.
+    /// The design of its row keys; `minute` only if it was written with --sequence-block 0. Default: the one that the table's name ends with.
     #[arg(long)]
     pub(crate) design: Option<DesignName>,
     #[command(flatten)]
@@ -57,6 +57,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             arguments.table
         ))
     })?;
+    arguments.target.need_thrift2("verify")?;
     let design = Design::new(name, arguments.options)?;
     let flights = Flights::read(&arguments.input)?;
     let count = flights.len().min(arguments.rows.unwrap_or(u64::MAX));

@@ -4,13 +4,17 @@
 use std::time::Duration;
 
 use super::*;
-use crate::latency::Latencies;
+use crate::load::latency::Latencies;
+use crate::load::timeline::Timeline;
 
 fn sample() -> Report {
     let mut latencies = Latencies::new();
     for ms in 1..=100 {
         latencies.record(Duration::from_millis(ms));
     }
+    let (hot, cold) = (design("sequential", &latencies), design("salted", &latencies));
+    let mut designs = vec![hot, cold];
+    tell(&mut designs, "hour");
     Report {
         format: crate::report::REPORT_FORMAT,
         workload: "hotspot",
@@ -26,54 +30,78 @@ fn sample() -> Report {
             regions: 2,
             connections: 8,
             batch_rows: 100,
-            rate_rows_per_s: Some(20_000),
-            duration_s: None,
+            rate_rows_per_second: Some(20_000),
+            duration_seconds: None,
             buckets: 16,
             hash_bytes: 1,
-            hour_from: "2001-01-01T00:00".to_owned(),
-            hour_to: "2001-01-01T01:00".to_owned(),
+            sequence_block: 1_000,
+            range: "hour",
+            range_from: "2001-01-01T00:00".to_owned(),
+            range_to: "2001-01-01T01:00".to_owned(),
         },
-        designs: vec![design(&latencies)],
+        designs,
     }
 }
 
-fn design(latencies: &Latencies) -> DesignReport {
+fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
+    let hot = name == "sequential";
     let region = |start_key: &str, writes| RegionLoad {
         start_key: start_key.to_owned(),
+        server: "host,9090,1".to_owned(),
         writes,
     };
+    let mut timeline = Timeline::default();
+    for (ms, rows) in [(0, 4_500), (250, 5_500), (500, 1)] {
+        timeline.add(Duration::from_millis(ms), rows);
+    }
     DesignReport {
-        design: "sequential",
-        table: "bench_sequential".to_owned(),
+        name,
+        table: format!("bench_{name}"),
         row_key: "yyyyMMddHHmm + sequence(10)".to_owned(),
+        bought: String::new(),
+        cost: String::new(),
         rows: 10_000,
-        seconds: 0.5,
-        rows_per_s: 20_000.0,
-        batch_latency: latencies.report(),
+        ingest_seconds: 0.5,
+        ingest_ops_per_second: 20_000.0,
+        latency_seconds: latencies.report(),
         errors: 1,
         rows_lost: 0,
         first_error: Some("region too busy".to_owned()),
-        timeline: TimelineReport {
-            slot_ms: 250,
-            rows_per_s: vec![18_000.0, 22_000.0],
+        timeline: timeline.report(),
+        sequence_increments: 0,
+        spread: Spread {
+            region_writes_counted_by: "server",
+            region_peak_to_mean: if hot { 2.0 } else { 1.0 },
+            region_gini: if hot { 0.5 } else { 0.0 },
+            region_busiest_share: if hot { 1.0 } else { 0.5 },
+            splits: 0,
+            region_writes: vec![region("", if hot { 0 } else { 5_000 }), region("2001", 5_000)],
+            server_peak_to_mean: 1.0,
+            server_gini: 0.0,
+            server_writes: vec![ServerLoad {
+                server: "host,9090,1".to_owned(),
+                writes: 10_000,
+            }],
         },
-        region_writes: RegionWrites {
-            source: "server",
-            unevenness: Unevenness::of(&[0, 10_000]),
-            busiest_share: 1.0,
-            regions: vec![region("", 0), region("2001", 10_000)],
-        },
-        server_work: Some(ServerWork {
+        work: Some(ServerWork {
             flushes: 1,
             compactions: 0,
         }),
-        range_read: RangeReadReport {
-            rows: 690,
-            scans: 1,
-            median_ms: 3.2,
-            runs_ms: vec![3.1, 3.2, 4.0],
-            equal: true,
-            difference: None,
+        point_reads: 100,
+        point_reads_per_second: 1_000.0,
+        point_read_latency_seconds: Some(latencies.report()),
+        point_read_difference: None,
+        range_read: RangeRead {
+            range_rows: 690,
+            range_scans: if hot { 1 } else { 16 },
+            range_seconds: if hot { 0.0032 } else { 0.008 },
+            range_runs_seconds: vec![0.0031, 0.0032, 0.004],
+            range_bytes_received: 69_000,
+            range_bytes_returned: 69_000,
+            range_bytes_read_per_byte_returned: 1.0,
+            range_blocks_read: Some(3),
+            range_equal: true,
+            range_difference: None,
         },
     }
 }
@@ -100,20 +128,55 @@ fn the_html_loads_nothing_and_escapes_what_it_shows() {
     }
     assert!(!html.contains("</script><b>"));
     assert!(html.contains("bench_sequential"));
+    assert!(
+        html.contains("2.5 times the sequential design"),
+        "the story is told"
+    );
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
 }
 
 #[test]
-fn the_terminal_shows_a_line_for_each_design() {
-    let table = table(&sample());
-    let line = table.lines().find(|line| line.contains("sequential")).unwrap();
-    for cell in ["20000", "50.02", "2.00", "0.500", "100 %", "690", "yes"] {
-        assert!(line.contains(cell), "{cell}: {line}");
+fn the_terminal_and_markdown_show_a_line_for_each_design() {
+    for text in [table(&sample()), markdown(&sample())] {
+        let line = text.lines().find(|line| line.contains("sequential")).unwrap();
+        for cell in ["20000", "50.01", "2.00", "0.500", "100 %", "3.2", "yes"] {
+            assert!(line.contains(cell), "{cell}: {line}");
+        }
     }
 }
 
+/// The figures of a design are in its sentences.
 #[test]
-fn digits_are_grouped() {
-    let numbers = [1.0, 999.0, 1_000.0, 1_234_567.4].map(grouped);
-    assert_eq!(numbers, ["1", "999", "1\u{2009}000", "1\u{2009}234\u{2009}567"]);
+fn the_story_has_the_figures() {
+    let report = sample();
+    let [hot, cold] = &report.designs[..] else {
+        panic!()
+    };
+    assert!(
+        hot.bought.contains("one hour takes one scan and 3.2 ms"),
+        "{}",
+        hot.bought
+    );
+    assert!(hot.cost.contains("One region takes 100 %"), "{}", hot.cost);
+    assert!(
+        cold.bought.contains("2 regions alike (peak to mean 1.00)"),
+        "{}",
+        cold.bought
+    );
+    assert!(
+        cold.cost.contains("16 scans and 8.0 ms, 2.5 times"),
+        "{}",
+        cold.cost
+    );
+}
+
+#[test]
+fn a_design_that_differs_says_how() {
+    let mut design = sample().designs.remove(0);
+    assert_eq!(design.difference(), None);
+    design.point_read_difference = Some("row x is missing".to_owned());
+    assert_eq!(
+        design.difference().as_deref(),
+        Some("sequential: row x is missing")
+    );
 }

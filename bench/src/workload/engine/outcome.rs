@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Benchmark;
-use crate::latency::{Latencies, LatencyReport};
+use crate::load::latency::{Latencies, LatencyReport};
 
 /// What one thread did.
 #[derive(Debug, Default)]
@@ -105,10 +105,10 @@ impl Outcome {
             "Microseconds per op:\nCount: {} Average: {:.4}\nMin: {}  Median: {}  Max: {}\n\
              Percentiles: P50: {} P75: {} P99: {} P99.9: {} P99.99: {}",
             report.count,
-            report.mean_us,
+            report.mean * 1e6,
             at(0.0),
             at(50.0),
-            report.max_us,
+            at(100.0),
             at(50.0),
             at(75.0),
             at(99.0),
@@ -127,7 +127,7 @@ impl Outcome {
             mb_per_s: self.mb_per_s(),
             found: self.tally.found,
             writes_refused: self.tally.stalls,
-            latency: self.tally.latencies.as_ref().map(Latencies::report),
+            latency_seconds: self.tally.latencies.as_ref().map(Latencies::report),
         }
     }
 }
@@ -143,7 +143,7 @@ pub(super) struct OutcomeReport {
     mb_per_s: f64,
     found: Option<u64>,
     writes_refused: u64,
-    latency: Option<LatencyReport>,
+    latency_seconds: Option<LatencyReport>,
 }
 
 /// The JSON of a run.

@@ -18,7 +18,7 @@ use super::keys::{KEY_BYTES, Values, key, missing_key};
 use super::outcome::{Outcome, Tally};
 use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
-use crate::latency::Latencies;
+use crate::load::latency::Latencies;
 
 /// Rows and bytes of one fetch from a scanner: what the server's fetches have.
 const FETCH: FetchLimits = FetchLimits {

@@ -1,7 +1,8 @@
-//! Reads one hour of a design's table and compares it with what was written.
+//! Reads one hour or day of a design's table and compares it with what was written.
 //!
 //! As an application would with the client's toolkit: the scans that the design needs, many at once, merged back into
-//! the order of time.
+//! the order of time. Where the design has no order to scan, the whole table is read and what was not asked for is
+//! thrown away here.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -11,103 +12,153 @@ use basalt_client::keys::merge::merge_streams;
 use basalt_client::{Row, Table};
 
 use super::FAMILY;
+use super::numbering::Numbering;
 use crate::designs::Design;
 use crate::error::{During, Result};
-use crate::report::hotspot::RangeReadReport;
+use crate::report::hotspot::RangeRead;
 use crate::rows::Rows;
+use crate::target::Target;
 
 /// Rows fetched by one call: fewer would be paid in round trips by designs with few scans.
 const ROWS_PER_FETCH: i32 = 1_000;
 
-/// Scans that are open at once.
-const SCANS_MAX: usize = 256;
+/// Scans that are open at once, each with a connection of its own.
+pub(crate) const SCANS_MAX: usize = 256;
 
-/// Reads the minutes `times` times; every read is compared. `rows_in_order` is how many rows, from the first, are known
-/// to be in the table.
-pub(super) async fn run(
-    tables: &[Table],
-    design: &Design,
-    rows: &Rows,
-    rows_in_order: u64,
-    hour: Range<u32>,
-    times: u64,
-) -> Result<RangeReadReport> {
-    let expected =
-        rows.index_of_minute(hour.start, rows_in_order)..rows.index_of_minute(hour.end, rows_in_order);
-    let scans = design.scan_ranges(hour.clone())?.len();
-    let mut difference = None;
-    let whole = rows.len() == Some(rows_in_order)
-        || (rows_in_order > 0 && rows.key(rows_in_order - 1).minute >= hour.end);
-    let mut runs_ms = Vec::new();
-    let mut found_rows = 0;
-    for _ in 0..times {
-        let (found, took) = read(tables, design, hour.clone()).await?;
-        runs_ms.push((took.as_secs_f64() * 1e6).round() / 1e3);
-        found_rows = found.len() as u64;
-        if difference.is_none() {
-            difference = differs(&found, rows, expected.clone(), whole);
-        }
-    }
-    runs_ms.sort_by(f64::total_cmp);
-    Ok(RangeReadReport {
-        rows: found_rows,
-        scans: scans as u64,
-        median_ms: runs_ms.get(runs_ms.len() / 2).copied().unwrap_or_default(),
-        runs_ms,
-        equal: difference.is_none(),
-        difference,
-    })
+/// What to read.
+pub(super) struct Reading<'a> {
+    pub(super) target: &'a Target,
+    /// Over a pool that keeps as many connections as scans may be open at once.
+    pub(super) table: &'a Table,
+    pub(super) design: &'a Design,
+    pub(super) rows: &'a Rows,
+    pub(super) numbering: &'a Numbering,
+    /// The first so many rows are known to be in the table.
+    pub(super) rows_in_order: u64,
+    pub(super) minutes: Range<u32>,
 }
 
-/// One read. `tables` are handles of the same table, each over a connection of its own; there is at least one.
-async fn read(
-    tables: &[Table],
-    design: &Design,
-    hour: Range<u32>,
-) -> Result<(Vec<(MinuteKey, Row)>, Duration)> {
-    let during = || {
-        format!(
-            "range read with {} scans",
-            design.scan_ranges(hour.clone()).map_or(0, |scans| scans.len())
-        )
-    };
-    let started = Instant::now();
-    let ranges = design.scan_ranges(hour.clone())?;
-    let mut found = Vec::new();
-    for ranges in ranges.chunks(SCANS_MAX) {
-        let scans = ranges.iter().zip(tables.iter().cycle());
-        let streams = scans
-            .map(|(range, table)| table.scan(range.scan().rows_per_fetch(ROWS_PER_FETCH)))
-            .collect::<basalt_client::Result<Vec<_>>>()
-            .during(during)?;
-        let mut merged = merge_streams(streams, |row: &Row| -> basalt_client::Result<MinuteKey> {
-            Ok(design.decode(&row.key)?)
-        });
-        while let Some(row) = merged.next().await.during(during)? {
-            found.push(row);
+/// One read.
+struct Found {
+    /// In the order of time.
+    rows: Vec<(MinuteKey, Row)>,
+    /// Of all rows that came, wanted or not.
+    bytes_received: u64,
+    took: Duration,
+}
+
+impl Reading<'_> {
+    /// Reads the minutes `times` times; every read is compared.
+    pub(super) async fn run(&self, times: u64) -> Result<RangeRead> {
+        let (expected, whole) = self.expected();
+        let mut report = RangeRead {
+            range_scans: self.design.scan_ranges(self.minutes.clone())?.len() as u64,
+            ..RangeRead::default()
+        };
+        let mut seconds = Vec::new();
+        for time in 0..times {
+            let looked_up = self.blocks_looked_up().await?;
+            let found = self.read().await?;
+            seconds.push((found.took.as_secs_f64() * 1e6).round() / 1e6);
+            if time == 0 {
+                let looked_up_now = self.blocks_looked_up().await?;
+                report.range_blocks_read = looked_up_now.zip(looked_up).map(|(now, before)| now - before);
+                report.range_rows = found.rows.len() as u64;
+                report.range_bytes_received = found.bytes_received;
+                report.range_bytes_returned = found.rows.iter().map(|(_, row)| row_bytes(row)).sum();
+            }
+            if report.range_difference.is_none() {
+                report.range_difference = differs(&found.rows, self.rows, &expected, whole);
+            }
         }
+        seconds.sort_by(f64::total_cmp);
+        report.range_seconds = seconds.get(seconds.len() / 2).copied().unwrap_or_default();
+        report.range_runs_seconds = seconds;
+        report.range_equal = report.range_difference.is_none();
+        report.range_bytes_read_per_byte_returned =
+            report.range_bytes_received as f64 / (report.range_bytes_returned.max(1)) as f64;
+        Ok(report)
     }
-    if ranges.len() > SCANS_MAX {
-        found.sort_by_key(|(key, _)| *key);
+
+    /// The rows that must be found, by key, and whether there can be no others.
+    fn expected(&self) -> (Vec<(MinuteKey, u64)>, bool) {
+        let index = |minute| self.rows.index_of_minute(minute, self.rows_in_order);
+        let indices = index(self.minutes.start)..index(self.minutes.end);
+        let mut expected: Vec<(MinuteKey, u64)> = indices
+            .filter_map(|row| Some((self.numbering.key(self.rows, row)?, row)))
+            .collect();
+        expected.sort_unstable();
+        let behind =
+            self.rows_in_order > 0 && self.rows.key(self.rows_in_order - 1).minute >= self.minutes.end;
+        (expected, behind || self.rows.len() == Some(self.rows_in_order))
     }
-    Ok((found, started.elapsed()))
+
+    async fn read(&self) -> Result<Found> {
+        let ranges = self.design.scan_ranges(self.minutes.clone())?;
+        let during = || format!("range read with {} scans", ranges.len());
+        let started = Instant::now();
+        let (mut rows, mut bytes_received) = (Vec::new(), 0);
+        for ranges in ranges.chunks(SCANS_MAX) {
+            let streams = ranges
+                .iter()
+                .map(|range| self.table.scan(range.scan().rows_per_fetch(ROWS_PER_FETCH)))
+                .collect::<basalt_client::Result<Vec<_>>>()
+                .during(during)?;
+            let mut merged = merge_streams(streams, |row: &Row| -> basalt_client::Result<MinuteKey> {
+                Ok(self.design.decode(&row.key)?)
+            });
+            while let Some((key, row)) = merged.next().await.during(during)? {
+                bytes_received += row_bytes(&row);
+                if self.minutes.contains(&key.minute) {
+                    rows.push((key, row));
+                }
+            }
+        }
+        if ranges.len() > SCANS_MAX || !self.design.scans_in_order() {
+            rows.sort_by_key(|(key, _)| *key);
+        }
+        Ok(Found {
+            rows,
+            bytes_received,
+            took: started.elapsed(),
+        })
+    }
+
+    /// Blocks that the server has looked for in its cache since it started; `None` where it does not say.
+    async fn blocks_looked_up(&self) -> Result<Option<i64>> {
+        if !self.target.is_basalt {
+            return Ok(None);
+        }
+        let cache = self.target.admin.block_cache().await;
+        let cache = cache.during(|| "state of the block cache".to_owned())?;
+        Ok(Some(cache.hits + cache.misses))
+    }
+}
+
+/// Bytes of a row's key and cells, without framing.
+fn row_bytes(row: &Row) -> u64 {
+    let cells = row.cells.iter();
+    let cells = cells.map(|cell| cell.family.len() + cell.qualifier.len() + cell.value.len() + 8);
+    (row.key.len() + cells.sum::<usize>()) as u64
 }
 
 /// How what was found differs from what was written. A table that may hold more than is known to be in it, because the
-/// ingest ended early within the hour, may return more.
-fn differs(found: &[(MinuteKey, Row)], rows: &Rows, expected: Range<u64>, whole: bool) -> Option<String> {
-    let count = expected.end - expected.start;
-    if found.len() as u64 != count && (whole || (found.len() as u64) < count) {
+/// ingest ended early within the time, may return more.
+fn differs(
+    found: &[(MinuteKey, Row)],
+    rows: &Rows,
+    expected: &[(MinuteKey, u64)],
+    whole: bool,
+) -> Option<String> {
+    let count = expected.len();
+    if found.len() != count && (whole || found.len() < count) {
         return Some(format!("{} rows were found instead of {count}", found.len()));
     }
-    for (index, (key, row)) in expected.zip(found) {
-        if *key != rows.key(index) {
-            return Some(format!(
-                "row {key:?} was found where {:?} was written",
-                rows.key(index)
-            ));
+    for ((written, index), (key, row)) in expected.iter().zip(found) {
+        if key != written {
+            return Some(format!("row {key:?} was found where {written:?} was written"));
         }
-        if let Some(difference) = cells_differ(row, &rows.cells(index)) {
+        if let Some(difference) = cells_differ(row, &rows.cells(*index)) {
             return Some(difference);
         }
     }
@@ -163,25 +214,24 @@ mod tests {
     #[test]
     fn every_kind_of_difference_is_found() {
         let rows = Rows::Synthetic(Synthetic::new(Some(100), 10, 8, 1));
+        let expected = |indices: Range<u64>| indices.map(|row| (rows.key(row), row)).collect::<Vec<_>>();
+        let difference = |found: &[_], indices, whole| {
+            differs(found, &rows, &expected(indices), whole).unwrap_or_default()
+        };
         let right: Vec<_> = (20..30).map(|index| written(&rows, index)).collect();
-        assert_eq!(differs(&right, &rows, 20..30, true), None);
-        let missing = &right[..9];
-        assert!(differs(missing, &rows, 20..30, true).unwrap().contains("9 rows"));
-        assert!(differs(&right, &rows, 20..29, true).is_some());
-        assert_eq!(differs(&right, &rows, 20..29, false), None);
+        assert_eq!(difference(&right, 20..30, true), "");
+        assert!(difference(&right[..9], 20..30, true).contains("9 rows"));
+        assert!(difference(&right, 20..29, true).contains("10 rows"));
+        assert_eq!(difference(&right, 20..29, false), "");
         let mut swapped = right.clone();
         swapped.swap(3, 4);
-        assert!(differs(&swapped, &rows, 20..30, true).is_some());
+        assert!(difference(&swapped, 20..30, true).contains("was found where"));
         let mut changed = right.clone();
         changed[5].1.cells[0].value = Bytes::from("other");
-        assert!(
-            differs(&changed, &rows, 20..30, true)
-                .unwrap()
-                .contains("instead of")
-        );
+        assert!(difference(&changed, 20..30, true).contains("instead of"));
         let mut more = right;
         let extra = more[4].1.cells[0].clone();
         more[5].1.cells.push(extra);
-        assert!(differs(&more, &rows, 20..30, true).unwrap().contains("2 cells"));
+        assert!(difference(&more, 20..30, true).contains("2 cells"));
     }
 }

@@ -1,11 +1,11 @@
-//! Latencies in microseconds: recorded by each worker for itself, added up at the end.
+//! Latencies: recorded by each task for itself in whole microseconds, added up at the end, reported in seconds.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Latencies of one worker, or of many.
+/// Latencies of one task, or of many.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     /// Microseconds, with three digits.
@@ -17,17 +17,18 @@ const PERCENTILES: [f64; 12] = [
     0.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0,
 ];
 
-/// What is reported of latencies, in microseconds.
+/// What is reported of latencies, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LatencyReport {
     pub(crate) count: u64,
-    pub(crate) mean_us: f64,
-    pub(crate) p50_us: u64,
-    pub(crate) p99_us: u64,
-    pub(crate) p999_us: u64,
-    pub(crate) max_us: u64,
-    /// Percentile and microseconds, upwards.
-    pub(crate) percentiles: Vec<(f64, u64)>,
+    pub(crate) mean: f64,
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) max: f64,
+    /// Percentile and seconds, upwards.
+    pub(crate) percentiles: Vec<(f64, f64)>,
 }
 
 impl Latencies {
@@ -56,14 +57,19 @@ impl Latencies {
     }
 
     pub(crate) fn report(&self) -> LatencyReport {
+        let seconds = |microseconds: u64| microseconds as f64 / 1e6;
+        let at = |percentile| seconds(self.percentile(percentile));
         LatencyReport {
             count: self.histogram.len(),
-            mean_us: (self.histogram.mean() * 10.0).round() / 10.0,
-            p50_us: self.percentile(50.0),
-            p99_us: self.percentile(99.0),
-            p999_us: self.percentile(99.9),
-            max_us: self.histogram.max(),
-            percentiles: PERCENTILES.map(|at| (at, self.percentile(at))).to_vec(),
+            mean: self.histogram.mean().round() / 1e6,
+            p50: at(50.0),
+            p95: at(95.0),
+            p99: at(99.0),
+            p999: at(99.9),
+            max: seconds(self.histogram.max()),
+            percentiles: PERCENTILES
+                .map(|percentile| (percentile, at(percentile)))
+                .to_vec(),
         }
     }
 }
@@ -85,23 +91,23 @@ mod tests {
         let report = all.report();
         assert_eq!(report.count, 1_000);
         for (found, expected) in [
-            (report.p50_us, 500_000),
-            (report.p99_us, 990_000),
-            (report.p999_us, 999_000),
-            (report.max_us, 1_000_000),
+            (report.p50, 0.5),
+            (report.p99, 0.99),
+            (report.p999, 0.999),
+            (report.max, 1.0),
         ] {
             assert!(
-                found.abs_diff(expected) <= expected / 500,
+                (found - expected).abs() <= expected / 500.0,
                 "{found} instead of {expected}"
             );
         }
-        assert!(report.percentiles.is_sorted_by_key(|(_, value)| *value));
+        assert!(report.percentiles.is_sorted_by(|a, b| a.1 <= b.1));
     }
 
     #[test]
     fn the_fastest_counts_as_a_microsecond() {
         let mut latencies = Latencies::new();
         latencies.record(Duration::ZERO);
-        assert_eq!(latencies.report().p50_us, 1);
+        assert!((latencies.report().p50 - 1e-6).abs() < 1e-12);
     }
 }

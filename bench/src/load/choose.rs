@@ -1,0 +1,251 @@
+//! Which key an operation uses: the choices of YCSB, over the numbers from 0.
+//!
+//! | distribution | what it chooses |
+//! | --- | --- |
+//! | sequential | one number after the other, over all tasks |
+//! | uniform | all alike |
+//! | zipfian | few numbers often, scattered over the whole space: YCSB's scrambled form |
+//! | latest | as zipfian, with the newest numbers the most popular |
+//! | hotspot | a share of the operations within a share of the numbers, uniform in each |
+//!
+//! The zipfian numbers follow Gray et al., "Quickly Generating Billion-Record Synthetic Databases", with YCSB's constant
+//! 0.99. The scrambled form draws from 10 billion ranks and hashes the rank, so popular keys do not lie together.
+
+use clap::ValueEnum;
+use rand::{Rng, RngExt};
+
+/// A distribution by its name in YCSB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Distribution {
+    /// One after the other.
+    Sequential,
+    /// All alike.
+    Uniform,
+    /// Few keys often, scattered.
+    Zipfian,
+    /// New keys often.
+    Latest,
+    /// A hot set.
+    Hotspot,
+}
+
+/// YCSB's zipfian constant.
+const THETA: f64 = 0.99;
+/// Ranks of the scrambled form, and the sum over them: those of YCSB.
+const SCRAMBLED_RANKS: u64 = 10_000_000_000;
+const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
+
+/// Chooses keys. Cheap to clone: one for each task.
+#[derive(Clone, Debug)]
+pub(crate) struct Chooser {
+    distribution: Distribution,
+    zipfian: Zipfian,
+    hot: Hot,
+}
+
+/// YCSB's `hotspotdatafraction` and `hotspotopnfraction`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Hot {
+    /// Share of the keys that are hot.
+    pub(crate) data_fraction: f64,
+    /// Share of the operations that go to them.
+    pub(crate) operation_fraction: f64,
+}
+
+impl Default for Hot {
+    fn default() -> Hot {
+        Hot {
+            data_fraction: 0.2,
+            operation_fraction: 0.8,
+        }
+    }
+}
+
+impl Chooser {
+    /// For so many keys at the start.
+    pub(crate) fn new(distribution: Distribution, keys: u64, hot: Hot) -> Chooser {
+        let zipfian = match distribution {
+            Distribution::Latest => Zipfian::new(keys.max(1)),
+            _ => Zipfian::scrambled(),
+        };
+        Chooser {
+            distribution,
+            zipfian,
+            hot,
+        }
+    }
+
+    /// A number below `keys`, for operation `index`. `keys` may grow from call to call.
+    /// REQUIRES: at least one key.
+    pub(crate) fn next(&mut self, index: u64, keys: u64, random: &mut impl Rng) -> u64 {
+        match self.distribution {
+            Distribution::Sequential => index % keys,
+            Distribution::Uniform => random.random_range(0..keys),
+            Distribution::Zipfian => fnv_hash(self.zipfian.rank(random.random())) % keys,
+            Distribution::Latest => {
+                self.zipfian.grow(keys);
+                keys - 1 - self.zipfian.rank(random.random()).min(keys - 1)
+            }
+            Distribution::Hotspot => {
+                let hot_keys = ((keys as f64 * self.hot.data_fraction) as u64).clamp(1, keys);
+                if hot_keys == keys || random.random::<f64>() < self.hot.operation_fraction {
+                    random.random_range(0..hot_keys)
+                } else {
+                    random.random_range(hot_keys..keys)
+                }
+            }
+        }
+    }
+}
+
+/// Ranks from 0, the first the most popular.
+#[derive(Clone, Debug)]
+struct Zipfian {
+    ranks: u64,
+    /// The sum of `1 / rank^THETA`.
+    zeta: f64,
+}
+
+impl Zipfian {
+    fn new(ranks: u64) -> Zipfian {
+        Zipfian {
+            ranks,
+            zeta: zeta(0, ranks),
+        }
+    }
+
+    fn scrambled() -> Zipfian {
+        Zipfian {
+            ranks: SCRAMBLED_RANKS,
+            zeta: SCRAMBLED_ZETA,
+        }
+    }
+
+    fn grow(&mut self, ranks: u64) {
+        if ranks > self.ranks {
+            self.zeta += zeta(self.ranks, ranks);
+            self.ranks = ranks;
+        }
+    }
+
+    /// The rank for a random number from 0 to 1.
+    fn rank(&self, random: f64) -> u64 {
+        let scaled = random * self.zeta;
+        if scaled < 1.0 {
+            return 0;
+        }
+        if scaled < 1.0 + 0.5f64.powf(THETA) {
+            return 1.min(self.ranks - 1);
+        }
+        let ranks = self.ranks as f64;
+        let two = zeta(0, 2);
+        let eta = (1.0 - (2.0 / ranks).powf(1.0 - THETA)) / (1.0 - two / self.zeta);
+        let rank = ranks * (eta * random - eta + 1.0).powf(1.0 / (1.0 - THETA));
+        (rank as u64).min(self.ranks - 1)
+    }
+}
+
+/// The sum of `1 / rank^THETA` over the ranks behind `from` up to `to`, counted from 1. Term by term up to a million; beyond
+/// it the integral with its first correction, whose error is far below what a float shows.
+fn zeta(from: u64, to: u64) -> f64 {
+    const EXACT: u64 = 1_000_000;
+    let term = |rank: u64| (rank as f64).powf(-THETA);
+    let exact_end = to.min(EXACT.max(from));
+    let exact: f64 = (from + 1..=exact_end).map(term).sum();
+    if to <= exact_end {
+        return exact;
+    }
+    let (start, end) = (exact_end as f64, to as f64);
+    let integral = (end.powf(1.0 - THETA) - start.powf(1.0 - THETA)) / (1.0 - THETA);
+    exact + integral + (term(to) - term(exact_end)) / 2.0
+}
+
+/// YCSB's hash of a number: FNV-1a over its eight bytes, the lowest first, as a positive number.
+pub(crate) fn fnv_hash(number: u64) -> u64 {
+    let hash = number
+        .to_le_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    (hash as i64).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::SmallRng;
+
+    use super::*;
+
+    fn counts(distribution: Distribution, keys: u64, draws: u64) -> Vec<u64> {
+        let mut chooser = Chooser::new(distribution, keys, Hot::default());
+        let mut random = SmallRng::seed_from_u64(1);
+        let mut counts = vec![0; usize::try_from(keys).unwrap()];
+        for index in 0..draws {
+            counts[usize::try_from(chooser.next(index, keys, &mut random)).unwrap()] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn each_distribution_has_its_form() {
+        let draws = 100_000;
+        assert!(
+            counts(Distribution::Sequential, 100, draws)
+                .iter()
+                .all(|count| *count == 1_000)
+        );
+        let uniform = counts(Distribution::Uniform, 100, draws);
+        assert!(
+            uniform.iter().all(|count| (800..1_200).contains(count)),
+            "{uniform:?}"
+        );
+        let latest = counts(Distribution::Latest, 1_000, draws);
+        // The share of the first rank is 1 / zeta(1000) = 12.9 %, and half of that for the next.
+        assert!((12_000..14_000).contains(&latest[999]), "{}", latest[999]);
+        assert!((6_000..7_200).contains(&latest[998]), "{}", latest[998]);
+        let zipfian = counts(Distribution::Zipfian, 1_000, draws);
+        // Rank 0 is 1 / 26.47 of the draws, and lies where its hash says.
+        let hottest = usize::try_from(fnv_hash(0) % 1_000).unwrap();
+        assert!((3_500..4_500).contains(&zipfian[hottest]), "{}", zipfian[hottest]);
+        let hotspot = counts(Distribution::Hotspot, 100, draws);
+        let hot: u64 = hotspot[..20].iter().sum();
+        assert!((79_000..81_000).contains(&hot), "{hot}");
+    }
+
+    /// The hash of 0 and 1 that YCSB's `Utils.fnvhash64` gives: FNV-1a as published, and Java's absolute value.
+    #[test]
+    fn the_hash_is_that_of_ycsb() {
+        let plain = |number: u64| {
+            let mut hash = 0xcbf2_9ce4_8422_2325u64;
+            for place in 0..8 {
+                hash ^= (number >> (8 * place)) & 0xff;
+                hash = hash.wrapping_mul(1_099_511_628_211);
+            }
+            hash as i64
+        };
+        for number in [0, 1, 77, u64::MAX] {
+            assert_eq!(fnv_hash(number), plain(number).unsigned_abs());
+        }
+        // FNV-1a of eight zero bytes, from the published test vectors' arithmetic.
+        assert_eq!(fnv_hash(0), 0xa8c7_f832_281a_39c5u64.cast_signed().unsigned_abs());
+    }
+
+    #[test]
+    fn sums_over_many_ranks_are_close_to_exact() {
+        let term = |rank: u64| (rank as f64).powf(-THETA);
+        let exact: f64 = (1..=2_000_000).map(term).sum();
+        assert!((zeta(0, 2_000_000) - exact).abs() < 1e-6);
+        assert!((zeta(0, 700) + zeta(700, 2_000_000) - exact).abs() < 1e-6);
+        assert!((zeta(0, SCRAMBLED_RANKS) - SCRAMBLED_ZETA).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_growing_space_is_used_up_to_its_end() {
+        let mut chooser = Chooser::new(Distribution::Latest, 10, Hot::default());
+        let mut random = SmallRng::seed_from_u64(1);
+        let newest = (10..2_000).filter(|keys| chooser.next(0, *keys, &mut random) == keys - 1);
+        assert!(newest.count() > 200, "the newest key is the most popular");
+    }
+}

@@ -1,0 +1,317 @@
+//! The load core: every workload over the network runs its operations here.
+//!
+//! 1. One task for each connection. It waits until an operation is due ([`pacing`]), takes the next index, and lets the
+//!    workload carry the operation out.
+//! 2. Operations that are due within the warm-up are carried out and forgotten.
+//! 3. The run ends after so many operations that count, or so much time after the warm-up, or when every task's workload
+//!    says that it has nothing left; no operation is begun afterwards, and those under way are waited for.
+//! 4. Each task keeps its own figures; they are added up at the end.
+//!
+//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload has its
+//! result, second tries and their pauses included ([`retry`]). An operation that is given up has no latency; it is
+//! counted as failed. In an open loop, operations that are due when the time is over and have not been begun have no latency either; they
+//! are counted, since they would have been the slowest.
+//!
+//! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task gets which
+//! index depends on the server's speed.
+
+pub(crate) mod choose;
+pub(crate) mod latency;
+pub(crate) mod options;
+pub(crate) mod pacing;
+mod progress;
+pub(crate) mod retry;
+pub(crate) mod timeline;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+
+use crate::error::{Error, Result};
+use latency::Latencies;
+use pacing::{Pace, Schedule};
+use timeline::Timeline;
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// In front of the progress bar.
+    pub(crate) label: String,
+    /// Tasks, each with a connection of its own.
+    pub(crate) connections: u64,
+    pub(crate) pace: Pace,
+    /// Operations that count; `None` if time or the workload ends the run.
+    pub(crate) operations: Option<u64>,
+    /// Rows of an operation, for the progress bar.
+    pub(crate) rows_per_operation: u64,
+    /// Measured time.
+    pub(crate) duration: Option<Duration>,
+    /// Before it, nothing is measured.
+    pub(crate) warm_up: Duration,
+}
+
+impl Plan {
+    /// Operations that were due within the measured time and not among the `begun` ones; none in a closed loop.
+    fn not_begun(&self, begun: u64) -> u64 {
+        let (Pace::Open { requests_per_s }, Some(duration)) = (self.pace, self.duration) else {
+            return 0;
+        };
+        let due = (requests_per_s * duration.as_secs_f64()) as u64;
+        due.min(self.operations.unwrap_or(u64::MAX)).saturating_sub(begun)
+    }
+}
+
+/// What a workload does.
+pub(crate) trait Operations: Send + Sync + 'static {
+    /// State of one task.
+    type Worker: Send + 'static;
+
+    /// The names of the kinds of operations, in the order of the report.
+    fn kinds(&self) -> Vec<String>;
+
+    /// The state of task `number`, from 0. `started` is the begin of the run.
+    fn worker(&self, number: u64, started: Instant) -> Result<Self::Worker>;
+
+    /// Carries out operation `index`; `None` if this task has nothing left to do. What the server refuses is an outcome; an
+    /// error ends the run.
+    fn operate(
+        &self,
+        worker: &mut Self::Worker,
+        index: u64,
+    ) -> impl Future<Output = Result<Option<Outcome>>> + Send;
+}
+
+/// What came of one operation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Which of [`Operations::kinds`].
+    pub(crate) kind: usize,
+    /// Rows read or written.
+    pub(crate) rows: u64,
+    /// Whether it was carried out in the end.
+    pub(crate) done: bool,
+    /// Calls that failed, those that were tried again included.
+    pub(crate) failures: retry::Failures,
+}
+
+/// The figures of one kind of operation.
+#[derive(Clone, Debug)]
+pub(crate) struct KindMeasured {
+    pub(crate) name: String,
+    pub(crate) operations: u64,
+    pub(crate) rows: u64,
+    pub(crate) given_up: u64,
+    pub(crate) latencies: Latencies,
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) kinds: Vec<KindMeasured>,
+    pub(crate) failures: retry::Failures,
+    /// Acknowledged rows by time.
+    pub(crate) timeline: Timeline,
+    /// Operations that were due in an open loop and that no task got round to: the server was slower than the rate.
+    pub(crate) not_begun: u64,
+    /// From the end of the warm-up to the last result.
+    pub(crate) elapsed: Duration,
+}
+
+impl Measured {
+    fn new(kinds: Vec<String>) -> Measured {
+        let kind = |name| KindMeasured {
+            name,
+            operations: 0,
+            rows: 0,
+            given_up: 0,
+            latencies: Latencies::new(),
+        };
+        Measured {
+            kinds: kinds.into_iter().map(kind).collect(),
+            failures: retry::Failures::default(),
+            timeline: Timeline::default(),
+            not_begun: 0,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// Rows of all kinds.
+    pub(crate) fn rows(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.rows).sum()
+    }
+
+    /// Operations of all kinds that were carried out.
+    pub(crate) fn operations(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.operations).sum()
+    }
+
+    /// Of all kinds.
+    pub(crate) fn latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        for kind in &self.kinds {
+            all.add(&kind.latencies);
+        }
+        all
+    }
+
+    /// So many of a count in a second.
+    pub(crate) fn per_second(&self, count: u64) -> f64 {
+        count as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    fn record(&mut self, outcome: Outcome, at: Duration, latency: Duration) {
+        self.failures.add(outcome.failures);
+        let Some(kind) = self.kinds.get_mut(outcome.kind) else {
+            return;
+        };
+        if outcome.done {
+            kind.operations += 1;
+            kind.rows += outcome.rows;
+            kind.latencies.record(latency);
+            self.timeline.add(at, outcome.rows);
+        } else {
+            kind.given_up += 1;
+        }
+        self.elapsed = self.elapsed.max(at);
+    }
+
+    fn add(&mut self, other: Measured) {
+        for (kind, other) in self.kinds.iter_mut().zip(other.kinds) {
+            kind.operations += other.operations;
+            kind.rows += other.rows;
+            kind.given_up += other.given_up;
+            kind.latencies.add(&other.latencies);
+        }
+        self.failures.add(other.failures);
+        self.timeline.add_all(&other.timeline);
+        self.elapsed = self.elapsed.max(other.elapsed);
+    }
+}
+
+/// Runs the operations, and returns the figures and the states of the tasks.
+pub(crate) async fn run<O: Operations>(
+    plan: Plan,
+    operations: &Arc<O>,
+) -> Result<(Measured, Vec<O::Worker>)> {
+    let (schedule, pacer) = Schedule::start(plan.pace);
+    let workers: Result<Vec<_>> = (0..plan.connections)
+        .map(|number| operations.worker(number, schedule.started()))
+        .collect();
+    let shared = Arc::new(Shared {
+        bar: progress::bar(&plan),
+        next: AtomicU64::new(0),
+        counted: AtomicU64::new(0),
+        operations: Arc::clone(operations),
+        schedule,
+        plan,
+    });
+    let mut measured = Measured::new(operations.kinds());
+    let mut states = Vec::new();
+    let mut failed = None;
+    let mut nothing_left = false;
+    match workers {
+        Ok(workers) => {
+            let tasks: Vec<_> = workers
+                .into_iter()
+                .map(|worker| tokio::spawn(work(Arc::clone(&shared), worker)))
+                .collect();
+            for task in tasks {
+                match task.await {
+                    Ok(Ok((figures, state, end))) => {
+                        measured.add(figures);
+                        nothing_left |= end == End::NothingLeft;
+                        states.push(state);
+                    }
+                    Ok(Err(error)) => failed = failed.or(Some(error)),
+                    Err(error) => failed = Some(Error::Usage(format!("a task stopped: {error}"))),
+                }
+            }
+        }
+        Err(error) => failed = Some(error),
+    }
+    shared.schedule.close();
+    shared.bar.finish_and_clear();
+    if pacer.is_some_and(|pacer| pacer.join().is_err()) {
+        failed = Some(Error::Usage("the pacing thread stopped".to_owned()));
+    }
+    if !nothing_left {
+        let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
+        measured.not_begun = shared.plan.not_begun(measured.operations() + given_up);
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok((measured, states)),
+    }
+}
+
+/// What the tasks share.
+struct Shared<O> {
+    plan: Plan,
+    operations: Arc<O>,
+    schedule: Arc<Schedule>,
+    /// Operations taken.
+    next: AtomicU64,
+    /// Of those, the ones that count.
+    counted: AtomicU64,
+    bar: ProgressBar,
+}
+
+/// One task. If it ends by an error or a limit, the others end too.
+async fn work<O: Operations>(
+    shared: Arc<Shared<O>>,
+    mut worker: O::Worker,
+) -> Result<(Measured, O::Worker, End)> {
+    let mut measured = Measured::new(shared.operations.kinds());
+    let result = operate(&shared, &mut worker, &mut measured).await;
+    if !matches!(result, Ok(End::NothingLeft)) {
+        shared.schedule.close();
+    }
+    result.map(|end| (measured, worker, end))
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The run is over for all.
+    Limit,
+    /// The workload has nothing left for this task.
+    NothingLeft,
+}
+
+async fn operate<O: Operations>(
+    shared: &Shared<O>,
+    worker: &mut O::Worker,
+    measured: &mut Measured,
+) -> Result<End> {
+    let plan = &shared.plan;
+    let started = shared.schedule.started();
+    let deadline = plan.duration.map(|duration| plan.warm_up + duration);
+    while shared.schedule.wait().await {
+        if deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
+            break;
+        }
+        let index = shared.next.fetch_add(1, Ordering::Relaxed);
+        let intended = shared.schedule.intended(index);
+        let counts = intended >= started + plan.warm_up;
+        if counts && plan.operations.is_some() {
+            let counted = shared.counted.fetch_add(1, Ordering::Relaxed);
+            if plan.operations.is_some_and(|operations| counted >= operations) {
+                break;
+            }
+        }
+        let Some(outcome) = shared.operations.operate(worker, index).await? else {
+            return Ok(End::NothingLeft);
+        };
+        if counts {
+            shared.bar.inc(outcome.rows);
+            let at = started.elapsed().saturating_sub(plan.warm_up);
+            measured.record(outcome, at, intended.elapsed());
+        }
+    }
+    Ok(End::Limit)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! Calls on the rows of one table, over either of HBase's Thrift interfaces.
+//!
+//! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's load
+//! generators has. What an interface lacks is refused before the run: see [`Session::check`].
+//!
+//! | call | Thrift 1 | Thrift 2 |
+//! | --- | --- | --- |
+//! | [`Session::put`] | `mutateRow`, `mutateRows` | `put`, `putMultiple` |
+//! | [`Session::get`] | `getRow`, `getRowWithColumns`, `getRows`, `getRowsWithColumns` | `get`, `getMultiple` |
+//! | [`Session::scan`] | `scannerOpenWithScan`, `scannerGetList` | `openScanner`, `getScannerRows` |
+//! | [`Session::increment`] | `atomicIncrement` | `increment` |
+//! | [`Session::append`] | `append` | `append` |
+//! | [`Session::check_and_put`] | `checkAndPut` | `checkAndPut` |
+//! | [`Session::check_and_delete`], [`Session::check_and_mutate`] | - | `checkAndDelete`, `checkAndMutate` |
+//! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` |
+
+mod thrift1;
+
+use basalt_client::{
+    Append, Check, Client, Delete, Durability, Get, Increment, Put, Row, RowMutations, RowStream, Scan, Table,
+};
+use bytes::Bytes;
+
+use crate::error::{During, Error, Result};
+use crate::target::{Api, TargetOptions, client};
+use thrift1::{Thrift1Scanner, Thrift1Table};
+
+/// The client's result: what failed is for the workload to count or to try again.
+pub(crate) type Answer<T> = basalt_client::Result<T>;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) family: Bytes,
+    pub(crate) qualifier: Bytes,
+}
+
+/// Cells to write to one row.
+#[derive(Clone, Debug)]
+pub(crate) struct RowCells {
+    pub(crate) key: Bytes,
+    pub(crate) cells: Vec<(Column, Bytes)>,
+}
+
+/// Rows to read in the order of keys.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowScan {
+    pub(crate) start: Bytes,
+    /// Empty: the end of the table.
+    pub(crate) stop: Bytes,
+    /// Most rows; `None`: all.
+    pub(crate) limit: Option<u32>,
+    pub(crate) rows_per_fetch: i32,
+    /// Empty: all.
+    pub(crate) columns: Vec<Column>,
+}
+
+/// What a workload may need that Thrift 1 does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thrift2Only {
+    CheckAndDelete,
+    CheckAndMutate,
+}
+
+/// A handle of one table over one connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    table: Handle,
+    /// Whether writes may be lost in a crash: HBase's `--writeToWAL=false`.
+    skip_wal: bool,
+}
+
+#[derive(Debug)]
+enum Handle {
+    Thrift1(Thrift1Table),
+    Thrift2(Table),
+}
+
+impl Session {
+    /// A session that connects when it is first used.
+    pub(crate) fn new(options: &TargetOptions, table: &str, skip_wal: bool) -> Result<Session> {
+        let client: Client = client(options, 1)?;
+        let handle = client.table(table).during(|| format!("name of table {table}"))?;
+        Ok(Session {
+            table: match options.api {
+                Api::Thrift1 => Handle::Thrift1(Thrift1Table::new(client, handle.name().to_string())),
+                Api::Thrift2 => Handle::Thrift2(handle),
+            },
+            skip_wal,
+        })
+    }
+
+    /// Fails if the interface does not have this.
+    pub(crate) fn check(api: Api, needs: Thrift2Only) -> Result<()> {
+        match api {
+            Api::Thrift2 => Ok(()),
+            Api::Thrift1 => Err(Error::Usage(format!(
+                "Thrift 1 does not have {}: use --api thrift2",
+                match needs {
+                    Thrift2Only::CheckAndDelete => "checkAndDelete",
+                    Thrift2Only::CheckAndMutate => "checkAndMutate",
+                }
+            ))),
+        }
+    }
+
+    fn put_of(&self, row: &RowCells) -> Put {
+        let put = Put::new(&row.key);
+        let put = if self.skip_wal {
+            put.durability(Durability::SKIP_WAL)
+        } else {
+            put
+        };
+        row.cells.iter().fold(put, |put, (column, value)| {
+            put.cell(&column.family, &column.qualifier, value)
+        })
+    }
+
+    /// Writes rows.
+    pub(crate) async fn put(&self, rows: &[RowCells]) -> Answer<()> {
+        match (&self.table, rows) {
+            (Handle::Thrift1(table), rows) => table.put(rows, self.skip_wal).await,
+            (Handle::Thrift2(table), [row]) => table.put(self.put_of(row)).await,
+            (Handle::Thrift2(table), rows) => {
+                table.put_multiple(rows.iter().map(|row| self.put_of(row))).await
+            }
+        }
+    }
+
+    /// Reads rows, all columns or those named. Those that are missing are left out.
+    pub(crate) async fn get(&self, keys: &[Bytes], columns: &[Column]) -> Answer<Vec<Row>> {
+        let get = |key: &Bytes| {
+            columns.iter().fold(Get::new(key), |get, column| {
+                get.column(&column.family, &column.qualifier)
+            })
+        };
+        match (&self.table, keys) {
+            (Handle::Thrift1(table), keys) => table.get(keys, columns).await,
+            (Handle::Thrift2(table), [key]) => Ok(table.get(get(key)).await?.into_iter().collect()),
+            (Handle::Thrift2(table), keys) => {
+                let rows = table.get_multiple(keys.iter().map(get)).await?;
+                Ok(rows.into_iter().flatten().collect())
+            }
+        }
+    }
+
+    /// Begins a scan.
+    pub(crate) fn scan(&self, scan: &RowScan) -> Answer<Scanner> {
+        match &self.table {
+            Handle::Thrift1(table) => Ok(Scanner::Thrift1(Box::new(table.scan(scan.clone())))),
+            Handle::Thrift2(table) => {
+                let mut request = Scan::new()
+                    .start_row(&scan.start)
+                    .stop_row(&scan.stop)
+                    .rows_per_fetch(scan.rows_per_fetch);
+                if let Some(limit) = scan.limit {
+                    request = request.limit(i32::try_from(limit).unwrap_or(i32::MAX));
+                }
+                for column in &scan.columns {
+                    request = request.column(&column.family, &column.qualifier);
+                }
+                Ok(Scanner::Thrift2(table.scan(request)?))
+            }
+        }
+    }
+
+    /// Adds to a counter and returns the sum.
+    pub(crate) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
+        match &self.table {
+            Handle::Thrift1(table) => table.increment(key, column, amount).await,
+            Handle::Thrift2(table) => {
+                let increment = Increment::new(key).column(&column.family, &column.qualifier, amount);
+                let increment = if self.skip_wal {
+                    increment.durability(Durability::SKIP_WAL)
+                } else {
+                    increment
+                };
+                let row = table.increment(increment).await?;
+                match row.cells.first() {
+                    Some(cell) => basalt_client::counter_from_value(&cell.value),
+                    None => Ok(0),
+                }
+            }
+        }
+    }
+
+    /// Appends to a value.
+    pub(crate) async fn append(&self, key: &Bytes, column: &Column, value: &Bytes) -> Answer<()> {
+        match &self.table {
+            Handle::Thrift1(table) => table.append(key, column, value).await,
+            Handle::Thrift2(table) => {
+                let append = Append::new(key).column(&column.family, &column.qualifier, value);
+                let append = if self.skip_wal {
+                    append.durability(Durability::SKIP_WAL)
+                } else {
+                    append
+                };
+                table.append(append).await.map(|_| ())
+            }
+        }
+    }
+
+    /// Puts a value if the column has the expected one, and says whether it did.
+    pub(crate) async fn check_and_put(
+        &self,
+        key: &Bytes,
+        column: &Column,
+        expected: &Bytes,
+        value: &Bytes,
+    ) -> Answer<bool> {
+        match &self.table {
+            Handle::Thrift1(table) => table.check_and_put(key, column, expected, value).await,
+            Handle::Thrift2(table) => {
+                let check = Check::equal(&column.family, &column.qualifier, expected);
+                let put = Put::new(key).cell(&column.family, &column.qualifier, value);
+                table.check_and_put(check, put).await
+            }
+        }
+    }
+
+    /// Deletes a column if it has this value, and says whether it did. Thrift 2 only.
+    pub(crate) async fn check_and_delete(
+        &self,
+        key: &Bytes,
+        column: &Column,
+        expected: &Bytes,
+    ) -> Answer<bool> {
+        let table = self.thrift2(Thrift2Only::CheckAndDelete)?;
+        let check = Check::equal(&column.family, &column.qualifier, expected);
+        let delete = Delete::columns(key).column(&column.family, &column.qualifier);
+        table.check_and_delete(check, delete).await
+    }
+
+    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Thrift 2 only.
+    pub(crate) async fn check_and_mutate(
+        &self,
+        key: &Bytes,
+        column: &Column,
+        expected: &Bytes,
+        value: &Bytes,
+    ) -> Answer<bool> {
+        let table = self.thrift2(Thrift2Only::CheckAndMutate)?;
+        let check = Check::equal(&column.family, &column.qualifier, expected);
+        let put = Put::new(key).cell(&column.family, &column.qualifier, value);
+        table
+            .check_and_mutate(check, RowMutations::new(key).put(put))
+            .await
+    }
+
+    /// Deletes a row.
+    pub(crate) async fn delete(&self, key: &Bytes) -> Answer<()> {
+        match &self.table {
+            Handle::Thrift1(table) => table.delete(key).await,
+            Handle::Thrift2(table) => table.delete(Delete::row(key)).await,
+        }
+    }
+
+    fn thrift2(&self, needs: Thrift2Only) -> Answer<&Table> {
+        match &self.table {
+            Handle::Thrift2(table) => Ok(table),
+            Handle::Thrift1(_) => Err(basalt_client::Error::InvalidRequest(format!(
+                "Thrift 1 does not have {needs:?}"
+            ))),
+        }
+    }
+}
+
+/// An open scan.
+#[derive(Debug)]
+pub(crate) enum Scanner {
+    Thrift1(Box<Thrift1Scanner>),
+    Thrift2(RowStream),
+}
+
+impl Scanner {
+    /// The next row, `None` at the end.
+    pub(crate) async fn next(&mut self) -> Answer<Option<Row>> {
+        match self {
+            Scanner::Thrift1(scanner) => scanner.next().await,
+            Scanner::Thrift2(stream) => stream.next().await,
+        }
+    }
+
+    /// Reads to the end and counts the rows.
+    pub(crate) async fn count(mut self) -> Answer<u64> {
+        let mut rows = 0;
+        while self.next().await?.is_some() {
+            rows += 1;
+        }
+        Ok(rows)
+    }
+}

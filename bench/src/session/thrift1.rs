@@ -1,0 +1,264 @@
+//! The calls over HBase's first interface, as rows and cells of the client library.
+//!
+//! A column is `family:qualifier` there. A row that is missing is left out of an answer.
+
+use basalt_client::idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
+use basalt_client::{Cell, Client, Pooled, Row};
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{Answer, Column, RowCells, RowScan};
+
+/// A handle of one table.
+#[derive(Clone, Debug)]
+pub(super) struct Thrift1Table {
+    client: Client,
+    name: Bytes,
+}
+
+impl Thrift1Table {
+    pub(super) fn new(client: Client, name: String) -> Thrift1Table {
+        let name = Bytes::from(name);
+        Thrift1Table { client, name }
+    }
+
+    pub(super) async fn put(&self, rows: &[RowCells], skip_wal: bool) -> Answer<()> {
+        let mutations = |row: &RowCells| -> Vec<Mutation> {
+            row.cells
+                .iter()
+                .map(|(column, value)| mutation(column, value, skip_wal))
+                .collect()
+        };
+        if let [row] = rows {
+            let call = args::MutateRow {
+                table_name: Some(self.name.clone()),
+                row: Some(row.key.clone()),
+                mutations: Some(mutations(row)),
+                attributes: None,
+            };
+            return self.client.call(&call).await;
+        }
+        let batch = |row: &RowCells| BatchMutation {
+            row: Some(row.key.clone()),
+            mutations: Some(mutations(row)),
+        };
+        let call = args::MutateRows {
+            table_name: Some(self.name.clone()),
+            row_batches: Some(rows.iter().map(batch).collect()),
+            attributes: None,
+        };
+        self.client.call(&call).await
+    }
+
+    pub(super) async fn get(&self, keys: &[Bytes], columns: &[Column]) -> Answer<Vec<Row>> {
+        let columns = (!columns.is_empty()).then(|| columns.iter().map(name).collect());
+        let table_name = Some(self.name.clone());
+        let rows = if let [key] = keys {
+            let call = args::GetRowWithColumns {
+                table_name,
+                row: Some(key.clone()),
+                columns,
+                attributes: None,
+            };
+            self.client.call(&call).await?
+        } else {
+            let call = args::GetRowsWithColumns {
+                table_name,
+                rows: Some(keys.to_vec()),
+                columns,
+                attributes: None,
+            };
+            self.client.call(&call).await?
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    pub(super) fn scan(&self, scan: RowScan) -> Thrift1Scanner {
+        Thrift1Scanner {
+            table: self.clone(),
+            scan,
+            open: None,
+            rows: Vec::new().into_iter(),
+            taken: 0,
+            ended: false,
+        }
+    }
+
+    pub(super) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
+        let call = args::AtomicIncrement {
+            table_name: Some(self.name.clone()),
+            row: Some(key.clone()),
+            column: Some(name(column)),
+            value: Some(amount),
+        };
+        self.client.call(&call).await
+    }
+
+    pub(super) async fn append(&self, key: &Bytes, column: &Column, value: &Bytes) -> Answer<()> {
+        let append = TAppend {
+            table: Some(self.name.clone()),
+            row: Some(key.clone()),
+            columns: Some(vec![name(column)]),
+            values: Some(vec![value.clone()]),
+        };
+        let call = args::Append { append: Some(append) };
+        self.client.call(&call).await.map(|_| ())
+    }
+
+    pub(super) async fn check_and_put(
+        &self,
+        key: &Bytes,
+        column: &Column,
+        expected: &Bytes,
+        value: &Bytes,
+    ) -> Answer<bool> {
+        let call = args::CheckAndPut {
+            table_name: Some(self.name.clone()),
+            row: Some(key.clone()),
+            column: Some(name(column)),
+            value: Some(expected.clone()),
+            mput: Some(mutation(column, value, false)),
+            attributes: None,
+        };
+        self.client.call(&call).await
+    }
+
+    pub(super) async fn delete(&self, key: &Bytes) -> Answer<()> {
+        let call = args::DeleteAllRow {
+            table_name: Some(self.name.clone()),
+            row: Some(key.clone()),
+            attributes: None,
+        };
+        self.client.call(&call).await
+    }
+}
+
+/// A scan. Its scanner is opened by the first [`Thrift1Scanner::next`] and closed at the end; one that is dropped before is
+/// left to its lease.
+#[derive(Debug)]
+pub(crate) struct Thrift1Scanner {
+    table: Thrift1Table,
+    scan: RowScan,
+    /// The connection that opened the scanner, and the scanner: a server may let no other connection use it.
+    open: Option<(Pooled, i32)>,
+    rows: std::vec::IntoIter<TRowResult>,
+    taken: u32,
+    ended: bool,
+}
+
+impl Thrift1Scanner {
+    pub(super) async fn next(&mut self) -> Answer<Option<Row>> {
+        if self.scan.limit.is_some_and(|limit| self.taken >= limit) {
+            self.close().await?;
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        if let Some(found) = self.rows.next() {
+            self.taken += 1;
+            return Ok(Some(row(found)));
+        }
+        self.rows = self.fetch().await?.into_iter();
+        let Some(found) = self.rows.next() else {
+            self.close().await?;
+            return Ok(None);
+        };
+        self.taken += 1;
+        Ok(Some(row(found)))
+    }
+
+    async fn fetch(&mut self) -> Answer<Vec<TRowResult>> {
+        let scan = &self.scan;
+        let left = scan.limit.map_or(u32::MAX, |limit| limit - self.taken);
+        let nb_rows = scan.rows_per_fetch.min(i32::try_from(left).unwrap_or(i32::MAX));
+        if self.open.is_none() {
+            let mut connection = self.table.client.pool().acquire_for_scan().await?;
+            let columns: Vec<Bytes> = scan.columns.iter().map(name).collect();
+            let call = args::ScannerOpenWithScan {
+                table_name: Some(self.table.name.clone()),
+                scan: Some(TScan {
+                    start_row: Some(scan.start.clone()),
+                    stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
+                    columns: (!columns.is_empty()).then_some(columns),
+                    caching: Some(nb_rows),
+                    ..TScan::default()
+                }),
+                attributes: None,
+            };
+            let id = connection.call(&call).await?;
+            self.open = Some((connection, id));
+        }
+        let Some((connection, id)) = &mut self.open else {
+            return Ok(Vec::new());
+        };
+        let call = args::ScannerGetList {
+            id: Some(*id),
+            nb_rows: Some(nb_rows),
+        };
+        connection.call(&call).await
+    }
+
+    async fn close(&mut self) -> Answer<()> {
+        self.ended = true;
+        match self.open.take() {
+            Some((mut connection, id)) => connection.call(&args::ScannerClose { id: Some(id) }).await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn name(column: &Column) -> Bytes {
+    let mut name = BytesMut::with_capacity(column.family.len() + 1 + column.qualifier.len());
+    name.put_slice(&column.family);
+    name.put_u8(b':');
+    name.put_slice(&column.qualifier);
+    name.freeze()
+}
+
+fn mutation(column: &Column, value: &Bytes, skip_wal: bool) -> Mutation {
+    Mutation {
+        column: Some(name(column)),
+        value: Some(value.clone()),
+        write_to_wal: !skip_wal,
+        ..Mutation::default()
+    }
+}
+
+fn row(result: TRowResult) -> Row {
+    let cells = result.columns.unwrap_or_default().into_iter();
+    Row {
+        key: result.row.unwrap_or_default(),
+        cells: cells.map(|(name, cell)| cell_of(&name, cell)).collect(),
+        partial: false,
+    }
+}
+
+fn cell_of(name: &Bytes, cell: TCell) -> Cell {
+    let colon = name.iter().position(|byte| *byte == b':').unwrap_or(name.len());
+    Cell {
+        family: name.slice(..colon),
+        qualifier: name.slice((colon + 1).min(name.len())..),
+        value: cell.value.unwrap_or_default(),
+        timestamp: cell.timestamp.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_split_at_its_first_colon() {
+        let column = Column {
+            family: Bytes::from("f"),
+            qualifier: Bytes::from("a:b"),
+        };
+        assert_eq!(name(&column), "f:a:b");
+        for (text, family, qualifier) in [("f:a:b", "f", "a:b"), ("f:", "f", ""), ("f", "f", "")] {
+            let cell = cell_of(&Bytes::from(text), TCell::default());
+            assert_eq!(
+                (&cell.family[..], &cell.qualifier[..]),
+                (family.as_bytes(), qualifier.as_bytes())
+            );
+        }
+    }
+}

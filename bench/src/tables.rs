@@ -1,0 +1,102 @@
+//! Tables for a run: found, created and dropped, over the interface that the server has.
+
+use basalt_client::idl::thrift1::{ColumnDescriptor, args};
+use basalt_client::{FamilySchema, TableSchema};
+use bytes::Bytes;
+
+use crate::error::{During, Error, Result};
+use crate::target::{Api, Target};
+
+/// The tables of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables<'a> {
+    pub(crate) target: &'a Target,
+    /// Whether a table that is in the way is dropped.
+    pub(crate) replace: bool,
+}
+
+impl Tables<'_> {
+    /// Whether calls about tables go through Thrift 1. Basalt answers both on one port, and Thrift 2 can do more.
+    fn through_thrift1(&self) -> bool {
+        self.target.api == Api::Thrift1 && !self.target.is_basalt
+    }
+
+    pub(crate) async fn exists(&self, name: &str) -> Result<bool> {
+        let client = &self.target.client;
+        let during = || format!("looking for table {name}");
+        if !self.through_thrift1() {
+            return client.table_exists(name).await.during(during);
+        }
+        let names = client.call(&args::GetTableNames {}).await.during(during)?;
+        Ok(names.iter().any(|found| found == name.as_bytes()))
+    }
+
+    /// Creates the table. One of this name is dropped before, or is an error.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        families: Vec<FamilySchema>,
+        splits: Vec<Vec<u8>>,
+    ) -> Result<()> {
+        let during = || format!("creating table {name}");
+        if self.exists(name).await? {
+            if !self.replace {
+                return Err(Error::Usage(format!(
+                    "table {name} exists already: give --replace-tables to drop it, or another name"
+                )));
+            }
+            self.drop(name).await?;
+        }
+        let client = &self.target.client;
+        if self.through_thrift1() {
+            if !splits.is_empty() {
+                return Err(Error::Usage(format!(
+                    "HBase's Thrift 1 cannot create table {name} with {} regions: create it in HBase's shell, or ask \
+                     for one region",
+                    splits.len() + 1
+                )));
+            }
+            let families = families.into_iter().map(|family| ColumnDescriptor {
+                name: Some(family.descriptor.name),
+                ..ColumnDescriptor::default()
+            });
+            let call = args::CreateTable {
+                table_name: Some(Bytes::from(name.to_owned())),
+                column_families: Some(families.collect()),
+            };
+            return client.call(&call).await.during(during);
+        }
+        let schema = TableSchema::new(name).during(during)?;
+        let schema = families.into_iter().fold(schema, TableSchema::family);
+        client.create_table_split(schema, splits).await.during(during)
+    }
+
+    pub(crate) async fn drop(&self, name: &str) -> Result<()> {
+        let client = &self.target.client;
+        let during = || format!("dropping table {name}");
+        if self.through_thrift1() {
+            let table_name = Some(Bytes::from(name.to_owned()));
+            let disable = args::DisableTable {
+                table_name: table_name.clone(),
+            };
+            client.call(&disable).await.during(during)?;
+            return client
+                .call(&args::DeleteTable { table_name })
+                .await
+                .during(during);
+        }
+        if client.is_table_enabled(name).await.during(during)? {
+            client.disable_table(name).await.during(during)?;
+        }
+        client.drop_table(name).await.during(during)
+    }
+
+    /// Writes the memstores to files, where the server can be asked to.
+    pub(crate) async fn flush(&self, name: &str) -> Result<()> {
+        if !self.target.is_basalt {
+            return Ok(());
+        }
+        let flushed = self.target.admin.flush(name).await;
+        flushed.during(|| format!("flushing table {name}"))
+    }
+}

@@ -1,0 +1,68 @@
+//! Options, row keys and the rows of operations, without a server.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn parse(text: &str) -> Arguments {
+    let words = std::iter::once("pe").chain(text.split_whitespace());
+    CommandLine::try_parse_from(words).unwrap().arguments
+}
+
+#[test]
+fn options_are_spelled_as_in_performance_evaluation() {
+    let arguments = parse(
+        "sequentialWrite randomRead --nclients=4 --rows=100 --table=T --presplit=4 --valueSize=10 --compress=LZ4 \
+         --bloomFilter=ROWCOL --inmemory=true --columns=2 --families=3 --multiGet=5 --writeToWAL=false --sampleRate=0.5",
+    );
+    assert_eq!(
+        arguments.commands,
+        [Command::SequentialWrite, Command::RandomRead]
+    );
+    assert_eq!((arguments.load.threads, arguments.client_rows()), (4, 100));
+    assert!(!arguments.write_to_wal && arguments.in_memory);
+    assert_eq!(arguments.family_schemas().unwrap().len(), 3);
+    let splits = arguments.splits();
+    assert_eq!(splits[0], b"00000000000000000000000100");
+    assert_eq!(splits.len(), 3);
+    assert!(arguments.check().is_ok());
+}
+
+/// A GiB of values over all clients, unless rows are given.
+#[test]
+fn the_size_says_how_many_rows() {
+    assert_eq!(parse("scan --nclients=8").client_rows(), 134_217);
+    assert_eq!(
+        parse("scan --nclients=2 --size=0.5 --valueSize=1024").client_rows(),
+        262_144
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    let refused = |text: &str| parse(text).check().unwrap_err().to_string();
+    assert!(refused("checkAndMutate --api thrift1").contains("checkAndMutate"));
+    assert!(refused("scan --sampleRate=0").contains("--sampleRate"));
+    assert!(refused("scan --size=0").contains("--size"));
+    let schema = parse("randomWrite --bloomFilter=MAYBE").family_schemas();
+    assert!(schema.unwrap_err().to_string().contains("MAYBE"));
+}
+
+/// Every row is run once, in order within each client, also when groups do not fit.
+#[test]
+fn sequential_operations_cover_each_client_once() {
+    let arguments = parse("sequentialWrite --nclients=3 --rows=10 --multiPut=4");
+    let evaluation = Evaluation::new(Command::SequentialWrite, &arguments);
+    assert_eq!(evaluation.operations(), Some(9));
+    let mut rows: Vec<u64> = (0..9).flat_map(|index| evaluation.sequential(index)).collect();
+    assert_eq!(&rows[..8], [0, 1, 2, 3, 10, 11, 12, 13]);
+    rows.sort_unstable();
+    assert_eq!(rows, (0..30).collect::<Vec<_>>());
+    assert_eq!(operations::row_key(7), "00000000000000000000000007");
+}

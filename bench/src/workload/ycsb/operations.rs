@@ -1,0 +1,260 @@
+//! The operations of both phases.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use rand::rngs::SmallRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use super::keys::{Inserted, row_key};
+use super::properties::Properties;
+use crate::error::Result;
+use crate::load::choose::Chooser;
+use crate::load::options::LoadOptions;
+use crate::load::retry::{Failures, retried};
+use crate::load::{Operations, Outcome};
+use crate::session::{Column, RowCells, RowScan, Session};
+use crate::target::TargetOptions;
+
+/// Bytes of random values, besides one value's length.
+const POOL_BYTES: usize = 1 << 20;
+/// Most rows fetched by one call of a scan.
+const ROWS_PER_FETCH: u32 = 100;
+
+/// What both phases share: records and how to write them.
+#[derive(Debug)]
+struct Records {
+    properties: Properties,
+    target: TargetOptions,
+    columns: Vec<Column>,
+    /// Values are slices of it.
+    pool: Bytes,
+    seed: u64,
+}
+
+/// One task.
+#[derive(Debug)]
+pub(super) struct Worker {
+    session: Session,
+    random: SmallRng,
+    chooser: Chooser,
+}
+
+impl Records {
+    fn new(properties: &Properties, load: &LoadOptions) -> Records {
+        let column = |field: u32| Column {
+            family: Bytes::from(properties.column_family.clone()),
+            qualifier: Bytes::from(format!("field{field}")),
+        };
+        let mut pool = vec![0; POOL_BYTES + properties.field_length as usize];
+        SmallRng::seed_from_u64(load.seed).fill_bytes(&mut pool);
+        Records {
+            columns: (0..properties.field_count).map(column).collect(),
+            target: load.target.clone(),
+            properties: properties.clone(),
+            pool: pool.into(),
+            seed: load.seed,
+        }
+    }
+
+    fn worker(&self, number: u64) -> Result<Worker> {
+        let properties = &self.properties;
+        Ok(Worker {
+            session: Session::new(&self.target, &properties.table, false)?,
+            random: SmallRng::seed_from_u64(self.seed.wrapping_add(number)),
+            chooser: Chooser::new(properties.distribution, properties.record_count, properties.hot),
+        })
+    }
+
+    /// Writes all fields of a record, or one of them.
+    async fn write(
+        &self,
+        session: &Session,
+        random: &mut SmallRng,
+        record: u64,
+        all: bool,
+        failures: &mut Failures,
+    ) -> Option<u64> {
+        let one = random.random_range(0..self.columns.len());
+        let columns = if all {
+            &self.columns[..]
+        } else {
+            &self.columns[one..=one]
+        };
+        let mut value = || {
+            let at = random.random_range(0..=POOL_BYTES);
+            self.pool.slice(at..at + self.properties.field_length as usize)
+        };
+        let row = [RowCells {
+            key: row_key(&self.properties, record),
+            cells: columns.iter().map(|column| (column.clone(), value())).collect(),
+        }];
+        retried(failures, || session.put(&row)).await?;
+        Some(1)
+    }
+}
+
+/// The load phase: operation `index` inserts record `insertstart + index`.
+#[derive(Debug)]
+pub(super) struct Load {
+    records: Records,
+}
+
+impl Load {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Load {
+        Load {
+            records: Records::new(properties, load),
+        }
+    }
+}
+
+impl Operations for Load {
+    type Worker = Worker;
+
+    fn kinds(&self) -> Vec<String> {
+        vec!["insert".to_owned()]
+    }
+
+    fn worker(&self, number: u64, _started: Instant) -> Result<Worker> {
+        self.records.worker(number)
+    }
+
+    async fn operate(&self, worker: &mut Worker, index: u64) -> Result<Option<Outcome>> {
+        let mut failures = Failures::default();
+        let record = self.records.properties.insert_start + index;
+        let random = &mut worker.random;
+        let rows = self
+            .records
+            .write(&worker.session, random, record, true, &mut failures)
+            .await;
+        Ok(Some(Outcome {
+            kind: 0,
+            rows: rows.unwrap_or_default(),
+            done: rows.is_some(),
+            failures,
+        }))
+    }
+}
+
+/// The run phase.
+#[derive(Debug)]
+pub(super) struct Mix {
+    records: Records,
+    /// Counted from `insertstart`.
+    inserted: Inserted,
+}
+
+/// The kinds of operations, in the order of the properties' proportions.
+const KINDS: [&str; 5] = ["read", "update", "insert", "scan", "read-modify-write"];
+const READ: usize = 0;
+const UPDATE: usize = 1;
+const INSERT: usize = 2;
+const SCAN: usize = 3;
+
+impl Mix {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Mix {
+        Mix {
+            inserted: Inserted::new(properties.record_count),
+            records: Records::new(properties, load),
+        }
+    }
+
+    /// The kind for a random number from 0 to 1.
+    pub(super) fn kind(&self, random: f64) -> usize {
+        let shares = self.records.properties.proportions();
+        let mut left = random * shares.iter().sum::<f64>();
+        for (kind, share) in shares.iter().enumerate() {
+            if left < *share {
+                return kind;
+            }
+            left -= share;
+        }
+        // Rounding has left nothing over: the last kind that has a share.
+        shares.iter().rposition(|share| *share > 0.0).unwrap_or(READ)
+    }
+
+    fn columns_to_read(&self, random: &mut SmallRng) -> Vec<Column> {
+        if self.records.properties.read_all_fields {
+            return Vec::new();
+        }
+        let field = random.random_range(0..self.records.columns.len());
+        vec![self.records.columns[field].clone()]
+    }
+
+    async fn read(&self, worker: &mut Worker, record: u64, failures: &mut Failures) -> Option<u64> {
+        let key = [row_key(&self.records.properties, record)];
+        let columns = self.columns_to_read(&mut worker.random);
+        let found = retried(failures, || worker.session.get(&key, &columns)).await?;
+        Some(found.len() as u64)
+    }
+
+    async fn scan(&self, worker: &mut Worker, record: u64, failures: &mut Failures) -> Option<u64> {
+        let properties = &self.records.properties;
+        let length = worker
+            .random
+            .random_range(properties.min_scan_length..=properties.max_scan_length);
+        let scan = RowScan {
+            start: row_key(properties, record),
+            stop: Bytes::new(),
+            limit: Some(length),
+            rows_per_fetch: i32::try_from(length.min(ROWS_PER_FETCH)).unwrap_or(1),
+            columns: self.columns_to_read(&mut worker.random),
+        };
+        let session = &worker.session;
+        retried(failures, || async { session.scan(&scan)?.count().await }).await
+    }
+}
+
+impl Operations for Mix {
+    type Worker = Worker;
+
+    fn kinds(&self) -> Vec<String> {
+        KINDS.map(str::to_owned).to_vec()
+    }
+
+    fn worker(&self, number: u64, _started: Instant) -> Result<Worker> {
+        self.records.worker(number)
+    }
+
+    async fn operate(&self, worker: &mut Worker, index: u64) -> Result<Option<Outcome>> {
+        let mut failures = Failures::default();
+        let kind = self.kind(worker.random.random());
+        let records = &self.records;
+        let properties = &records.properties;
+        let all = properties.write_all_fields;
+        let rows = if kind == INSERT {
+            let record = self.inserted.take();
+            let number = properties.insert_start + record;
+            let written = records
+                .write(&worker.session, &mut worker.random, number, true, &mut failures)
+                .await;
+            self.inserted.settle(record);
+            written
+        } else {
+            let keys = self.inserted.end();
+            let record = properties.insert_start + worker.chooser.next(index, keys, &mut worker.random);
+            match kind {
+                READ => self.read(worker, record, &mut failures).await,
+                SCAN => self.scan(worker, record, &mut failures).await,
+                UPDATE => {
+                    records
+                        .write(&worker.session, &mut worker.random, record, all, &mut failures)
+                        .await
+                }
+                _ => match self.read(worker, record, &mut failures).await {
+                    Some(found) => records
+                        .write(&worker.session, &mut worker.random, record, all, &mut failures)
+                        .await
+                        .map(|written| found + written),
+                    None => None,
+                },
+            }
+        };
+        Ok(Some(Outcome {
+            kind,
+            rows: rows.unwrap_or_default(),
+            done: rows.is_some(),
+            failures,
+        }))
+    }
+}
