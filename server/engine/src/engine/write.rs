@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table};
@@ -17,6 +16,7 @@ use crate::region::{
     family_index, logging_of, newest_cell, newest_timestamps, passes, plan_update, stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
+use crate::sync::RwLockReadGuard;
 use crate::wal::{Commit, Logging};
 
 /// What a write returns, with the regions that should be flushed now.
