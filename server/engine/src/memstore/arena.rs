@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn threads_get_memory_of_their_own() {
         let arena = Arena::new();
-        let rounds = if cfg!(miri) { 50 } else { 5_000 };
+        let rounds = if cfg!(miri) { 10 } else { 5_000 };
         thread::scope(|scope| {
             for number in 1..=4_u8 {
                 let arena = &arena;
