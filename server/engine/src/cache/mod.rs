@@ -13,6 +13,8 @@
 //!
 //! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for each, never exceeds the capacity.
 
+#[cfg(all(test, loom))]
+mod model;
 mod shard;
 #[cfg(test)]
 mod tests;

@@ -22,15 +22,15 @@
 //! class's queue and in its file's list.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hashbrown::{HashMap, HashTable};
-use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use super::{BlockKey, CacheUsage, ENTRY_OVERHEAD_BYTES, PriorityStats, Weighted};
 use crate::id::FileId;
 use crate::metrics::Counter;
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The end of a chain of slots.
 const NONE: u32 = u32::MAX;
@@ -201,7 +201,9 @@ impl<V: Weighted> Shard<V> {
         while state.bytes() + bytes > capacity_bytes {
             let payer = self.payer(state, class, bytes);
             let slot = state.queues[payer as usize].oldest;
-            if std::mem::take(state.entry_mut(slot).hit.get_mut()) {
+            // Relaxed: the lock is held alone.
+            if state.entry(slot).hit.load(Ordering::Relaxed) {
+                state.entry(slot).hit.store(false, Ordering::Relaxed);
                 let next = if payer == Class::Single {
                     Class::Multi
                 } else {

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::{MutexGuard, RwLockWriteGuard};
+use parking_lot::MutexGuard;
 
 use super::Catalog;
 use crate::error::Result;
@@ -24,6 +24,7 @@ use crate::memstore::Memstore;
 use crate::metrics::FlushEvent;
 use crate::region::{Region, RegionVersion};
 use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir};
+use crate::sync::RwLockWriteGuard;
 
 /// One family's share of a flush.
 struct FamilyFlush {
@@ -39,8 +40,7 @@ impl Catalog {
     pub fn flush_region(&self, region: &Region) -> Result<Option<FlushEvent>> {
         let flushing = region.flushing.lock();
         let blocked = region.updates.write();
-        region.freeze(&blocked);
-        let flushed = self.shared.wal.last_assigned();
+        let flushed = region.freeze(&self.shared.wal, &blocked);
         drop(blocked);
         self.flush_frozen(region, flushed, &flushing)
     }
@@ -52,8 +52,8 @@ impl Catalog {
         blocked: &RwLockWriteGuard<'_, ()>,
         flushing: &MutexGuard<'_, ()>,
     ) -> Result<()> {
-        region.freeze(blocked);
-        self.flush_frozen(region, self.shared.wal.last_assigned(), flushing)?;
+        let flushed = region.freeze(&self.shared.wal, blocked);
+        self.flush_frozen(region, flushed, flushing)?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Catalog, SystemTable, Table};
 use crate::error::Result;
 use crate::id::SeqId;
-use crate::region::{Region, RegionVersion};
+use crate::region::{Region, RegionVersion, capture};
 use crate::schema::TableName;
 
 /// One moment of some regions of a table.
@@ -36,15 +36,12 @@ impl Catalog {
             let table = tables.table(name)?;
             table.check_enabled()?;
             let region = table.region_of(row);
-            let version = region.load_version();
-            let read_point = self.shared.wal.read_point();
-            // Had the memstore been frozen, or the region been split, before the read point was taken, then newer
-            // edits below it might be in a memstore that was not captured.
-            if region.is_current(&version)
+            if let Some(mut captured) = capture(std::slice::from_ref(region), &self.shared.wal)
+                && let Some(version) = captured.versions.pop()
                 && Arc::ptr_eq(&version.table, &table.descriptor)
                 && Arc::ptr_eq(&tables, &self.current.load())
             {
-                return Ok((Arc::clone(region), version, read_point));
+                return Ok((Arc::clone(region), version, captured.read_point));
             }
             std::hint::spin_loop();
         }
@@ -58,17 +55,17 @@ impl Catalog {
                 .regions
                 .iter()
                 .filter(|region| wanted(region))
-                .map(|region| (Arc::clone(region), region.load_version()))
+                .cloned()
                 .collect();
-            let read_point = self.shared.wal.read_point();
-            let still = |(region, version): &(Arc<Region>, Arc<RegionVersion>)| {
-                region.is_current(version) && Arc::ptr_eq(&version.table, &table.descriptor)
-            };
-            if regions.iter().all(still) && self.is_current(&table) {
+            let of_table = |version: &Arc<RegionVersion>| Arc::ptr_eq(&version.table, &table.descriptor);
+            if let Some(captured) = capture(&regions, &self.shared.wal)
+                && captured.versions.iter().all(of_table)
+                && self.is_current(&table)
+            {
                 return Ok(View {
                     table,
-                    regions,
-                    read_point,
+                    regions: regions.into_iter().zip(captured.versions).collect(),
+                    read_point: captured.read_point,
                 });
             }
             std::hint::spin_loop();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table};
@@ -19,6 +18,7 @@ use crate::region::{
     write_rows,
 };
 use crate::schema::{Durability, TableName};
+use crate::sync::RwLockReadGuard;
 use crate::wal::{Commit, Logging};
 
 /// What a write returns, with the regions that should be flushed now.

@@ -14,19 +14,19 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Alignment of everything handed out.
 pub(super) const ALIGN: usize = 8;
 
 /// Small, because a server has many stores and most of them receive few writes.
-pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(miri) { 1 << 10 } else { 64 << 10 };
+pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(any(miri, loom)) { 1 << 10 } else { 64 << 10 };
 
 /// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and AArch64: searches
 /// in a large memstore jump about in it, and with small pages most of their time would go into translating addresses.
-pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(miri) { 8 << 10 } else { 2 << 20 };
+pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(any(miri, loom)) { 8 << 10 } else { 2 << 20 };
 
 struct Chunk {
     memory: NonNull<u8>,
@@ -50,7 +50,7 @@ impl Chunk {
         let Some(memory) = NonNull::new(memory) else {
             handle_alloc_error(layout);
         };
-        #[cfg(all(target_os = "linux", not(miri)))]
+        #[cfg(all(target_os = "linux", not(any(miri, loom))))]
         if bytes == CHUNK_MAX_BYTES {
             // SAFETY: the range was allocated above, and the advice does not change what it holds. An error means that the kernel
             // does not do huge pages; then it is slower, and nothing else.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn threads_get_memory_of_their_own() {
         let arena = Arena::new();
-        let rounds = if cfg!(miri) { 50 } else { 5_000 };
+        let rounds = if cfg!(miri) { 10 } else { 5_000 };
         thread::scope(|scope| {
             for number in 1..=4_u8 {
                 let arena = &arena;

@@ -12,19 +12,21 @@
 
 mod arena;
 mod flushed;
+#[cfg(all(test, loom))]
+mod model;
 mod skiplist;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 pub use self::flushed::FlushedMemstores;
 use self::skiplist::{NodeRef, RowTarget, SkipList, Target, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
 use crate::id::SeqId;
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// How many cells `seek_forward` steps over before it searches from the top. A search in a large memstore costs about as much
 /// as this many steps.

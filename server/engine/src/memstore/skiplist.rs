@@ -34,20 +34,21 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 
 use super::arena::{ALIGN, Arena};
 use crate::cell::{Cell, Key, compare_keys};
 use crate::id::SeqId;
+use crate::sync::Mutex;
+use crate::sync::atomic::{self, AtomicPtr, AtomicUsize};
 
 /// Enough for 4^12, 16 million cells; beyond that, searches get slowly longer.
-const HEIGHT_MAX: usize = 12;
+const HEIGHT_MAX: usize = if cfg!(loom) { 2 } else { 12 };
 
 /// Threads share this many fingers.
-const FINGERS: usize = 4;
+const FINGERS: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// The fixed part of a node. Links and bytes follow it in memory.
 #[repr(C)]
@@ -281,7 +282,7 @@ impl SkipList {
     /// An empty list.
     pub(super) fn new() -> Self {
         Self {
-            head: [const { AtomicPtr::new(ptr::null_mut()) }; HEIGHT_MAX],
+            head: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             height: AtomicUsize::new(1),
             fingers: Default::default(),
             arena: Arena::new(),
@@ -296,6 +297,11 @@ impl SkipList {
     /// Copies a cell in. If an equal cell with an equal sequence id is there already, the new one goes before it.
     pub(super) fn insert(&self, cell: Cell<'_>) {
         let (height, finger) = THREAD.with(|thread| (thread.random_height(), thread.finger));
+        self.insert_with(cell, height, finger);
+    }
+
+    /// [`Self::insert`] of a node that is linked on `height` levels, found from that finger.
+    pub(super) fn insert_with(&self, cell: Cell<'_>, height: usize, finger: usize) {
         let node = self.build(cell, height);
         let target = Target::cell(cell.key, cell.seq);
         // Relaxed: a reader that does not see the new height yet starts lower, and finds the same.
@@ -522,7 +528,12 @@ struct PerThread {
     finger: usize,
 }
 
+#[cfg(not(loom))]
 thread_local! {
+    static THREAD: PerThread = PerThread::new();
+}
+#[cfg(loom)]
+loom::thread_local! {
     static THREAD: PerThread = PerThread::new();
 }
 
@@ -530,7 +541,12 @@ impl PerThread {
     /// Threads are numbered in order of their first insert, so that a single-threaded run is the same every time.
     fn new() -> Self {
         static THREADS: AtomicU64 = AtomicU64::new(0);
-        let number = THREADS.fetch_add(1, atomic::Ordering::Relaxed);
+        // A model must take the same way each time.
+        let number = if cfg!(loom) {
+            0
+        } else {
+            THREADS.fetch_add(1, atomic::Ordering::Relaxed)
+        };
         Self {
             random: StdCell::new((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             finger: number as usize % FINGERS,

@@ -5,13 +5,12 @@
 
 use std::cell::RefCell;
 
-use parking_lot::RwLockReadGuard;
-
 use crate::cell::{Cell, Key, TTL_TAG_BYTES, ttl_tag};
 use crate::error::{Error, Result};
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
 use crate::schema::TableDescriptor;
+use crate::sync::RwLockReadGuard;
 use crate::wal::{Commit, EDIT_BYTES_MAX, Logging, Reserved};
 
 thread_local! {

@@ -22,7 +22,7 @@
 //! waits until everything assigned so far is published.
 //!
 //! A reader takes the regions' versions, then the read point, then makes sure that the versions are still current
-//! (`catalog::View`). So all cells up to the read point are in the versions taken, and all cells of their files are at
+//! ([`capture`]). So all cells up to the read point are in the versions taken, and all cells of their files are at
 //! or below it. From there on it holds no lock. A scan that goes on for long takes up later versions at the read point it began
 //! with; [`ReadPoints`] says what these must have kept.
 //!
@@ -34,10 +34,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use parking_lot::Mutex;
 
 use crate::cell::RowOrder;
 use crate::id::{FileId, RegionId, SeqId};
@@ -46,12 +44,18 @@ use crate::memstore::Memstore;
 use crate::metrics::Counter;
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{ArcSwap, Guard, RwLock, RwLockWriteGuard};
+use crate::wal::Wal;
 
 mod batch;
 mod busy;
+mod capture;
 mod check;
 mod info;
 mod locks;
+#[cfg(all(test, loom))]
+mod model;
 mod pace;
 mod plan;
 mod range;
@@ -63,6 +67,7 @@ mod update;
 
 pub use batch::{check_edit, insert_cells, write_rows};
 pub use busy::{BusyRate, Busyness};
+pub use capture::{Captured, capture};
 pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
@@ -142,7 +147,7 @@ pub struct Region {
     /// were on their way are thrown away.
     retired: AtomicBool,
     /// Asks a running compaction to give up, because somebody waits for `compacting`.
-    pub cancel_compaction: AtomicBool,
+    pub cancel_compaction: std::sync::atomic::AtomicBool,
     /// What of the memstores' bytes is in the server's sum.
     accounted_bytes: AtomicU64,
     /// Monotonic milliseconds at which the first edit since the last flush was seen, plus one; 0: none.
@@ -181,7 +186,7 @@ impl Region {
             compacting: Mutex::new(()),
             version: ArcSwap::from_pointee(version),
             retired: AtomicBool::new(false),
-            cancel_compaction: AtomicBool::new(false),
+            cancel_compaction: std::sync::atomic::AtomicBool::new(false),
             accounted_bytes: AtomicU64::new(0),
             dirty_since_ms: AtomicU64::new(0),
             frozen_since_ms: AtomicU64::new(0),
@@ -259,9 +264,10 @@ impl Region {
         Arc::ptr_eq(&self.version.load(), version)
     }
 
-    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place.
+    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every edit of the region up
+    /// to the sequence id that is returned is in frozen memstores or files then, and every later one in neither.
     /// `_blocked` proves that no writer is between the log and the memstores.
-    pub fn freeze(&self, _blocked: &RwLockWriteGuard<'_, ()>) {
+    pub fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
         self.publish(|current| {
             let mut next = current.clone();
             for store in &mut next.stores {
@@ -277,6 +283,7 @@ impl Region {
                 .frozen_since_ms
                 .compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
         }
+        wal.last_assigned()
     }
 
     /// Notes that nothing frozen is left.
@@ -369,8 +376,8 @@ mod tests {
     use crate::cell::{Cell, CellType, KeyBuf};
     use crate::schema::{FamilyDescriptor, TableName};
 
-    /// A region of one family with one cell in memory.
-    fn region() -> Arc<Region> {
+    /// A region of one family with one cell in memory, of sequence id 1.
+    pub(super) fn region() -> Arc<Region> {
         let family = FamilyDescriptor::new(b"f");
         let name = TableName::parse(b"t").unwrap();
         let store = StoreVersion::new(Arc::new(family.clone()), Vec::new());

@@ -12,11 +12,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::id::SeqId;
 use crate::schema::TableName;
 use crate::store::Moment;
+use crate::sync::Mutex;
 
 /// The moments of all open scans of the server. Shared by all threads.
 #[derive(Debug, Default)]

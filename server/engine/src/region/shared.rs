@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, Timestamps};
@@ -14,6 +13,7 @@ use crate::options::Options;
 use crate::region::{ReadPoints, RowLocks};
 use crate::schema::{Durability, TableDescriptor, TableName};
 use crate::store::{Moment, StoreContext};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wal::{Logging, Wal};
 
 /// The server around the regions: log, clocks, locks, limits. One for each open engine.

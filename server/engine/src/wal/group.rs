@@ -24,12 +24,11 @@
 //! A failure is final: nothing is published any more, and everybody who waits or comes is told.
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
 use crate::id::SeqId;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::{Error, Result};
 
 use super::batch::Batch;

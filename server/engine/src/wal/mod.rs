@@ -392,5 +392,7 @@ fn old_segments(
     Ok(old)
 }
 
+#[cfg(all(test, loom))]
+mod model;
 #[cfg(test)]
 mod tests;

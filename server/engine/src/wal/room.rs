@@ -11,13 +11,11 @@
 //! Writers take from the room, without a lock; the leader, who alone changes rest and spare, puts back what a group did not need
 //! and adds what a new spare brings. An edit is counted with the most that it can take in the log.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::Error;
 use crate::record::FRAME_HEADER_BYTES;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicI64, Ordering};
 
 /// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the frame's kind.
 pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;

@@ -1,0 +1,184 @@
+//! The memstore's arena, skiplist and totals under loom. What a node's bytes are is plain memory, which loom does not watch: Miri does.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::arena::{Arena, FIRST_CHUNK_BYTES};
+use super::*;
+use crate::cell::{CellType, KeyBuf};
+use crate::sync::check;
+
+fn key(row: u8) -> KeyBuf {
+    KeyBuf::new(&[row], b"f", b"q", 1, CellType::Put)
+}
+
+/// Inserts a cell of a row with this sequence id, linked on `height` levels.
+fn insert(memstore: &Memstore, row: u8, seq: u64, height: usize, finger: usize) {
+    let key = key(row);
+    let cell = Cell {
+        key: key.as_key(),
+        value: b"v",
+        tags: b"",
+        seq: SeqId(seq),
+    };
+    memstore.list.insert_with(cell, height, finger);
+}
+
+/// Rows and sequence ids from the first cell on, on level 0.
+fn walk(memstore: &Arc<Memstore>) -> Vec<(u8, u64)> {
+    let mut cursor = memstore.cursor();
+    cursor.seek(key(0).as_key()).unwrap();
+    let mut met = Vec::new();
+    while let Some(cell) = cursor.cell() {
+        met.push((cell.key.row()[0], cell.seq.0));
+        cursor.advance().unwrap();
+    }
+    met
+}
+
+/// Whether a search, which uses all levels, finds the row's first cell.
+fn finds(memstore: &Arc<Memstore>, row: u8) -> bool {
+    let mut cursor = memstore.cursor();
+    cursor.seek(key(row).as_key()).unwrap();
+    cursor.cell().is_some_and(|cell| cell.key.row() == [row])
+}
+
+fn spawn(memstore: &Arc<Memstore>, run: impl FnOnce(&Arc<Memstore>) + 'static) -> thread::JoinHandle<()> {
+    let memstore = Arc::clone(memstore);
+    thread::spawn(move || run(&memstore))
+}
+
+fn is_sorted(met: &[(u8, u64)]) -> bool {
+    met.is_sorted_by_key(|(row, seq)| (*row, u64::MAX - seq))
+}
+
+/// Two writers insert next to each other, on both levels, while a reader walks: nothing is lost, the order holds at every moment, and what
+/// was there before the reader came is met.
+fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
+    check(2, move || {
+        let memstore = Arc::new(Memstore::new());
+        insert(&memstore, 5, 1, 2, 0);
+        let [mine, others] = cells;
+        let writer = spawn(&memstore, move |memstore| {
+            insert(memstore, others.0, others.1, 2, fingers[1]);
+        });
+        let reader = spawn(&memstore, |memstore| {
+            let met = walk(memstore);
+            assert!(is_sorted(&met) && met.contains(&(5, 1)), "{met:?}");
+        });
+        insert(&memstore, mine.0, mine.1, 2, fingers[0]);
+        writer.join().unwrap();
+        reader.join().unwrap();
+        let mut all = vec![(5, 1), mine, others];
+        all.sort_by_key(|(row, seq)| (*row, u64::MAX - seq));
+        assert_eq!(walk(&memstore), all);
+        for (row, _) in all {
+            assert!(finds(&memstore, row), "row {row} is not found");
+        }
+    });
+}
+
+#[test]
+fn loom_neighbours_are_inserted_at_once() {
+    insert_two([0, 1], [(6, 2), (7, 3)]);
+}
+
+/// Both find the same place, and one swap must be tried again.
+#[test]
+fn loom_one_place_is_contended() {
+    insert_two([0, 1], [(6, 2), (6, 3)]);
+}
+
+/// One of them finds the finger taken, or moved on by the other.
+#[test]
+fn loom_a_finger_is_shared() {
+    insert_two([0, 0], [(7, 2), (6, 3)]);
+}
+
+/// Whoever finds a cell finds everything that was there when it was inserted, behind it and before it.
+#[test]
+fn loom_a_cell_is_found_with_its_surroundings() {
+    check(2, || {
+        let all = [(3, 3), (5, 2), (9, 1)];
+        let memstore = Arc::new(Memstore::new());
+        let reader = spawn(&memstore, move |memstore| {
+            // A later one shows only with all earlier ones, which lie behind it.
+            let met = walk(memstore);
+            let first = met.first().map(|first| all.iter().position(|cell| cell == first));
+            let from = first.map_or(Some(all.len()), |first| first);
+            assert_eq!(met, all[from.expect("only those were inserted")..]);
+            if finds(memstore, 3) {
+                assert!(finds(memstore, 5) && finds(memstore, 9));
+            }
+        });
+        insert(&memstore, 9, 1, 1, 0);
+        insert(&memstore, 5, 2, 2, 0);
+        insert(&memstore, 3, 3, 2, 0);
+        reader.join().unwrap();
+        assert_eq!(walk(&memstore), all);
+    });
+}
+
+/// Pieces of memory never overlap, also where the chunk ends and both threads want the next one.
+#[test]
+fn loom_threads_get_memory_of_their_own() {
+    const PIECE: usize = FIRST_CHUNK_BYTES / 4;
+    check(3, || {
+        let arena = Arc::new(Arena::new());
+        // What is left is for one more piece.
+        for _ in 0..3 {
+            arena.allocate(PIECE);
+        }
+        let other = {
+            let arena = Arc::clone(&arena);
+            thread::spawn(move || [(); 2].map(|()| arena.allocate(PIECE).addr().get()))
+        };
+        let mine = [(); 2].map(|()| arena.allocate(PIECE).addr().get());
+        let mut starts = [other.join().unwrap(), mine].concat();
+        starts.sort_unstable();
+        assert!(
+            starts.windows(2).all(|pair| pair[1] - pair[0] >= PIECE),
+            "{starts:?}"
+        );
+        let bytes = arena.bytes() as usize;
+        assert!(
+            bytes < 4 * FIRST_CHUNK_BYTES,
+            "one more chunk is enough, and not {bytes} bytes"
+        );
+    });
+}
+
+/// Who finds a cell and asks for the extremes gets extremes with that cell in them: scans leave memstores out by them.
+#[test]
+fn loom_a_cell_is_in_the_totals_before_it_is_found() {
+    check(3, || {
+        let memstore = Arc::new(Memstore::new());
+        let writer = spawn(&memstore, |memstore| {
+            for (row, seq, timestamp) in [(5, 7, 70), (6, 8, 60)] {
+                let key = KeyBuf::new(&[row], b"f", b"q", timestamp, CellType::Put);
+                memstore.insert(Cell {
+                    key: key.as_key(),
+                    value: b"v",
+                    tags: b"",
+                    seq: SeqId(seq),
+                });
+            }
+        });
+        let count = memstore.cell_count();
+        if let Some((min, max)) = memstore.time_range() {
+            assert!(min <= 70 && max >= 70, "{min} to {max}");
+            assert!(memstore.min_seq() == Some(SeqId(7)) && memstore.max_seq() >= Some(SeqId(7)));
+        } else {
+            assert_eq!(count, 0);
+        }
+        for (row, seq) in walk(&memstore) {
+            let (min, max) = memstore.time_range().expect("there is a cell");
+            let timestamp = if row == 5 { 70 } else { 60 };
+            assert!((min..=max).contains(&timestamp));
+            assert!(memstore.max_seq() >= Some(SeqId(seq)));
+        }
+        writer.join().unwrap();
+        assert_eq!(memstore.time_range(), Some((60, 70)));
+    });
+}

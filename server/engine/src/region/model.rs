@@ -1,0 +1,259 @@
+//! Regions under loom: writers, readers, freezes and other publications at once, over a real log on the simulated disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::*;
+use crate::cell::{CellCursor, CellType, KeyBuf};
+use crate::fs::Vfs;
+use crate::fs::sim::{SimFs, SimOptions};
+use crate::metrics::{Counters, NoListener};
+use crate::options::WalSync;
+use crate::record::{EditBuilder, EditReader};
+use crate::store::Moment;
+use crate::sync::check;
+use crate::wal::{Logging, WalOptions};
+
+/// A region with a log. The cell that its memstore has has sequence id 1.
+struct Server {
+    region: Arc<Region>,
+    wal: Arc<Wal>,
+    total_bytes: AtomicU64,
+}
+
+impl Server {
+    fn new() -> Arc<Self> {
+        let disk = SimFs::new(1, SimOptions::default());
+        disk.create_dir_all(Path::new("/wal")).unwrap();
+        let options = WalOptions {
+            dir: "/wal".into(),
+            segment_bytes: 6_000,
+            sync: WalSync::Os,
+            commit_thread: false,
+        };
+        let (counters, listener) = (Arc::new(Counters::default()), Arc::new(NoListener));
+        let wal = Wal::create(Arc::new(disk), options, 0, SeqId(1), counters, listener).unwrap();
+        Arc::new(Self {
+            region: tests::region(),
+            wal,
+            total_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Writes a row as `write_rows` does, and returns its sequence id.
+    fn put(&self, row: u8) -> SeqId {
+        let mut edit = EditBuilder::new();
+        edit.begin(self.region.id());
+        edit.begin_row();
+        edit.cell_of(&[row], b"f", b"q", 1, CellType::Put, b"v", b"");
+        let payload = edit.finish();
+        let mut reserved = self.wal.reserve(1, payload.len() as u64).unwrap();
+        let updates = self.region.updates.read();
+        let appended = self
+            .wal
+            .append(&mut reserved, payload, 1, Logging::Async)
+            .unwrap();
+        let cells = EditReader::new(payload, appended.first_seq()).unwrap();
+        insert_cells(&self.region.version(), cells.map(|cell| cell.unwrap().1));
+        let commit = appended.applied();
+        drop(updates);
+        let seq = commit.seq();
+        commit.wait().unwrap();
+        seq
+    }
+
+    fn freeze(&self) -> SeqId {
+        let blocked = self.region.updates.write();
+        self.region.freeze(&self.wal, &blocked)
+    }
+
+    /// Takes the frozen memstores out, as a flush does whose files hold nothing.
+    fn install(&self, frozen: &[Arc<Memstore>]) {
+        self.region.publish(|current| {
+            let mut next = current.clone();
+            next.stores[0] = Arc::new(next.stores[0].with_flushed(frozen, None));
+            next
+        });
+        self.account();
+    }
+
+    fn account(&self) -> u64 {
+        self.region.account(&self.total_bytes)
+    }
+}
+
+fn spawn<T: 'static>(
+    server: &Arc<Server>,
+    run: impl FnOnce(&Server) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let server = Arc::clone(server);
+    thread::spawn(move || run(&server))
+}
+
+/// Sequence ids of the cells.
+fn seqs<'a>(memstores: impl IntoIterator<Item = &'a Arc<Memstore>>) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    for memstore in memstores {
+        let mut cursor = memstore.cursor();
+        let first = KeyBuf::new(b"", b"f", b"", i64::MAX, CellType::Put);
+        cursor.seek(first.as_key()).unwrap();
+        while let Some(cell) = cursor.cell() {
+            seqs.push(cell.seq.0);
+            cursor.advance().unwrap();
+        }
+    }
+    seqs.sort_unstable();
+    seqs
+}
+
+/// Captures until nothing changes meanwhile.
+fn capture_one(server: &Server) -> Captured {
+    loop {
+        if let Some(captured) = capture(std::slice::from_ref(&server.region), &server.wal) {
+            return captured;
+        }
+    }
+}
+
+/// A writer, a freeze and a reader: the versions that were captured have every edit up to the read point, whenever that was.
+#[test]
+fn loom_a_reader_has_every_edit_up_to_its_read_point() {
+    check(2, || {
+        let server = Server::new();
+        let freezer = spawn(&server, |server| server.freeze());
+        let reader = spawn(&server, |server| {
+            let captured = capture_one(server);
+            let seen = seqs(captured.versions[0].memstores());
+            let mut expected = 1..=captured.read_point.0;
+            assert!(
+                expected.all(|seq| seen.contains(&seq)),
+                "{seen:?} up to {}",
+                captured.read_point
+            );
+        });
+        server.put(2);
+        freezer.join().unwrap();
+        reader.join().unwrap();
+        assert_eq!(seqs(capture_one(&server).versions[0].memstores()), [1, 2]);
+    });
+}
+
+/// A writer and a freeze: what is frozen is every edit up to what the flush will claim, and nothing later, also when that is published.
+#[test]
+fn loom_a_freeze_takes_what_it_claims() {
+    check(2, || {
+        let server = Server::new();
+        let freezer = spawn(&server, |server| {
+            let claimed = server.freeze();
+            let frozen = server.region.load_version().stores[0].frozen.clone();
+            server.wal.wait_published(claimed).unwrap();
+            assert_eq!(seqs(&frozen), (1..=claimed.0).collect::<Vec<_>>());
+            (claimed, frozen)
+        });
+        server.put(2);
+        let (claimed, frozen) = freezer.join().unwrap();
+        assert_eq!(seqs(&frozen), (1..=claimed.0).collect::<Vec<_>>());
+        assert_eq!(seqs(server.region.version().memstores()), [1, 2]);
+    });
+}
+
+/// A flush that installs its result, a freeze for the next one, and a change of the descriptor: none of the three undoes another.
+#[test]
+fn loom_no_publication_is_lost() {
+    check(3, || {
+        let server = Server::new();
+        server.freeze();
+        let frozen = server.region.load_version().stores[0].frozen.clone();
+        server.put(2);
+        let installs = spawn(&server, move |server| server.install(&frozen));
+        let freezes = spawn(&server, |server| server.freeze());
+        let table = Arc::new(TableDescriptor::clone(&server.region.version().table));
+        server.region.publish(|current| RegionVersion {
+            table: Arc::clone(&table),
+            ..current.clone()
+        });
+        installs.join().unwrap();
+        freezes.join().unwrap();
+        let version = server.region.load_version();
+        assert!(Arc::ptr_eq(&version.table, &table));
+        assert_eq!(seqs(&version.stores[0].frozen), [2]);
+        assert_eq!(version.stores[0].active.cell_count(), 0);
+    });
+}
+
+/// A writer accounts for its region while a flush empties it: the server's sum is what the memstores hold, in the end.
+#[test]
+fn loom_the_sum_of_bytes_does_not_drift() {
+    check(3, || {
+        let server = Server::new();
+        server.freeze();
+        let frozen = server.region.load_version().stores[0].frozen.clone();
+        let writer = spawn(&server, |server| server.account());
+        let flush = spawn(&server, move |server| server.install(&frozen));
+        server.account();
+        writer.join().unwrap();
+        flush.join().unwrap();
+        let total = server.total_bytes.load(Ordering::Acquire);
+        assert_eq!((server.region.accounted_bytes(), total), (0, 0));
+    });
+}
+
+/// The same with a region that is retired: nobody would come back to it.
+#[test]
+fn loom_a_retired_region_leaves_nothing_in_the_sum() {
+    check(3, || {
+        let server = Server::new();
+        let writers = [(); 2].map(|()| spawn(&server, |server| server.account()));
+        server.region.retire();
+        server.account();
+        writers.into_iter().for_each(|writer| {
+            writer.join().unwrap();
+        });
+        let total = server.total_bytes.load(Ordering::Acquire);
+        assert_eq!((server.region.accounted_bytes(), total), (0, 0));
+    });
+}
+
+/// A scan is entered while the read point moves on and a flush asks how far back it must look: never past the scan.
+#[test]
+fn loom_no_flush_looks_past_an_open_scan() {
+    check(2, || {
+        let server = Server::new();
+        let points = Arc::new(ReadPoints::default());
+        let now = |server: &Server| Moment {
+            read_point: server.wal.read_point(),
+            now_ms: 0,
+        };
+        let flush = {
+            let points = Arc::clone(&points);
+            spawn(&server, move |server| {
+                points
+                    .horizon(&server.region.info().table, || now(server))
+                    .read_point
+            })
+        };
+        let scan = {
+            let points = Arc::clone(&points);
+            spawn(&server, move |server| {
+                points.enter(&server.region.info().table, || now(server))
+            })
+        };
+        server.put(2);
+        let horizon = flush.join().unwrap();
+        let mut scan = scan.join().unwrap();
+        assert!(
+            horizon <= scan.moment().read_point,
+            "the flush has looked past the scan"
+        );
+        let ask = || {
+            points
+                .horizon(&server.region.info().table, || now(&server))
+                .read_point
+        };
+        assert_eq!(ask(), scan.moment().read_point);
+        scan.advance(server.wal.read_point());
+        assert_eq!(ask(), SeqId(2));
+    });
+}

@@ -1,0 +1,26 @@
+//! Locks, condition variables, atomics, and a pointer that is swapped as a whole.
+//!
+//! The modules whose races are model-checked (group commit, memstore, region versions, block cache) take these from here. In every
+//! build but the model checker's they are parking_lot's, arc-swap's and the standard library's, under the same names: this module
+//! is a list of names then. With `--cfg loom` they are loom's, with the same methods (`model`), and tests whose names begin with
+//! `loom_` run the real code in every order that its threads' steps can have (docs/reliability.md).
+//!
+//! What a model need not see, as counters for metrics, stays with the types of the standard library.
+
+#[cfg(loom)]
+mod model;
+
+#[cfg(loom)]
+pub use self::model::{
+    ArcSwap, Condvar, Guard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+#[cfg(all(test, loom))]
+pub(crate) use self::model::{block_on, check};
+#[cfg(not(loom))]
+pub use arc_swap::{ArcSwap, Guard};
+#[cfg(loom)]
+pub use loom::sync::atomic;
+#[cfg(not(loom))]
+pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+#[cfg(not(loom))]
+pub use std::sync::atomic;
