@@ -110,7 +110,11 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
             let shrunk = if arguments.no_shrink || arguments.go_on {
                 None
             } else {
-                pair.shrunk(&run)
+                println!(
+                    "---- {name}: a difference in step {}; shrinking it",
+                    run.script.lines.len()
+                );
+                pair.shrunk(&run, |hbase| hbase.oracle.drop_all())
             };
             if arguments.go_on {
                 print_differences(&name, &run);

@@ -7,6 +7,9 @@ use super::shrink;
 use super::target::Target;
 use super::{compare, explained, play::Player};
 
+/// A difference is shrunk with at most so many plays; the shortest script until then is good enough.
+const SHRINK_PLAYS_MAX: usize = 150;
+
 /// Both servers, and how many scripts they have seen.
 #[derive(Debug)]
 pub struct Pair<H, B> {
@@ -126,13 +129,18 @@ impl<H: Target, B: Target> Pair<H, B> {
     }
 
     /// The shortest script found whose last step differs as the run's did (result or exception here and there), with HBase's answers,
-    /// and Basalt's to the last step.
-    pub fn shrunk(&mut self, run: &Run) -> Option<Run> {
+    /// and Basalt's to the last step. `tidy` removes from HBase what a play has left: else it gets slower with each.
+    pub fn shrunk(&mut self, run: &Run, mut tidy: impl FnMut(&mut H) -> Result<(), String>) -> Option<Run> {
         let step = run.difference.as_ref()?.step;
         let kind = run.kind();
         let mut best = None;
+        let mut plays = 0;
         let script = shrink::prefix(&run.script, step);
         shrink::shrink(script, |candidate| {
+            plays += 1;
+            if plays > SHRINK_PLAYS_MAX || tidy(&mut self.hbase).is_err() {
+                return false;
+            }
             // A server that does not answer is another trouble than the one looked for.
             let Ok(run) = self.run(candidate) else {
                 return false;
