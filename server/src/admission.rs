@@ -105,7 +105,7 @@ impl Admission {
             .inspect_err(|busy| self.count(*busy))
     }
 
-    /// Lets a data call begin, or go on, that needs the pool.
+    /// Lets a data call that has begun go on to the pool.
     pub(crate) fn admit_to_line(&self) -> Result<(), Busy> {
         let waiting = self.waiting();
         if waiting < self.max_waiting {
@@ -117,6 +117,12 @@ impl Admission {
         };
         self.count(busy);
         Err(busy)
+    }
+
+    /// Lets a data call begin that is sure to need the pool.
+    pub(crate) fn admit_to_pool(&self) -> Result<(), Busy> {
+        self.admit()?;
+        self.admit_to_line()
     }
 
     /// A place on the pool, when it is this call's turn; first come, first served.

@@ -83,7 +83,7 @@ pub(super) async fn fetch(
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
     // Before the scan is taken out of its session: a refused fetch can be tried again.
-    admit(server)?;
+    server.admission().admit_to_pool()?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
@@ -100,7 +100,7 @@ pub(super) async fn fetch_once(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    admit(server)?;
+    server.admission().admit_to_pool()?;
     check(&scan)?;
     let scan = Box::new(new_scan(table, scan, false));
     let batch = in_turns(server, caller, scan, count).await?;
@@ -113,11 +113,6 @@ pub(super) async fn fetch_once(
 /// Closes a session; tells whether there was one.
 pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
-}
-
-fn admit(server: &Server) -> Result<(), Failure> {
-    server.admission().admit()?;
-    Ok(server.admission().admit_to_line()?)
 }
 
 /// Where a fetch stops beginning new rows: the setting, or a part of the memory that is left for calls, so that many fetches at once

@@ -98,8 +98,7 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    server.admission().admit_to_line()?;
+    server.admission().admit_to_pool()?;
     let commit = server
         .in_line(move |server| {
             let (table, row, check, mutation) = parts(&arguments)?;
@@ -138,8 +137,7 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    server.admission().admit_to_line()?;
+    server.admission().admit_to_pool()?;
     let mut batch = caller.take_batch();
     let (commit, batch) = server
         .in_line(move |server| {
