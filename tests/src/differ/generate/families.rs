@@ -55,7 +55,11 @@ impl Generator {
             ("compressionType", self.maybe(0.2, |_| 1.into())),
             (
                 "blockSize",
-                self.maybe(0.5, |this| this.one_of(&[1024_i64, 65536]).into()),
+                self.maybe(0.5, |this| {
+                    let bytes = this.one_of(&[1024_i64, 65536]);
+                    let one_block = this.empty_qualifiers;
+                    if one_block { 65536 } else { bytes }.into()
+                }),
             ),
             ("inMemory", self.maybe(0.2, |this| this.chance(0.5).into())),
             (

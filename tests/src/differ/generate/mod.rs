@@ -88,8 +88,9 @@ struct Generator {
     only_table: Option<&'static str>,
     /// What families keep, by their names.
     kept: BTreeMap<String, families::Kept>,
-    /// Whether columns with an empty qualifier are written. A filter that seeks past such a column misses in HBase the tombstone of the
-    /// family, which sorts behind it, and shows what was deleted; so such scripts have no filters that seek.
+    /// Whether columns with an empty qualifier are written. A filter or a column selection that seeks past such a column misses in HBase
+    /// the tombstone of the family, which sorts behind it, and shows what was deleted. So such scripts have no filters that seek, and
+    /// large blocks: a selection seeks so only where a next block begins behind the column that is wanted.
     empty_qualifiers: bool,
 }
 
