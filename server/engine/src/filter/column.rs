@@ -57,6 +57,10 @@ impl Filter for ColumnPrefixFilter {
         })
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         Some(column_hint(cell, &self.0))
     }
@@ -99,6 +103,10 @@ impl Filter for MultipleColumnPrefixFilter {
         })
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         self.prefixes
             .get(self.next)
@@ -130,6 +138,10 @@ impl Filter for ColumnRangeFilter {
         } else {
             ReturnCode::NextRow
         })
+    }
+
+    fn gives_hints(&self) -> bool {
+        true
     }
 
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {

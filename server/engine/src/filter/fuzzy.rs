@@ -190,6 +190,10 @@ impl Filter for FuzzyRowFilter {
         self.filter_row
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         let row = self.hint.as_deref()?;
         Some(KeyBuf::first_on_row(row, cell.key.family()))

@@ -5,7 +5,9 @@
 //! merged codes, with one exception: a hint that meets anything but a hint is no jump in an OR.
 //!
 //! AND asks its children in order and stops at the first that drops the cell, so the children behind it do not count that
-//! cell (HBASE-20565). OR asks them all, but does not ask a child about cells that its own previous answer jumped over: the
+//! cell (HBASE-20565). Only those of them that give hints are asked, for their hint; the farthest of all hints is the list's. For the same
+//! reason a row stays that a child leaves out by its key while one that gives hints lets it pass: its cells bring the hint
+//! (`FilterListWithAND`). OR asks them all, but does not ask a child about cells that its own previous answer jumped over: the
 //! jump was not made for the child's sake alone, and a child that counts must not count them.
 
 use std::cmp::Ordering;
@@ -99,28 +101,31 @@ fn transform_through<'a, 'f>(
 #[derive(Debug)]
 pub(super) struct AndList {
     children: Vec<Box<dyn Filter>>,
-    /// The child that answered with a hint. There is one at most: it drops the cell, and the children behind it are not asked.
-    hinting: Option<usize>,
+    reversed: bool,
+    /// The children that answered the last cell with a hint.
+    hinting: Vec<usize>,
 }
 
 impl AndList {
     pub(super) fn new(children: Vec<Box<dyn Filter>>) -> Self {
         Self {
             children,
-            hinting: None,
+            reversed: false,
+            hinting: Vec::new(),
         }
     }
 }
 
 impl Filter for AndList {
     fn set_reversed(&mut self, reversed: bool) {
+        self.reversed = reversed;
         for child in &mut self.children {
             child.set_reversed(reversed);
         }
     }
 
     fn reset(&mut self) {
-        self.hinting = None;
+        self.hinting.clear();
         for child in &mut self.children {
             child.reset();
         }
@@ -131,31 +136,46 @@ impl Filter for AndList {
     }
 
     fn filter_row_key(&mut self, row: &[u8]) -> Result<bool> {
-        let mut filtered = false;
-        // No short cut: each child prepares for the row here.
+        let (mut filtered, mut hint_may_come) = (false, false);
         for child in &mut self.children {
-            filtered |= child.filter_all_remaining() || child.filter_row_key(row)?;
+            if child.filter_all_remaining() {
+                return Ok(true);
+            }
+            // No short cut: each child prepares for the row here.
+            if child.filter_row_key(row)? {
+                filtered = true;
+            } else {
+                hint_may_come |= child.gives_hints();
+            }
         }
-        Ok(filtered)
+        Ok(filtered && !hint_may_come)
     }
 
     fn filter_cell(&mut self, cell: Cell<'_>) -> Result<ReturnCode> {
-        self.hinting = None;
+        self.hinting.clear();
         let mut merged = ReturnCode::Include;
         for (index, child) in self.children.iter_mut().enumerate() {
-            if child.filter_all_remaining() {
-                return Ok(ReturnCode::NextRow);
+            let dropped = !merged.includes();
+            if dropped && !child.gives_hints() {
+                continue;
+            }
+            if !dropped && child.filter_all_remaining() {
+                merged = ReturnCode::NextRow;
+                continue;
             }
             let code = child.filter_cell(cell)?;
-            merged = merge_and(merged, code);
             if code == ReturnCode::SeekNextUsingHint {
-                self.hinting = Some(index);
+                self.hinting.push(index);
             }
-            if !code.includes() {
-                break;
+            if !dropped {
+                merged = merge_and(merged, code);
             }
         }
-        Ok(merged)
+        Ok(if self.hinting.is_empty() {
+            merged
+        } else {
+            ReturnCode::SeekNextUsingHint
+        })
     }
 
     fn transforms(&self) -> bool {
@@ -182,7 +202,24 @@ impl Filter for AndList {
     }
 
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
-        self.children[self.hinting?].next_cell_hint(cell)
+        let reversed = self.reversed;
+        let mut farthest: Option<KeyBuf> = None;
+        for &index in &self.hinting {
+            let child = &mut self.children[index];
+            if child.filter_all_remaining() {
+                continue;
+            }
+            let Some(hint) = child.next_cell_hint(cell) else {
+                continue;
+            };
+            if farthest
+                .as_ref()
+                .is_none_or(|so_far| scan_order(reversed, so_far.as_key(), hint.as_key()).is_lt())
+            {
+                farthest = Some(hint);
+            }
+        }
+        farthest
     }
 
     fn is_family_essential(&self, family: &[u8]) -> bool {

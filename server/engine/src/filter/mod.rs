@@ -125,6 +125,11 @@ pub trait Filter: Send + Debug {
         let _ = cell;
         None
     }
+    /// Whether it is one of those that an AND asks for a hint even about a cell that a child before it has dropped
+    /// (HBase's `HintingFilter`).
+    fn gives_hints(&self) -> bool {
+        false
+    }
     /// Whether the family must be read to judge the row.
     fn is_family_essential(&self, family: &[u8]) -> bool {
         let _ = family;

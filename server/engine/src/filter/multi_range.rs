@@ -169,6 +169,10 @@ impl Filter for MultiRowRangeFilter {
         Ok(self.code)
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         let range = self.ranges.get(self.next)?;
         let row = if self.reversed { &range.stop } else { &range.start };

@@ -78,6 +78,10 @@ impl Filter for PrefixFilter {
         self.place != Place::Inside
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         let family = cell.key.family();
         if self.reversed {

@@ -96,6 +96,10 @@ impl Filter for TimestampsFilter {
         })
     }
 
+    fn gives_hints(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         if !self.can_hint {
             return None;

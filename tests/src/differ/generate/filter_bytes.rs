@@ -67,7 +67,7 @@ impl Generator {
                 named("SkipFilter", &Message::new().message(1, &inner))
             }
             1 => {
-                let inner = self.message_tree(depth - 1, skipped);
+                let inner = self.inside_while(|this| this.message_tree(depth - 1, skipped));
                 named("WhileMatchFilter", &Message::new().message(1, &inner))
             }
             choice => {
@@ -153,9 +153,10 @@ impl Generator {
 
     /// `alone`: not inside a list or another filter.
     fn message_leaf(&mut self, alone: bool, skipped: bool) -> Message {
-        // Filters that seek.
+        // Filters that seek, and filters that judge rows by their keys.
         let choice = match self.int(0..=26) {
             3..=6 if self.empty_qualifiers => 0,
+            2 | 12 if self.in_while => 0,
             choice => choice,
         };
         match choice {

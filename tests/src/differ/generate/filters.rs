@@ -44,7 +44,7 @@ impl Generator {
         }
         match self.int(0..=9) {
             0 => self.wrapped("SKIP", depth),
-            1 => self.wrapped("WHILE", depth),
+            1 => self.inside_while(|this| this.wrapped("WHILE", depth)),
             choice => {
                 let operator = if choice < 6 { " AND " } else { " OR " };
                 let filters = self.list(2..=3, |this| this.tree(depth - 1));
@@ -55,6 +55,14 @@ impl Generator {
                 filters.join(operator.as_bytes())
             }
         }
+    }
+
+    /// Makes what ends a scan at the first thing that does not pass.
+    pub(super) fn inside_while<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.in_while, true);
+        let made = make(self);
+        self.in_while = outer;
+        made
     }
 
     fn wrapped(&mut self, word: &str, depth: u32) -> Vec<u8> {
@@ -101,6 +109,7 @@ impl Generator {
         let (row, value) = (self.row_bytes(), self.value_bytes());
         match self.int(0..=18) {
             3 | 4 | 14 if self.empty_qualifiers => filter("KeyOnlyFilter", &[]),
+            2 | 10 if self.in_while => filter("KeyOnlyFilter", &[]),
             18 if self.reversed => filter("FirstKeyOnlyFilter", &[]),
             0 => filter("KeyOnlyFilter", &[]),
             1 => filter("FirstKeyOnlyFilter", &[]),

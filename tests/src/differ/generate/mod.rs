@@ -56,6 +56,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         only_table: None,
         kept: BTreeMap::new(),
         empty_qualifiers: seed.is_multiple_of(4),
+        in_while: false,
     };
     generator.create_tables();
     while generator.lines.len() < steps {
@@ -92,6 +93,9 @@ struct Generator {
     /// the tombstone of the family, which sorts behind it, and shows what was deleted. So such scripts have no filters that seek, and
     /// large blocks: a selection seeks so only where a next block begins behind the column that is wanted.
     empty_qualifiers: bool,
+    /// Whether filters are for inside WHILE. HBase asks filters about the row that a scan of named columns begins at, be there such a row
+    /// or not, and WHILE around a filter that does not like its key ends the scan there; so no such filter is inside WHILE.
+    in_while: bool,
 }
 
 impl Generator {

@@ -35,6 +35,32 @@ fn and_with_hints() {
     check("PrefixFilter('r2') AND FirstKeyOnlyFilter()", "r2/f:b@5=x");
 }
 
+/// A child that gives hints is asked although a child before it has dropped the cell. So the page, which counts what it is asked about, is not
+/// asked about the columns that the hint jumps over.
+#[test]
+fn and_jumps_as_far_as_any_hint() {
+    let read = Read::new("r f:a@1=x r f:b@1=x r f:c@1=y r f:cc@1=z");
+    check_spec(
+        &parse("ColumnPaginationFilter(1,1) AND ColumnPrefixFilter('c')"),
+        &read,
+        "r/f:c@1=y",
+    );
+    // Without a hint the page counts all columns.
+    check_spec(
+        &parse("ColumnPaginationFilter(1,1) AND QualifierFilter(=,'binaryprefix:c')"),
+        &read,
+        "",
+    );
+    // The farthest hint counts, wherever it comes from.
+    check_spec(
+        &parse(
+            "ColumnPaginationFilter(1,1) AND ColumnPrefixFilter('c') AND ColumnRangeFilter('cc',true,'d',false)",
+        ),
+        &read,
+        "r/f:cc@1=z",
+    );
+}
+
 #[test]
 fn or_keeps_what_any_child_keeps() {
     check(

@@ -3,6 +3,7 @@ package basalt;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -14,6 +15,10 @@ import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
+import org.apache.hadoop.hbase.regionserver.Store;
+import org.apache.hadoop.hbase.regionserver.compactions.CompactionContext;
+import org.apache.hadoop.hbase.regionserver.compactions.CompactionLifeCycleTracker;
+import org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.VersionInfo;
 
@@ -88,9 +93,14 @@ final class Control {
       // A store without files would remember the wish, and its next minor compaction would be a major one.
       if (store.getStorefilesCount() > 0) {
         store.triggerMajorCompaction();
+        // With a user's priority: only then HBase takes more files than `hbase.hstore.compaction.max` at once.
+        Optional<CompactionContext> compaction =
+            store.requestCompaction(Store.PRIORITY_USER, CompactionLifeCycleTracker.DUMMY, null);
+        if (compaction.isPresent()) {
+          region.compact(compaction.get(), store, NoLimitThroughputController.INSTANCE);
+        }
       }
     }
-    region.compact(false);
     for (HStore store : region.getStores()) {
       if (store.getStorefilesCount() > 1) {
         return false;
