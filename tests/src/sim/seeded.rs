@@ -2,8 +2,10 @@
 //!
 //! A bug is a patch in `tests/seeded-bugs`. Before the patch itself stand lines of what it is: `bug: ...`, and `try: ...` with the
 //! arguments of a `basalt-sim` that must find it. The workspace is copied to `target/seeded`, the patch applied, `basalt-sim` built
-//! there and run. A patch that cannot be applied or built is a failure of the whole, and so is a bug that is not caught.
+//! there and run. A patch that cannot be applied or built is a failure of the whole, and so is a bug that is not caught. When all bugs
+//! are tried, the commands are run without any of them first, and must find nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use super::jobs::Report;
 use crate::workspace;
+
+/// Exit code of a program that does not understand its arguments.
+const USAGE: i32 = 2;
 
 /// What is tried.
 #[derive(Clone, Debug)]
@@ -45,14 +50,20 @@ pub fn try_all(seeded: &Seeded) -> Report {
 fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
     let copy = workspace().join("target").join("seeded");
     copy_workspace(&copy.join("src"))?;
-    println!("| bug | | caught by | seconds |\n| --- | --- | --- | --- |");
-    for bug in bugs()? {
-        if !bug.name.contains(&seeded.only) {
-            continue;
+    let mut bugs = bugs()?;
+    bugs.retain(|bug| bug.name.contains(&seeded.only));
+    if seeded.only.is_empty() {
+        let commands: BTreeSet<&String> = bugs.iter().flat_map(|bug| &bug.tries).collect();
+        let binary = build(&copy)?;
+        for arguments in commands {
+            if finds(&binary, arguments, seeded.jobs)? {
+                return Err(format!("`{arguments}` finds something without any of the bugs"));
+            }
         }
-        apply(&copy.join("src"), &bug.patch, false)?;
-        let caught = build(&copy).and_then(|binary| catch(&binary, &bug, seeded.jobs));
-        apply(&copy.join("src"), &bug.patch, true)?;
+    }
+    println!("| bug | | caught by | seconds |\n| --- | --- | --- | --- |");
+    for bug in bugs {
+        let caught = try_one(&copy, &bug, seeded.jobs);
         report.figures.add("bugs", 1);
         match caught {
             Ok(Some((by, took))) => {
@@ -78,19 +89,40 @@ fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
 }
 
 /// The first of the commands that finds the bug, and the time that it took.
-fn catch(binary: &Path, bug: &Bug, jobs: usize) -> Result<Option<(String, Duration)>, String> {
+type Caught = Option<(String, Duration)>;
+
+fn try_one(copy: &Path, bug: &Bug, jobs: usize) -> Result<Caught, String> {
+    let tree = copy.join("src");
+    apply(&tree, &bug.patch, false)?;
+    let caught = build(copy).and_then(|binary| catch(&binary, bug, jobs));
+    apply(&tree, &bug.patch, true)?;
+    caught
+}
+
+fn catch(binary: &Path, bug: &Bug, jobs: usize) -> Result<Caught, String> {
     for arguments in &bug.tries {
         let began = Instant::now();
-        let mut command = Command::new(binary);
-        command
-            .args(["--violations", "1", "--jobs", &jobs.to_string()])
-            .args(arguments.split(' '));
-        let output = run(&mut command)?;
-        if !output.status.success() {
+        if finds(binary, arguments, jobs)? {
             return Ok(Some((arguments.clone(), began.elapsed())));
         }
     }
     Ok(None)
+}
+
+/// Whether a `basalt-sim` with these arguments finds a violation.
+fn finds(binary: &Path, arguments: &str, jobs: usize) -> Result<bool, String> {
+    let mut command = Command::new(binary);
+    command
+        .args(["--violations", "1", "--jobs", &jobs.to_string()])
+        .args(arguments.split(' '));
+    let output = run(&mut command)?;
+    if output.status.code() == Some(USAGE) {
+        return Err(format!(
+            "`{arguments}`: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok(!output.status.success())
 }
 
 fn run(command: &mut Command) -> Result<Output, String> {

@@ -1,7 +1,10 @@
 //! After a crash: the next process opens the database, and everything that anybody was told is true.
 
+use std::path::Path;
+
 use basalt_engine::clock::Clock;
 use basalt_engine::fs::sim::{SimFs, SplitMix64};
+use basalt_engine::manifest;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};
@@ -9,7 +12,7 @@ use basalt_engine::{Engine, Result};
 use super::life::{Kind, Life};
 use super::model::{Pending, Row, Rows, Tables, Told, set, state_of};
 use super::read::{self, name};
-use super::{FIRST_MS, Machine, Stop};
+use super::{DIR, FIRST_MS, Machine, Stop, below};
 
 /// The row that is written after every crash.
 const PROBE: &str = "zz";
@@ -50,6 +53,7 @@ pub(crate) fn verify(
     } else {
         newest + 1_000
     };
+    current_is_whole(&disk)?;
     let machine = Machine::at(disk, wall_ms);
     let mut life = Life::begin(&machine, told.clone(), dice).map_err(|ended| match ended.1 {
         Stop::Failed(error) => format!("it cannot be opened: {error}"),
@@ -67,6 +71,28 @@ pub(crate) fn verify(
         machine.check()?;
     }
     Ok(life)
+}
+
+/// CURRENT is replaced as a whole: a crash leaves the old one or the new one, and never one that the manifests must make good.
+fn current_is_whole(disk: &SimFs) -> std::result::Result<(), String> {
+    let current = below("CURRENT");
+    if disk.contents(&current).is_err() {
+        // A creation was cut short.
+        return Ok(());
+    }
+    // Whatever else is wrong with the manifest shows when the database is opened.
+    let Ok(verified) = manifest::verify(disk, Path::new(DIR)) else {
+        return Ok(());
+    };
+    let damaged = format!("{} is missing or damaged", current.display());
+    match verified
+        .warnings
+        .iter()
+        .find(|warning| warning.starts_with(&damaged))
+    {
+        Some(warning) => Err(format!("after the crash {warning}")),
+        None => Ok(()),
+    }
 }
 
 impl Life {
