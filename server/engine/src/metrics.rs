@@ -77,6 +77,8 @@ pub struct Counters {
     pub blocked_writes: Counter,
     /// Writes refused because the disk had too little space.
     pub suspended_writes: Counter,
+    /// Writes refused because the disk keeps the log waiting.
+    pub stalled_writes: Counter,
     /// Edits appended to the manifest.
     pub manifest_appends: Counter,
 }

@@ -161,6 +161,9 @@ impl Config {
         if self.wal.segment_bytes < 1 << 20 {
             return refuse("wal.segment_bytes", "must be at least 1048576".into());
         }
+        if self.wal.stall_ms == 0 {
+            return refuse("wal.stall_ms", "must be at least 1".into());
+        }
         if self.compaction.min_files < 2 {
             return refuse("compaction.min_files", "must be at least 2".into());
         }
@@ -250,6 +253,7 @@ impl Config {
                 WalSync::Os => basalt_engine::options::WalSync::Os,
             },
             wal_segment_bytes: self.wal.segment_bytes,
+            wal_stall: Duration::from_millis(self.wal.stall_ms),
             memstore_flush_bytes: self.memstore.flush_bytes,
             memstore_block_multiplier: self.memstore.block_multiplier,
             memstore_total_bytes: self.memstore.total_bytes,

@@ -146,6 +146,8 @@ section! {
         sync: WalSync = WalSync::Fsync,
         /// Size of a segment.
         segment_bytes: u64 = 64 * MIB,
+        /// While the disk keeps the log waiting for longer, new writes are refused.
+        stall_ms: u64 = 5_000,
     }
 }
 

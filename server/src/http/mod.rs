@@ -110,7 +110,13 @@ async fn ready(State(site): State<Site>) -> Response {
     if !site.server.is_ready() {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response();
     }
-    match site.server.engine().disk().suspended {
+    let engine = site.server.engine();
+    if let Some(waited) = engine.stalled() {
+        let seconds = waited.as_secs();
+        return format!("ready for reads; the log has been waiting for the disk for {seconds} s\n")
+            .into_response();
+    }
+    match engine.disk().suspended {
         None => "ready\n".into_response(),
         Some(why) => format!("ready for reads; disk space: {why}\n").into_response(),
     }

@@ -87,6 +87,8 @@ metric_names! {
         "Memory of memstores that were flushed and that open scans still hold.";
     counter DELAYED_WRITES = "basalt_delayed_writes_total", Unit::Count, "Writes slowed because memstores were close to a limit.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
+    gauge WAL_STALLED_SECONDS = "basalt_wal_stalled_seconds", Unit::Seconds,
+        "How long the disk has kept the WAL waiting beyond wal.stall_ms; writes are refused. 0: it does not.";
     gauge DISK_TOTAL_BYTES = "basalt_disk_capacity_bytes", Unit::Bytes, "Size of the data directory's file system.";
     gauge DISK_AVAILABLE_BYTES = "basalt_disk_available_bytes", Unit::Bytes,
         "Bytes of the data directory's file system that the server may still use.";
@@ -96,6 +98,8 @@ metric_names! {
         "1 while all writes are refused because the disk has too little space, else 0.";
     counter SUSPENDED_WRITES = "basalt_disk_refused_writes_total", Unit::Count,
         "Writes refused because the disk had too little space.";
+    counter STALLED_WRITES = "basalt_wal_refused_writes_total", Unit::Count,
+        "Writes refused because the disk kept the WAL waiting for longer than wal.stall_ms.";
     gauge READ_POINT_LAG = "basalt_mvcc_read_point_lag", Unit::Count,
         "Edits that have a sequence id and are not visible to readers yet.";
 

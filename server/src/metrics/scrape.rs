@@ -42,6 +42,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         (names::DELAYED_WRITES, &counters.delayed_writes),
         (names::BLOCKED_WRITES, &counters.blocked_writes),
         (names::SUSPENDED_WRITES, &counters.suspended_writes),
+        (names::STALLED_WRITES, &counters.stalled_writes),
         (names::FLUSHES, &counters.flushes),
         (names::FLUSH_FAILURES, &counters.flush_failures),
         (names::FLUSH_BYTES, &counters.flush_bytes),
@@ -73,6 +74,8 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
+    let stalled = engine.stalled().unwrap_or_default();
+    gauge!(names::WAL_STALLED_SECONDS).set(stalled.as_secs_f64());
     let disk = engine.disk();
     gauge!(names::DISK_TOTAL_BYTES).set(disk.total_bytes as f64);
     gauge!(names::DISK_AVAILABLE_BYTES).set(disk.available_bytes as f64);

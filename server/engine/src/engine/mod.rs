@@ -343,6 +343,12 @@ impl Engine {
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
     }
+    /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are refused.
+    pub fn stalled(&self) -> Option<Duration> {
+        let shared = self.catalog.shared();
+        let waited = shared.wal.waiting()?;
+        (waited > shared.options.wal_stall).then_some(waited)
+    }
     /// What waits in the background.
     pub fn queues(&self) -> QueueStats {
         self.workers.stats()

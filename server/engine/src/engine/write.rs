@@ -355,6 +355,7 @@ fn plan_mutation<'a>(
 /// texts about memory are HBase's.
 fn check_room(shared: &Shared, region: &Region) -> Result<()> {
     shared.disk.check()?;
+    check_log(shared)?;
     let limit = shared.blocking_bytes(&region.version().table);
     let total_limit = shared.options.memstore_total_bytes;
     let exceeded = if region.accounted_bytes() > limit {
@@ -370,6 +371,22 @@ fn check_room(shared: &Shared, region: &Region) -> Result<()> {
         "Over memstore limit={exceeded}, regionName={}, server=basalt",
         region.info().encoded_name
     )))
+}
+
+/// Refuses a write while the disk hangs: it would wait, and hold what it has, for as long as the disk likes.
+fn check_log(shared: &Shared) -> Result<()> {
+    let limit = shared.options.wal_stall;
+    match shared.wal.waiting() {
+        Some(waited) if waited > limit => {
+            shared.counters.stalled_writes.increment();
+            Err(Error::RegionTooBusy(format!(
+                "The log has been waiting for the disk for {} ms, longer than wal.stall_ms = {}",
+                waited.as_millis(),
+                limit.as_millis()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The commit with the pause that what is held in memory asks for, now that the write is accounted for.

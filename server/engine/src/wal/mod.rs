@@ -38,12 +38,14 @@ mod recover;
 mod room;
 mod segment;
 mod spare;
+mod watch;
 mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -59,6 +61,7 @@ use self::reader::{list_segments, read_header, read_sealed};
 use self::room::{OVERHEAD_BYTES, Room, cost_of};
 use self::segment::{Sealed, segment_path};
 use self::spare::Spare;
+use self::watch::Watch;
 use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
 
 pub use self::batch::EDIT_BYTES_MAX;
@@ -114,6 +117,7 @@ struct Shared {
     /// Number of the open segment.
     newest: Arc<AtomicU64>,
     room: Arc<Room>,
+    watch: Arc<Watch>,
     /// Held by the one call of `remove_before` that runs.
     removing: Mutex<()>,
 }
@@ -147,6 +151,7 @@ impl Wal {
         let spare = Spare::create(&*vfs, &dir, options.segment_bytes)?;
         let segment = begin_segment(&*vfs, &dir, spare, number, next_seq, &predecessor)?;
         let room = Arc::new(Room::default());
+        let watch = Arc::new(Watch::new());
         let newest = Arc::new(AtomicU64::new(number));
         let mut writer = Writer {
             vfs: Arc::clone(&vfs),
@@ -162,6 +167,7 @@ impl Wal {
             spare: None,
             spare_pause_ticks: 0,
             room: Arc::clone(&room),
+            watch: Arc::clone(&watch),
         };
         room.changed(0, writer.segment.room(), 0);
         writer.ask_for_spare();
@@ -174,6 +180,7 @@ impl Wal {
             old,
             newest,
             room,
+            watch,
             removing: Mutex::new(()),
         });
         let thread = if options.commit_thread {
@@ -207,6 +214,11 @@ impl Wal {
                 })
             })?;
         }
+    }
+
+    /// How long the disk has kept the log waiting by now, if the log is asking it for something. Every group waits behind that.
+    pub fn waiting(&self) -> Option<Duration> {
+        self.shared.watch.waiting()
     }
 
     /// Why the log has no space for a next segment, as long as it has none.

@@ -23,6 +23,7 @@ use super::recover::remove_if_there;
 use super::room::Room;
 use super::segment::{MARKER_BYTES, Sealed, SegmentWriter, bytes_for};
 use super::spare::Spare;
+use super::watch::Watch;
 
 /// Ticks between two tries to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
@@ -59,10 +60,14 @@ pub(super) struct Writer {
     pub(super) spare_pause_ticks: u32,
     /// Told of every change of the rest of the segment and of the spare.
     pub(super) room: Arc<Room>,
+    /// Told of everything that asks the disk for something.
+    pub(super) watch: Arc<Watch>,
 }
 
 impl Lead for Writer {
     fn write(&mut self, batch: &mut Batch) -> Result<()> {
+        let watch = Arc::clone(&self.watch);
+        let _working = watch.begin();
         if batch.len() > 0 {
             self.busy = true;
             let before = self.capacity();
@@ -161,6 +166,8 @@ impl Writer {
         if shortfall == 0 {
             return Ok(());
         }
+        let watch = Arc::clone(&self.watch);
+        let _working = watch.begin();
         let before = self.capacity();
         let room = before.saturating_add(shortfall);
         match &mut self.spare {
@@ -201,6 +208,8 @@ impl Writer {
     /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs nothing more to sync.
     /// Nobody waits for a marker, so the marker itself is left to the next sync.
     pub(super) fn tick(&mut self, next_seq: SeqId) -> Result<()> {
+        let watch = Arc::clone(&self.watch);
+        let _working = watch.begin();
         let idle = !std::mem::take(&mut self.busy);
         if self.segment.is_dirty() && (self.sync == WalSync::Fsync || idle) && !self.segment.is_stated() {
             self.sync()?;

@@ -4,6 +4,7 @@ mod blocks;
 mod crash;
 mod data;
 mod disk_full;
+mod hanging;
 mod memory;
 mod moving;
 mod no_space;

@@ -90,7 +90,7 @@ pub enum Ops {
 }
 
 impl Ops {
-    fn has(self, op: OpKind) -> bool {
+    pub(super) fn has(self, op: OpKind) -> bool {
         match self {
             Self::All => true,
             Self::Changes => op.changes(),

@@ -6,7 +6,7 @@
 //! * [`SimFs::crash`] is the disk after a power cut, damaged as `crash` (the module) describes; [`SimFs::crash_keep_all`] is
 //!   the disk after kill -9: nothing lost, and nothing more durable than before.
 //! * [`SimFs::crash_at_op`] lets the process die at a chosen call: from there on every call fails and the disk stands still.
-//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::set_capacity`] fills it up; `flip_bit`, `overwrite` and the
+//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang, [`SimFs::set_capacity`] fills it up; `flip_bit`, `overwrite` and the
 //!   like damage what lies on it.
 //!
 //! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call and several damage seeds
@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 pub use rustix::io::Errno;
 
 use self::disk::{Create, Disk, Inode};
@@ -78,6 +78,8 @@ pub struct SimFs {
 struct Shared {
     mode: Mode,
     state: Mutex<State>,
+    /// Told when a call that hangs may go on.
+    resumed: Condvar,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,8 @@ struct State {
     disk: Disk,
     dice: SplitMix64,
     faults: Faults,
+    /// Calls of this kind whose path contains that hang.
+    hanging: Option<(Ops, String)>,
     /// Locked files.
     locks: BTreeSet<Inode>,
     /// Calls so far.
@@ -92,6 +96,14 @@ struct State {
     crash_at: Option<(u64, CrashWhen)>,
     /// The process is dead: nothing moves any more.
     dead: bool,
+}
+
+impl State {
+    fn hangs(&self, op: OpKind, path: &Path) -> bool {
+        self.hanging
+            .as_ref()
+            .is_some_and(|(ops, pattern)| ops.has(op) && path.to_string_lossy().contains(pattern))
+    }
 }
 
 impl Shared {
@@ -103,6 +115,9 @@ impl Shared {
         act: impl FnOnce(&mut State, Option<Failure>) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut state = self.state.lock();
+        while state.hangs(op, path) {
+            self.resumed.wait(&mut state);
+        }
         if state.dead {
             return Err(crashed());
         }
@@ -158,11 +173,13 @@ impl SimFs {
                     disk,
                     dice,
                     faults: Faults::default(),
+                    hanging: None,
                     locks: BTreeSet::new(),
                     ops: 0,
                     crash_at: None,
                     dead: false,
                 }),
+                resumed: Condvar::new(),
             }),
         }
     }
@@ -239,6 +256,17 @@ impl SimFs {
     /// Ends all faults. Damage on the disk stays.
     pub fn heal_all(&self) {
         self.shared.state.lock().faults.heal_all();
+    }
+
+    /// Lets calls hang: those of these kinds whose path contains `pattern` do nothing until [`Self::resume`].
+    pub fn hang(&self, ops: impl Into<Ops>, pattern: &str) {
+        self.shared.state.lock().hanging = Some((ops.into(), pattern.to_owned()));
+    }
+
+    /// Lets what hangs go on.
+    pub fn resume(&self) {
+        self.shared.state.lock().hanging = None;
+        self.shared.resumed.notify_all();
     }
 
     /// Sets the disk's size; what lies on it stays. `None`: boundless.

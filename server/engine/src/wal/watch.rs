@@ -1,0 +1,55 @@
+//! Since when the log waits for the disk.
+//!
+//! A disk that fails says so, and the process ends. One that hangs says nothing: whoever leads waits, and so does every group behind.
+//! What leads notes when it began, so that others can tell, and new writes be refused instead of waiting with the rest.
+//!
+//! One number, written by whoever holds the log's baton, read by anybody without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The watch of one log.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// What times are counted from.
+    origin: Instant,
+    /// Nanoseconds from `origin` to when the work began that is going on, at least 1; 0: there is none.
+    since: AtomicU64,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    /// Says that something begins that the disk may keep waiting, until the guard is dropped.
+    pub(super) fn begin(&self) -> Working<'_> {
+        self.since.store(self.now().max(1), Ordering::Relaxed);
+        Working(self)
+    }
+
+    /// How long what is going on has taken so far; `None` when nothing is.
+    pub(super) fn waiting(&self) -> Option<Duration> {
+        match self.since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(Duration::from_nanos(self.now().saturating_sub(since))),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Work that is going on.
+#[derive(Debug)]
+pub(super) struct Working<'a>(&'a Watch);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.since.store(0, Ordering::Relaxed);
+    }
+}
