@@ -183,11 +183,11 @@ impl Server {
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
         };
-        server.engine.announce(ServerName {
+        server.engine.announce(vec![ServerName {
             host: thrift_address.ip().to_string(),
             port: thrift_address.port(),
             start_code: server.start_code().unsigned_abs(),
-        });
+        }]);
         server
     }
 
