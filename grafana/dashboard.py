@@ -513,12 +513,40 @@ PROCESS = [
     graph("Threads", "short", (value("process_threads"), "{{instance}}"), description="Threads of the process.", width=12),
 ]
 
+CAPACITY = [
+    graph(
+        "Calls held back, p99", "s",
+        (quantile(0.99, "basalt_held_back_seconds", "by"), "{{by}}"),
+        description="For how long calls wait because a quota or a virtual server of a rehearsal is used up.",
+        width=12,
+    ),
+    graph(
+        "Calls throttled", "reqps",
+        (total("basalt_throttled_calls_total", "by"), "{{by}}"),
+        description="Calls refused with RpcThrottlingException because they would have waited longer than quota.max_wait_ms.",
+        width=12,
+    ),
+    graph(
+        "Rehearsal: rows by virtual server", "reqps",
+        (total("basalt_rehearsal_requests_total", "server", "kind"), "{{server}} {{kind}}"),
+        description="Rows that each virtual server is charged with. One line alone is a hot region. Empty without a rehearsal.",
+        width=12,
+    ),
+    graph(
+        "Rehearsal: bytes by virtual server", "Bps",
+        (total("basalt_rehearsal_bytes_total", "server", "kind"), "{{server}} {{kind}}"),
+        description="Bytes of the cells that each virtual server is charged with. Empty without a rehearsal.",
+        width=12,
+    ),
+]
+
 ROWS = [
     ("Overview", OVERVIEW),
     ("Regions and hot spots", HOT_SPOTS),
     ("Engine", ENGINE),
     ("Cache and reads", CACHE),
     ("Clients and errors", CLIENTS),
+    ("Quotas and rehearsal", CAPACITY),
     ("Process", PROCESS),
 ]
 

@@ -97,7 +97,45 @@ struct TServerStatus {
   /** Since the server started. */
   15: required i64 compactions,
   /** Flushes, compactions and splits waiting or running. */
-  16: required i32 backgroundJobs
+  16: required i32 backgroundJobs,
+  /** The virtual servers of a rehearsal, each as host,port,startcode. Unset where there is no rehearsal. */
+  17: optional list<string> rehearsalServers
+}
+
+/** What a quota counts. Names and values are HBase's (ThrottleType). */
+enum TThrottleType {
+  REQUEST_NUMBER = 1,
+  REQUEST_SIZE = 2,
+  WRITE_NUMBER = 3,
+  WRITE_SIZE = 4,
+  READ_NUMBER = 5,
+  READ_SIZE = 6
+}
+
+/** What a quota is per. Names and values are HBase's (TimeUnit). */
+enum TTimeUnit {
+  SECONDS = 4,
+  MINUTES = 5,
+  HOURS = 6,
+  DAYS = 7
+}
+
+/** What a quota was set for. Names and values are HBase's (QuotaScope). One server is both. */
+enum TQuotaScope {
+  CLUSTER = 1,
+  MACHINE = 2
+}
+
+/** A quota: of a table, of a namespace, of a user, or of a user in a table or namespace. */
+struct TThrottle {
+  1: optional string userName,
+  2: optional binary tableName,
+  3: optional string nsName,
+  4: optional TThrottleType type,
+  /** Requests, or bytes. */
+  5: optional i64 softLimit,
+  6: optional TTimeUnit timeUnit,
+  7: optional TQuotaScope scope
 }
 
 /** An operation failed. The same fields as in HBase's THBaseService. */
@@ -135,5 +173,25 @@ service BasaltAdmin {
   TCacheState basaltCacheState() throws (1: TIOError io),
 
   /** The state of the server. */
-  TServerStatus basaltServerStatus() throws (1: TIOError io)
+  TServerStatus basaltServerStatus() throws (1: TIOError io),
+
+  /** Moves a region to the virtual server of that name, or to the one with the fewest regions. Needs a rehearsal. */
+  void basaltMove(1: required binary regionName, 2: optional string serverName) throws (1: TIOError io),
+
+  /** Assigns a region that is not assigned to a virtual server. Needs a rehearsal. */
+  void basaltAssign(1: required binary regionName) throws (1: TIOError io),
+
+  /** Takes a region from its virtual server: it takes no data calls until it is assigned. Needs a rehearsal. */
+  void basaltUnassign(1: required binary regionName) throws (1: TIOError io),
+
+  /** Evens out the regions over the virtual servers. Returns how many were moved. Needs a rehearsal. */
+  i32 basaltBalance() throws (1: TIOError io),
+
+  /** Sets a quota. Without a limit, takes it away; without a type too, takes away all of that owner. Durable when it returns. */
+  void basaltSetQuota(1: required TThrottle quota) throws (1: TIOError io),
+
+  /** Quotas whose owner matches the regular expressions, all of them without. A user's quotas in tables and namespaces match by the user
+      alone, too. */
+  list<TThrottle> basaltListQuotas(1: optional string userName, 2: optional string tableName, 3: optional string nsName)
+      throws (1: TIOError io)
 }

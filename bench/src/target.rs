@@ -1,6 +1,6 @@
 //! The server under load.
 
-use basalt_client::admin::Admin;
+use basalt_client::admin::{Admin, TServerStatus};
 use basalt_client::{Client, PoolOptions};
 use clap::ValueEnum;
 
@@ -67,7 +67,7 @@ impl Target {
         let client = client(options, connections)?;
         let admin = Admin::new(&client);
         let (is_basalt, name) = match admin.status().await {
-            Ok(status) => (true, format!("Basalt {}", status.version)),
+            Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
             Err(source) => return Err(source).during(connecting),
         };
@@ -88,4 +88,13 @@ pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Clie
         ..PoolOptions::default()
     };
     Client::new(options.target.as_str(), pool).during(|| format!("connecting to {}", options.target))
+}
+
+/// What reports call a Basalt server. One that only looks like several is never taken for a cluster.
+fn basalt_name(status: &TServerStatus) -> String {
+    let version = &status.version;
+    match &status.rehearsal_servers {
+        None => format!("Basalt {version}"),
+        Some(servers) => format!("Basalt {version} (a rehearsal of {} servers)", servers.len()),
+    }
 }

@@ -6,7 +6,10 @@
 use basalt_idl::admin::args;
 use bytes::Bytes;
 
-pub use basalt_idl::admin::{TCacheState, TMemstoreState, TRegionMemstore, TRegionMetrics, TServerStatus};
+pub use basalt_idl::admin::{
+    TCacheState, TMemstoreState, TQuotaScope, TRegionMemstore, TRegionMetrics, TServerStatus, TThrottle,
+    TThrottleType, TTimeUnit,
+};
 
 use crate::client::Client;
 use crate::error::Result;
@@ -85,6 +88,55 @@ impl Admin {
     /// The state of the block cache.
     pub async fn block_cache(&self) -> Result<TCacheState> {
         self.client.call(&args::BasaltCacheState {}).await
+    }
+
+    /// Moves a region to the virtual server of that name, `host,port,startcode`, or to the one with the fewest regions. Regions are
+    /// named in full or by their 32 hex digits. This and the next three calls need a server that rehearses a cluster.
+    pub async fn move_region(&self, region: impl IntoBytes, server_name: Option<String>) -> Result<()> {
+        let region_name = region.into_bytes();
+        self.client
+            .call(&args::BasaltMove {
+                region_name,
+                server_name,
+            })
+            .await
+    }
+
+    /// Assigns a region that is not assigned.
+    pub async fn assign(&self, region: impl IntoBytes) -> Result<()> {
+        let region_name = region.into_bytes();
+        self.client.call(&args::BasaltAssign { region_name }).await
+    }
+
+    /// Takes a region from its server: calls on it fail until it is assigned.
+    pub async fn unassign(&self, region: impl IntoBytes) -> Result<()> {
+        let region_name = region.into_bytes();
+        self.client.call(&args::BasaltUnassign { region_name }).await
+    }
+
+    /// Evens out the regions over the virtual servers and returns how many were moved.
+    pub async fn balance(&self) -> Result<i32> {
+        self.client.call(&args::BasaltBalance {}).await
+    }
+
+    /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of its owner.
+    pub async fn set_quota(&self, quota: TThrottle) -> Result<()> {
+        self.client.call(&args::BasaltSetQuota { quota }).await
+    }
+
+    /// The quotas of those owners that match the regular expressions.
+    pub async fn quotas(
+        &self,
+        user: Option<String>,
+        table: Option<String>,
+        namespace: Option<String>,
+    ) -> Result<Vec<TThrottle>> {
+        let call = args::BasaltListQuotas {
+            user_name: user,
+            table_name: table,
+            ns_name: namespace,
+        };
+        self.client.call(&call).await
     }
 
     /// The state of the server.

@@ -93,6 +93,7 @@ fn only_reads(method: &str) -> bool {
             | "basaltMemstoreState"
             | "basaltCacheState"
             | "basaltServerStatus"
+            | "basaltListQuotas"
     )
 }
 
@@ -139,6 +140,11 @@ mod tests {
             "basaltCompact",
             "basaltSplit",
             "basaltMerge",
+            "basaltMove",
+            "basaltAssign",
+            "basaltUnassign",
+            "basaltBalance",
+            "basaltSetQuota",
         ];
         for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
             assert_ne!(

@@ -14,6 +14,8 @@
 //!   growing share of the data calls is refused, and a shrinking one after that.
 //!
 //! What clears the load is never refused: closing scanners, administration, HTTP pages.
+//!
+//! Beside these, calls may be under limits that somebody set, and are held back for those: [`Capacity`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +26,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::capacity::Capacity;
 use crate::config::Requests;
 use crate::metrics::names;
 
@@ -68,11 +71,12 @@ pub(crate) struct Admission {
     turn: AtomicU32,
     refused: [Counter; 3],
     delay: Gauge,
+    capacity: Capacity,
 }
 
 impl Admission {
     /// Nothing in hand. Data calls take at most so many `places` on the pool.
-    pub(crate) fn new(config: &Requests, places: usize) -> Self {
+    pub(crate) fn new(config: &Requests, places: usize, capacity: Capacity) -> Self {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
         Self {
             memory: Arc::new(Memory::new(config.memory_bytes)),
@@ -84,7 +88,13 @@ impl Admission {
             turn: AtomicU32::new(0),
             refused: ["memory", "line", "delay"].map(refused),
             delay: gauge!(names::NETWORK_DELAY_SECONDS),
+            capacity,
         }
+    }
+
+    /// The limits that somebody set.
+    pub(crate) fn capacity(&self) -> &Capacity {
+        &self.capacity
     }
 
     /// The bytes of calls in hand.
@@ -316,7 +326,10 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use basalt_engine::fs::sim::{SimFs, SimOptions};
+
     use super::*;
+    use crate::config::Config;
 
     fn admission(memory_bytes: u64, max_waiting: usize, places: usize) -> Admission {
         let config = Requests {
@@ -324,7 +337,10 @@ mod tests {
             max_waiting,
             max_delay_ms: 100,
         };
-        Admission::new(&config, places)
+        let disk = SimFs::new(1, SimOptions::default());
+        let defaults = Config::default();
+        let capacity = Capacity::new(&defaults, &crate::rig::engine_on(&disk, &defaults));
+        Admission::new(&config, places, capacity.expect("an empty database"))
     }
 
     #[test]

@@ -15,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 mod admission;
 mod allocator;
 mod api;
+mod capacity;
 mod http;
 mod metrics;
 mod offline;

@@ -19,18 +19,23 @@ pub(crate) fn server(config: Config) -> Arc<Server> {
 
 /// A server on this disk.
 pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
+    let (engine, address) = (engine_on(disk, &config), config.thrift.listen);
+    Arc::new(Server::new(engine, config, address, 4).expect("the disk never fails"))
+}
+
+/// An engine on this disk.
+pub(crate) fn engine_on(disk: &SimFs, config: &Config) -> Arc<Engine> {
     let options = Options {
         background: Background::Manual,
         wal_segment_bytes: 1 << 20,
         ..config.engine_options()
     };
-    let engine = Engine::open(
+    Engine::open(
         Path::new("/data"),
         options,
         Arc::new(disk.clone()),
         Arc::new(ManualClock::at(1_700_000_000_000)),
         Arc::new(NoListener),
-    );
-    let address = config.thrift.listen;
-    Arc::new(Server::new(engine.expect("an empty disk"), config, address, 4))
+    )
+    .expect("the disk never fails")
 }

@@ -70,7 +70,10 @@ async fn serve(
     let http_listener = bind("http.listen", config.http.listen).await?;
     let (thrift_address, http_address) = (thrift_listener.local_addr()?, http_listener.local_addr()?);
 
-    let server = Arc::new(Server::new(engine, config, thrift_address, DATA_THREADS));
+    let server = Arc::new(Server::new(engine, config, thrift_address, DATA_THREADS)?);
+    if let Some(rehearsal) = server.admission().capacity().rehearsal() {
+        tracing::warn!("{rehearsal}");
+    }
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
 

@@ -36,6 +36,53 @@ fn shell(server: &Server, input: &str) -> String {
     text(&output.stdout)
 }
 
+/// Moving regions of a rehearsal, and quotas, with the words of HBase's shell.
+#[test]
+fn the_shell_rehearses_and_sets_quotas() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
+    let regions = shell(&server, "create 't', 'f', SPLITS => ['m']\nlist_regions 't'");
+    // The encoded name of the second region: what stands between the last two dots of its name.
+    let second = regions
+        .lines()
+        .find(|line| line.contains(" t,m,"))
+        .and_then(|line| line.split(" | ").nth(1)?.trim().split('.').nth(1))
+        .unwrap_or_else(|| panic!("{regions}"));
+    let on = |server: u16| format!("HOST                       REGION\n rehearsal-{server}:");
+    let located = "locate_region 't', 'z'";
+    for (commands, expected) in [
+        ("status".to_owned(), "2 servers, 0 dead, 1.0000 average load"),
+        ("status".to_owned(), "a rehearsal: this one server presents itself as 2 virtual servers"),
+        (located.to_owned(), &on(2)),
+        (format!("move '{second}', 'rehearsal-1'\n{located}"), &on(1)),
+        ("balancer".to_owned(), "moved 1 regions"),
+        ("balance".to_owned(), "moved 0 regions"),
+        (format!("move '{second}'\n{located}"), "rehearsal-"),
+        (format!("unassign '{second}'"), "Took"),
+        (format!("assign '{second}'\nput 't', 'z', 'f:q', 'v'\ncount 't'"), "1 row(s)"),
+        (
+            "set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, USER => 'u1', TABLE => 't', LIMIT => '10req/sec'\n\
+             set_quota TYPE => THROTTLE, TABLE => 't', LIMIT => '10M/min'\nlist_quotas"
+                .to_owned(),
+            " USER => u1, TABLE => t    TYPE => THROTTLE, THROTTLE_TYPE => WRITE_NUMBER, LIMIT => 10req/sec, SCOPE => MACHINE\n2 row(s)",
+        ),
+        ("list_quotas TABLE => '.*'".to_owned(), "THROTTLE_TYPE => REQUEST_SIZE, LIMIT => 10M/min, SCOPE => MACHINE\n1 row(s)"),
+        (
+            "set_quota TYPE => THROTTLE, USER => 'u1', TABLE => 't', LIMIT => NONE\n\
+             set_quota TYPE => THROTTLE, THROTTLE_TYPE => REQUEST, TABLE => 't', LIMIT => NONE\nlist_quotas"
+                .to_owned(),
+            "0 row(s)",
+        ),
+    ] {
+        let output = shell(&server, &commands);
+        assert!(output.contains(expected), "{commands}\n{output}");
+    }
+    let refused = piped(&server, &format!("unassign '{second}'\nget 't', 'z'"));
+    assert!(!refused.status.success());
+    let why = text(&refused.stderr);
+    assert!(why.contains("is not online on rehearsal-"), "{why}");
+}
+
 /// Every command that the shell promises, piped in as a script does, each with the part of its output that tells its effect.
 #[test]
 fn the_shell_runs_every_command() {

@@ -191,6 +191,51 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "merge_region 'region', 'region'",
                 "Merges neighbours. Regions are named in full or by their 32 hex digits.",
             ),
+            entry(
+                "move",
+                "move 'region'\nmove 'region', 'rehearsal-3,9090,1700000000000'",
+                "Moves a region to a virtual server, the one with the fewest regions unless it is named; see status. This and the \
+                 next three need a rehearsal of a cluster.",
+            ),
+            entry(
+                "assign",
+                "assign 'region'",
+                "Gives a region that is not assigned to a virtual server.",
+            ),
+            entry(
+                "unassign",
+                "unassign 'region'",
+                "Takes a region from its virtual server: calls on it fail until it is assigned.",
+            ),
+            entry(
+                "balancer",
+                "balancer",
+                "Evens out the regions over the virtual servers. Also called balance.",
+            ),
+        ],
+    ),
+    (
+        "quotas, on Basalt only",
+        &[
+            entry(
+                "set_quota",
+                "set_quota TYPE => THROTTLE, USER => 'u1', LIMIT => '10req/sec'\n\
+             set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, USER => 'u1', TABLE => 't2', LIMIT => '5K/min'\n\
+             set_quota TYPE => THROTTLE, THROTTLE_TYPE => READ, USER => 'u1', NAMESPACE => 'ns2', LIMIT => '10M/sec'\n\
+             set_quota TYPE => THROTTLE, NAMESPACE => 'ns1', LIMIT => '100req/hour'\n\
+             set_quota TYPE => THROTTLE, TABLE => 't1', LIMIT => '10G/day', SCOPE => MACHINE\n\
+             set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, TABLE => 't1', LIMIT => NONE\n\
+             set_quota TYPE => THROTTLE, TABLE => 't1', LIMIT => NONE",
+                "Limits the requests or bytes of a user, table or namespace. Without THROTTLE_TYPE reads and writes together. LIMIT => \
+                 NONE takes away what THROTTLE_TYPE names, or all. Sizes: B, K, M, G, T, P; times: sec, min, hour, day.",
+            ),
+            entry(
+                "list_quotas",
+                "list_quotas\nlist_quotas USER => 'bob.*'\nlist_quotas USER => 'bob.*', TABLE => 't1'\n\
+             list_quotas USER => 'bob.*', NAMESPACE => 'ns.*'\nlist_quotas TABLE => 'myTable'\n\
+             list_quotas NAMESPACE => 'ns.*', LIMIT => 10",
+                "Quotas, all or those of owners that match regular expressions.",
+            ),
         ],
     ),
 ];
@@ -205,6 +250,7 @@ pub(super) fn canonical(name: &str) -> &str {
         "desc" => "describe",
         "quit" => "exit",
         "merge" => "merge_region",
+        "balance" => "balancer",
         other => other,
     }
 }
@@ -272,7 +318,7 @@ mod tests {
     #[test]
     fn near_names_are_suggested() {
         assert!(unknown_command("scna").ends_with("did you mean scan?"));
-        assert!(unknown_command("balancer").ends_with("help lists all"));
+        assert!(unknown_command("rebalance_all").ends_with("help lists all"));
     }
 
     /// Every form that help shows can be read.

@@ -13,6 +13,8 @@ mod escape;
 mod help;
 mod namespaces;
 pub mod output;
+mod places;
+mod quotas;
 mod schema_text;
 pub mod session;
 pub mod syntax;

@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// The full name of a region given by its 32 hex digits; anything else as it is.
-    async fn region_name(&self, name: Vec<u8>) -> ShellResult<Bytes> {
+    pub(super) async fn region_name(&self, name: Vec<u8>) -> ShellResult<Bytes> {
         if name.len() == 32 && name.iter().all(u8::is_ascii_hexdigit) {
             let regions = self.admin.regions(None).await?;
             let named = regions
@@ -190,9 +190,10 @@ impl Session {
         arguments.end()?;
         match self.admin.status().await {
             Ok(status) => {
-                let average = f64::from(status.regions);
+                let servers = status.rehearsal_servers.as_ref().map_or(1, Vec::len);
+                let average = f64::from(status.regions) / servers as f64;
                 self.output.line(&format!(
-                    "1 active master, 0 backup masters, 1 servers, 0 dead, {average:.4} average load"
+                    "1 active master, 0 backup masters, {servers} servers, 0 dead, {average:.4} average load"
                 ))?;
                 self.output.line(&format!(
                     "version {}, up {} s, {} tables, {} regions, {} store files of {} bytes, {} bytes in memstores, \
@@ -209,6 +210,15 @@ impl Session {
                     status.compactions,
                     status.background_jobs
                 ))?;
+                if let Some(servers) = status.rehearsal_servers {
+                    self.output.line(&format!(
+                        "a rehearsal: this one server presents itself as {} virtual servers:",
+                        servers.len()
+                    ))?;
+                    for server in servers {
+                        self.output.line(&format!("  {server}"))?;
+                    }
+                }
             }
             Err(error) if error.is_unknown_method() => {
                 let tables = self.client.list_tables(None).await?.len();

@@ -1,7 +1,7 @@
 //! Basalt's own interface: `basalt.thrift`.
 //!
-//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, and the state
-//! of the server. Method names start with `basalt`, so they never collide with HBase's.
+//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, where regions
+//! are, quotas, and the state of the server. Method names start with `basalt`, so they never collide with HBase's.
 
 mod service;
 
@@ -14,6 +14,32 @@ pub use service::{BasaltException, Method, SERVICE, args};
 )]
 use crate::schema::names::*;
 use crate::schema::{EnumDescriptor, StructDescriptor};
+
+thrift_enum! {
+    /// What a quota counts. Names and values are HBase's (ThrottleType).
+    pub enum TThrottleType {
+        REQUEST_NUMBER = 1,
+        REQUEST_SIZE = 2,
+        WRITE_NUMBER = 3,
+        WRITE_SIZE = 4,
+        READ_NUMBER = 5,
+        READ_SIZE = 6,
+    }
+
+    /// What a quota is per. Names and values are HBase's (TimeUnit).
+    pub enum TTimeUnit {
+        SECONDS = 4,
+        MINUTES = 5,
+        HOURS = 6,
+        DAYS = 7,
+    }
+
+    /// What a quota was set for. Names and values are HBase's (QuotaScope). One server is both.
+    pub enum TQuotaScope {
+        CLUSTER = 1,
+        MACHINE = 2,
+    }
+}
 
 thrift_struct! {
     /// One region: its place, its load, what it stores.
@@ -105,6 +131,20 @@ thrift_struct! {
         15: required i64 compactions,
         /// Flushes, compactions and splits waiting or running.
         16: required i32 backgroundJobs as background_jobs,
+        /// The virtual servers of a rehearsal, each as host,port,startcode. Unset where there is no rehearsal.
+        17: optional list<string> rehearsalServers as rehearsal_servers,
+    }
+
+    /// A quota: of a table, of a namespace, of a user, or of a user in a table or namespace.
+    pub struct TThrottle {
+        1: optional string userName as user_name,
+        2: optional binary tableName as table_name,
+        3: optional string nsName as ns_name,
+        4: optional TThrottleType type as throttle_type,
+        /// Requests, or bytes.
+        5: optional i64 softLimit as soft_limit,
+        6: optional TTimeUnit timeUnit as time_unit,
+        7: optional TQuotaScope scope,
     }
 
     /// An operation failed. The same fields as in HBase's THBaseService.
@@ -122,8 +162,13 @@ pub const STRUCTS: &[&StructDescriptor] = &[
     &TMemstoreState::DESCRIPTOR,
     &TCacheState::DESCRIPTOR,
     &TServerStatus::DESCRIPTOR,
+    &TThrottle::DESCRIPTOR,
     &TIOError::DESCRIPTOR,
 ];
 
 /// Every enum of the interface.
-pub const ENUMS: &[&EnumDescriptor] = &[];
+pub const ENUMS: &[&EnumDescriptor] = &[
+    &TThrottleType::DESCRIPTOR,
+    &TTimeUnit::DESCRIPTOR,
+    &TQuotaScope::DESCRIPTOR,
+];

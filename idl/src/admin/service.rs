@@ -49,6 +49,35 @@ thrift_service! {
 
         /// The state of the server.
         TServerStatus basaltServerStatus as BasaltServerStatus() throws (1: TIOError io);
+
+        /// Moves a region to the virtual server of that name, or to the one with the fewest regions. Needs a rehearsal.
+        void basaltMove as BasaltMove(
+            1: required binary regionName as region_name, 2: optional string serverName as server_name
+        ) throws (1: TIOError io);
+
+        /// Assigns a region that is not assigned to a virtual server. Needs a rehearsal.
+        void basaltAssign as BasaltAssign(
+            1: required binary regionName as region_name
+        ) throws (1: TIOError io);
+
+        /// Takes a region from its virtual server: it takes no data calls until it is assigned. Needs a rehearsal.
+        void basaltUnassign as BasaltUnassign(
+            1: required binary regionName as region_name
+        ) throws (1: TIOError io);
+
+        /// Evens out the regions over the virtual servers. Returns how many were moved. Needs a rehearsal.
+        i32 basaltBalance as BasaltBalance() throws (1: TIOError io);
+
+        /// Sets a quota. Without a limit, takes it away; without a type too, takes away all of that owner. Durable when it returns.
+        void basaltSetQuota as BasaltSetQuota(1: required TThrottle quota) throws (1: TIOError io);
+
+        /// Quotas whose owner matches the regular expressions, all of them without. A user's quotas in tables and namespaces match
+        /// by the user alone, too.
+        list<TThrottle> basaltListQuotas as BasaltListQuotas(
+            1: optional string userName as user_name,
+            2: optional string tableName as table_name,
+            3: optional string nsName as ns_name,
+        ) throws (1: TIOError io);
     }
     legacy {
     }

@@ -73,6 +73,9 @@ pub enum Error {
     /// No region of that name.
     #[error("{0}")]
     NoSuchRegion(String),
+    /// The region is not assigned to a server. Not applied; it works again when it is.
+    #[error("{0}")]
+    NotServingRegion(String),
     /// A single row is larger than a read may return.
     #[error("{0}")]
     RowTooBig(String),
@@ -126,6 +129,7 @@ impl Error {
             Self::RegionTooBusy(_)
             | Self::DiskSpace(_)
             | Self::RowLockTimeout(_)
+            | Self::NotServingRegion(_)
             | Self::ShuttingDown
             | Self::NotInMemory => Kind::Retry,
             Self::Corrupt { .. } | Self::Io { .. } => Kind::Data,

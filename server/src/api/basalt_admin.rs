@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
 use super::regions::{self, Target};
-use super::{Failure, Server, from_thrift};
+use super::{Failure, Server, from_thrift, places, quotas};
 
 /// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
 pub(super) async fn call<P: Codec>(
@@ -51,6 +51,18 @@ pub(super) async fn call<P: Codec>(
         }
         Method::BasaltCacheState => on_pool!(BasaltCacheState, |server, _args| Ok(cache_state(server))),
         Method::BasaltServerStatus => on_pool!(BasaltServerStatus, |server, _args| Ok(server_status(server))),
+        Method::BasaltMove => on_pool!(BasaltMove, |server, args| {
+            places::move_region(server, &args.region_name, args.server_name.as_deref())
+        }),
+        Method::BasaltAssign => on_pool!(BasaltAssign, |server, args| {
+            places::assign(server, &args.region_name)
+        }),
+        Method::BasaltUnassign => on_pool!(BasaltUnassign, |server, args| {
+            places::unassign(server, &args.region_name)
+        }),
+        Method::BasaltBalance => on_pool!(BasaltBalance, |server, _args| places::balance(server)),
+        Method::BasaltSetQuota => on_pool!(BasaltSetQuota, |server, args| quotas::set(server, &args.quota)),
+        Method::BasaltListQuotas => on_pool!(BasaltListQuotas, |server, args| quotas::list(server, &args)),
     }
     Ok(())
 }
@@ -172,5 +184,9 @@ fn server_status(server: &Server) -> admin::TServerStatus {
         compactions: (engine.counters().minor_compactions.get() + engine.counters().major_compactions.get())
             as i64,
         background_jobs: (queues.flushes + queues.compactions + queues.splits) as i32,
+        rehearsal_servers: server.admission().capacity().rehearsal().map(|_| {
+            let names = engine.servers().iter();
+            names.map(ToString::to_string).collect()
+        }),
     }
 }

@@ -11,6 +11,7 @@ use basalt_idl::thrift2::THBaseException;
 use basalt_idl::{admin, thrift1, thrift2};
 
 use crate::admission::Busy;
+use crate::capacity::Exceeded;
 use crate::sessions::SessionError;
 
 /// Which exception of the interface.
@@ -150,6 +151,11 @@ impl From<Error> for Failure {
             Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
             Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
             Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),
+            Error::NotServingRegion(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.NotServingRegionException",
+                true,
+            ),
             Error::RowTooBig(_) => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.client.RowTooBigException",
@@ -187,6 +193,17 @@ impl From<Busy> for Failure {
             kind: Kind::Io,
             class: "org.apache.hadoop.hbase.RegionTooBusyException",
             message: busy.to_string(),
+            can_retry: true,
+        }
+    }
+}
+
+impl From<Exceeded> for Failure {
+    fn from(exceeded: Exceeded) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
+            message: exceeded.to_string(),
             can_retry: true,
         }
     }

@@ -6,7 +6,8 @@
 //!
 //! Where work runs: reads that memory can answer and plain writes run on the network thread itself. What may wait for the
 //! disk or for a row's lock (a block that is not cached, scans, read-modify-write, schema changes) goes to tokio's blocking
-//! pool; waiting for a commit is a future and takes no thread. Before any of it begins, `admission` may refuse it.
+//! pool; waiting for a commit is a future and takes no thread. Before any of it begins, `admission` may refuse it,
+//! and `charge` may hold it back.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift
 use bytes::Bytes;
 
 use crate::admission::Admission;
+use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
 use crate::metrics::{Api, Calls, Connections};
 use crate::sessions::{Owner, Sessions};
@@ -31,11 +33,14 @@ use crate::slow_log::SlowLog;
 
 mod access;
 mod basalt_admin;
+mod charge;
 mod codec;
 mod failure;
 mod from_thrift;
 mod hbase1;
 mod hbase2;
+mod places;
+mod quotas;
 mod reads;
 mod regions;
 mod scans;
@@ -161,7 +166,7 @@ impl Server {
         config: Config,
         thrift_address: SocketAddr,
         places: usize,
-    ) -> Self {
+    ) -> Result<Self, basalt_engine::Error> {
         let methods = |api, names: &'static [&'static MethodDescriptor]| {
             names.iter().map(move |method| (api, method.name))
         };
@@ -172,7 +177,7 @@ impl Server {
         );
         let server = Self {
             sessions: Arc::new(Sessions::new(&config.scanner)),
-            admission: Admission::new(&config.requests, places),
+            admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
             engine,
             config,
@@ -183,12 +188,17 @@ impl Server {
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
         };
-        server.engine.announce(ServerName {
-            host: thrift_address.ip().to_string(),
-            port: thrift_address.port(),
-            start_code: server.start_code().unsigned_abs(),
-        });
-        server
+        let (port, start_code) = (thrift_address.port(), server.start_code().unsigned_abs());
+        let names = match server.config.rehearsal.servers {
+            0 => vec![ServerName {
+                host: thrift_address.ip().to_string(),
+                port,
+                start_code,
+            }],
+            servers => server_names(servers, port, start_code),
+        };
+        server.engine.announce(names);
+        Ok(server)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

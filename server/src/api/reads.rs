@@ -8,6 +8,7 @@ use basalt_engine::op::{Get, ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
+use super::charge::hold_back;
 use super::{Caller, Failure, Server};
 
 /// A multi-get longer than this does not hold the network thread.
@@ -72,6 +73,8 @@ pub(super) async fn get(
     wanted: Vec<(Bytes, ReadSpec)>,
 ) -> Result<Found, Failure> {
     server.admission().admit()?;
+    let charged = server.charge_gets(&table, &wanted)?;
+    hold_back(charged.until()).await;
     let inline = wanted.len() <= INLINE_GETS;
     let found = Found {
         batch: caller.take_batch(),
@@ -83,16 +86,18 @@ pub(super) async fn get(
         found,
         max_bytes: server.config().thrift.max_response_bytes,
     };
-    if inline && gets.run(server, ReadTier::Memory)? {
-        return Ok(gets.found);
+    let is_done = inline && gets.run(server, ReadTier::Memory)?;
+    if !is_done {
+        server.admission().admit_to_line()?;
+        gets = server
+            .in_line(move |server| {
+                gets.run(server, ReadTier::All)?;
+                Ok(gets)
+            })
+            .await?;
     }
-    server.admission().admit_to_line()?;
-    server
-        .in_line(move |server| {
-            gets.run(server, ReadTier::All)?;
-            Ok(gets.found)
-        })
-        .await
+    server.charge_read(&charged, &gets.found.batch);
+    Ok(gets.found)
 }
 
 /// Reads one row: the whole answer of a call that wants at most one.

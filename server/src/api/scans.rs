@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, ROW_MAX_BYTES};
 use basalt_engine::engine::Fetched;
 use basalt_engine::op::{FetchLimits, Scan};
 use basalt_engine::schema::TableName;
 
+use super::charge::hold_back;
 use super::{Caller, Failure, Server};
 use crate::admission::Held;
 use crate::sessions::{OpenScan, PendingScan};
@@ -87,7 +89,10 @@ pub(super) async fn fetch(
     let fetching = server.sessions().fetch(id, caller.owner)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
+    let charged = server.charge_fetch(&fetching)?;
+    hold_back(charged.until()).await;
     let batch = in_turns(server, caller, fetching, count).await?;
+    server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
 
@@ -103,7 +108,10 @@ pub(super) async fn fetch_once(
     server.admission().admit_to_pool()?;
     check(&scan)?;
     let scan = Box::new(new_scan(table, scan, false));
+    let charged = server.charge_fetch(&scan)?;
+    hold_back(charged.until()).await;
     let batch = in_turns(server, caller, scan, count).await?;
+    server.charge_read(&charged, &batch);
     Ok(Results {
         batch,
         sort_columns: false,
@@ -191,7 +199,12 @@ fn turn(
         bytes: bytes_max.saturating_sub(batch.data_bytes()).max(1),
         time: TURN,
     };
-    if scanner.fetch(&limits, batch)? == Fetched::End || batch.row_count() >= count {
+    let fetched = match scanner.fetch(&limits, batch) {
+        // What comes before a region that is not assigned is an answer; the next fetch fails.
+        Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
+        fetched => fetched?,
+    };
+    if fetched == Fetched::End || batch.row_count() >= count {
         return Ok(true);
     }
     let is_enough =

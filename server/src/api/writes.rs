@@ -10,6 +10,7 @@ use basalt_engine::wal::Commit;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift};
 
 /// A row's worth of nothing yet.
@@ -53,7 +54,7 @@ where
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
     server.admission().admit()?;
-    let commit = {
+    let (until, reads_first, commit) = {
         let mutations = build(&arguments)?;
         check_cells(
             server,
@@ -62,19 +63,24 @@ where
         if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
             return Ok(());
         }
-        if mutations.iter().any(reads) {
-            None
+        let until = server.charge_writes(&table, &mutations)?.until();
+        let reads_first = mutations.iter().any(reads);
+        if reads_first || until.is_some() {
+            (until, reads_first, None)
         } else {
-            Some(server.engine().mutate(&table, &mutations)?)
+            (None, false, Some(server.engine().mutate(&table, &mutations)?))
         }
     };
-    let commit = if let Some(commit) = commit {
-        commit
-    } else {
-        server.admission().admit_to_line()?;
-        server
-            .in_line(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
-            .await?
+    hold_back(until).await;
+    let commit = match commit {
+        Some(commit) => commit,
+        None if reads_first => {
+            server.admission().admit_to_line()?;
+            server
+                .in_line(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
+                .await?
+        }
+        None => server.engine().mutate(&table, &build(&arguments)?)?,
     };
     committed(commit).await
 }
@@ -99,6 +105,12 @@ where
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
     server.admission().admit_to_pool()?;
+    let charged = server.charge_update(|| {
+        let (table, row, _, mutation) = parts(&arguments)?;
+        let bytes = mutation_bytes(&mutation);
+        Ok((from_thrift::table(Some(table))?, &row[..], bytes))
+    })?;
+    hold_back(charged.until()).await;
     let commit = server
         .in_line(move |server| {
             let (table, row, check, mutation) = parts(&arguments)?;
@@ -138,6 +150,13 @@ where
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
     server.admission().admit_to_pool()?;
+    let charged = server.charge_update(|| {
+        let update = build(&arguments)?;
+        let row = from_thrift::row(update.row)?;
+        let bytes = update_bytes(row, &update.change);
+        Ok((from_thrift::table(update.table)?, row, bytes))
+    })?;
+    hold_back(charged.until()).await;
     let mut batch = caller.take_batch();
     let (commit, batch) = server
         .in_line(move |server| {

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 mod memory;
+mod rehearsal;
 mod sections;
 
 pub use sections::{
-    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memory, Memstore, Metrics, Region, Requests, Row,
-    Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
+    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memory, Memstore, Metrics, Quota, Region,
+    Rehearsal, Requests, Row, Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
 
 /// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
@@ -36,6 +37,10 @@ pub struct Config {
     pub http: Http,
     /// Calls in hand.
     pub requests: Requests,
+    /// Quotas.
+    pub quota: Quota,
+    /// The rehearsal of a cluster.
+    pub rehearsal: Rehearsal,
     /// Scanner sessions.
     pub scanner: Scanner,
     /// Write-ahead log.
@@ -205,6 +210,7 @@ impl Config {
         if self.requests.max_waiting == 0 {
             return refuse("requests.max_waiting", "must be at least 1".into());
         }
+        rehearsal::check(&self.rehearsal)?;
         if self.slow_log.entries == 0 {
             return refuse(
                 "slow_log.entries",

@@ -110,6 +110,36 @@ section! {
 }
 
 section! {
+    /// Quotas of tables, namespaces and users, and what happens to calls that have to wait for them or for a virtual server.
+    Quota {
+        /// Longest time for which a call is held back; one that would have to wait longer is refused.
+        max_wait_ms: u64 = 10_000,
+        /// The user whose quotas count for all calls, since nobody is authenticated.
+        user: String = "hbase".into(),
+    }
+}
+
+section! {
+    /// The rehearsal of a cluster. Each limit is that of one virtual server; 0: none.
+    Rehearsal {
+        /// Virtual servers; 0: no rehearsal.
+        servers: usize = 0,
+        /// Rows read and written in a second.
+        requests_per_second: u64 = 0,
+        /// Rows read in a second.
+        read_requests_per_second: u64 = 0,
+        /// Rows written in a second.
+        write_requests_per_second: u64 = 0,
+        /// Bytes read and written in a second.
+        bytes_per_second: u64 = 0,
+        /// Bytes read in a second.
+        read_bytes_per_second: u64 = 0,
+        /// Bytes written in a second.
+        write_bytes_per_second: u64 = 0,
+    }
+}
+
+section! {
     /// Scanner sessions.
     Scanner {
         /// A scanner that is not fetched from for this long is closed.

@@ -43,6 +43,9 @@ fn overview(page: &mut String, server: &Server) {
     page.push_str("<table>");
     let mut row = |name: &str, value: String| put!(page, "<tr><th>{name}</th><td>{}</td></tr>", html(&value));
     row("version", env!("CARGO_PKG_VERSION").into());
+    if let Some(rehearsal) = server.admission().capacity().rehearsal() {
+        row("rehearsal", rehearsal.to_string());
+    }
     row("cluster id", engine.cluster_id().to_string());
     row("data directory", server.config().data.dir.display().to_string());
     row(

@@ -56,6 +56,15 @@ metric_names! {
     gauge NETWORK_DELAY_SECONDS = "basalt_network_delay_seconds", Unit::Seconds,
         "How late the network threads were at least, all through the last window of 200 milliseconds.";
 
+    histogram HELD_BACK_SECONDS = "basalt_held_back_seconds", Unit::Seconds,
+        "For how long calls were held back because a limit was reached, by whose limit it was.";
+    counter THROTTLED_CALLS = "basalt_throttled_calls_total", Unit::Count,
+        "Calls refused with RpcThrottlingException because they would have been held back for too long, by whose limit it was.";
+    counter REHEARSAL_REQUESTS = "basalt_rehearsal_requests_total", Unit::Count,
+        "Rows that a virtual server of a rehearsal was charged with, by kind.";
+    counter REHEARSAL_BYTES = "basalt_rehearsal_bytes_total", Unit::Bytes,
+        "Bytes that a virtual server of a rehearsal was charged with, by kind.";
+
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 
@@ -145,6 +154,7 @@ const GROUP_BUCKETS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256
 /// The histograms and their buckets.
 pub(super) const HISTOGRAMS: &[(&str, &[f64])] = &[
     (REQUEST_SECONDS, LATENCY_BUCKETS),
+    (HELD_BACK_SECONDS, LATENCY_BUCKETS),
     (WAL_SYNC_SECONDS, LATENCY_BUCKETS),
     (WAL_GROUP_EDITS, GROUP_BUCKETS),
     (FLUSH_SECONDS, JOB_BUCKETS),

@@ -25,6 +25,14 @@ pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
     Arc::new(Shared { server, _dir: dir })
 }
 
+/// The same server, stopped and started again with these settings. Nobody else may use it.
+pub(crate) fn restarted(shared: Arc<Shared>, settings: &[&str]) -> Arc<Shared> {
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    server.stop();
+    let server = Server::start(&dir.path().join("data"), settings);
+    Arc::new(Shared { server, _dir: dir })
+}
+
 /// A connection, framed binary.
 pub(crate) struct Wire {
     pub(crate) socket: TcpStream,

@@ -5,8 +5,10 @@
 mod client;
 mod filters;
 mod options;
+mod quotas;
 mod reads2;
 mod regions;
+mod rehearsal;
 mod rows;
 mod rows1;
 mod scans;

@@ -26,7 +26,7 @@ fn read(path: &str) -> String {
 
 fn scrape_under_load() -> Scrape {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
     Client::connect(server.thrift).burst();
     let scrape = Scrape::parse(&server.http_get("/metrics"));
     server.stop();
@@ -215,7 +215,7 @@ fn the_dashboard_is_what_the_script_writes() {
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
     let Some(prometheus) = Prometheus::start(dir.path(), server.http) else {
         return println!(
             "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"

@@ -92,9 +92,10 @@ pub(crate) fn markdown(report: &Report) -> String {
         "# Which row key makes a hot region?\n\n\
          {server} at {target}, measured by {tool}: {rows} for each design, in the order of time; {connections} connections, \
          batches of {batch} rows, {pace}, {regions} regions a table. The range is one {range}, from {from} to {to} UTC.\n\n\
-         {table}\n{sentences}\n{keys}\n\
+         {table}\n{servers}{sentences}\n{keys}\n\
          Latency is that of a batch. *Busiest* is the share of a minute's rows that one region took. *Scans* and what \
          follows is about reading the range back in the order of time; *equal* says that all that was read is what was written.\n",
+        servers = servers(report),
         server = report.server,
         target = report.target,
         tool = report.tool,
@@ -105,6 +106,32 @@ pub(crate) fn markdown(report: &Report) -> String {
         from = settings.range_from,
         to = settings.range_to,
     )
+}
+
+/// How writes fell on servers, where there are several.
+fn servers(report: &Report) -> String {
+    let several = report
+        .designs
+        .iter()
+        .any(|design| design.spread.server_writes.len() > 1);
+    if !several {
+        return String::new();
+    }
+    let row = |design: &DesignReport| {
+        let spread = &design.spread;
+        let writes = spread
+            .server_writes
+            .iter()
+            .map(|server| server.writes.to_string());
+        [
+            design.name.to_owned(),
+            format!("{:.2}", spread.server_peak_to_mean),
+            format!("{:.3}", spread.server_gini),
+            writes.collect::<Vec<_>>().join(", "),
+        ]
+    };
+    let head = ["design", "servers, peak/mean", "Gini", "writes of each server"];
+    markdown_table(&head, report.designs.iter().map(row)) + "\n"
 }
 
 /// The report as one HTML file.

@@ -106,6 +106,28 @@ fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
     }
 }
 
+/// Goal: where there are several servers, Markdown tells what each took; where there is one, it does not speak of them.
+#[test]
+fn writes_of_several_servers_are_told() {
+    let mut report = sample();
+    assert!(!markdown(&report).contains("servers, peak/mean"));
+    let spread = &mut report.designs[0].spread;
+    let load = |server: &str, writes| ServerLoad {
+        server: server.to_owned(),
+        writes,
+    };
+    spread.server_writes = vec![
+        load("rehearsal-1,9090,1", 9_000),
+        load("rehearsal-2,9090,1", 1_000),
+    ];
+    (spread.server_peak_to_mean, spread.server_gini) = (1.8, 0.4);
+    let text = markdown(&report);
+    assert!(
+        text.contains("| sequential | 1.80 | 0.400 | 9000, 1000 |"),
+        "{text}"
+    );
+}
+
 /// A difference is either a mistake or a reason to raise `REPORT_FORMAT` and write the file anew.
 #[test]
 fn the_json_is_what_it_was() {

@@ -8,6 +8,7 @@
 //! split                split and merge: regions replaced by others; schema changes, too
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
+//! places               which server a region is on; the only change that is not on disk
 //! view                 what a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -39,13 +40,14 @@ use crate::store::compact::RateLimiter;
 mod compact;
 mod flush;
 mod namespaces;
+mod places;
 mod split;
 mod system;
 mod tables;
 mod view;
 
 pub use compact::CompactionOutcome;
-pub use system::{ServerName, SystemTable, SystemTables};
+pub use system::{SystemTable, SystemTables};
 pub use view::View;
 
 /// A table: what it is, and its regions. Immutable.
@@ -207,8 +209,14 @@ impl Catalog {
     pub fn table(&self, name: &TableName) -> Result<Arc<Table>> {
         match SystemTable::named(name) {
             None => self.current.load().table(name).cloned(),
-            Some(system) => Ok(self.system.table(system, &self.current.load_full())),
+            Some(system) => Ok(self.system_table(system)),
         }
+    }
+
+    /// A system table that tells of this moment.
+    fn system_table(&self, table: SystemTable) -> Arc<Table> {
+        let servers = self.shared.servers.names();
+        self.system.table(table, &self.current.load_full(), servers)
     }
 
     /// A table's descriptor and state.

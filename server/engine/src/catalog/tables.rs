@@ -40,12 +40,14 @@ impl Catalog {
         };
         self.append(&mut manifest, &edit)?;
         let descriptor = Arc::new(descriptor);
+        let regions: Vec<_> = regions
+            .into_iter()
+            .map(|meta| Self::empty_region(meta, &descriptor))
+            .collect();
+        self.shared.servers.place(&regions);
         self.publish(&manifest, |tables| {
             tables.put(Table {
-                regions: regions
-                    .into_iter()
-                    .map(|meta| Self::empty_region(meta, &descriptor))
-                    .collect(),
+                regions,
                 descriptor,
                 state: TableState::Enabled,
             });
@@ -92,14 +94,16 @@ impl Catalog {
             &mut manifest,
             &ManifestEdit::TruncateTable(name.clone(), regions.clone()),
         )?;
+        let regions: Vec<_> = regions
+            .into_iter()
+            .map(|meta| Self::empty_region(meta, &table.descriptor))
+            .collect();
+        self.shared.servers.place(&regions);
         self.publish(&manifest, |tables| {
             tables.put(Table {
                 descriptor: Arc::clone(&table.descriptor),
                 state: TableState::Enabled,
-                regions: regions
-                    .into_iter()
-                    .map(|meta| Self::empty_region(meta, &table.descriptor))
-                    .collect(),
+                regions,
             });
         });
         self.discard_regions(&manifest, &table.regions);

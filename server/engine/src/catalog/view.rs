@@ -23,7 +23,7 @@ impl Catalog {
     /// Captures the region of one row.
     pub fn view_row(&self, name: &TableName, row: &[u8]) -> Result<(Arc<Region>, Arc<RegionVersion>, SeqId)> {
         if let Some(system) = SystemTable::named(name) {
-            let table = self.system.table(system, &self.current.load_full());
+            let table = self.system_table(system);
             let region = table.region_of(row);
             return Ok((
                 Arc::clone(region),

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::cache::CacheUsage;
 use crate::catalog::Catalog;
@@ -34,10 +35,9 @@ mod read;
 mod upkeep;
 mod write;
 
-pub use crate::catalog::ServerName;
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
-pub use crate::region::{RegionInfo, RegionStats};
+pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
 pub use crate::workers::QueueStats;
 pub use read::Scanner;
 
@@ -219,9 +219,14 @@ impl Engine {
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe_all()
     }
-    /// Says where the server can be reached, for `hbase:meta` to tell. The first call counts.
-    pub fn announce(&self, server: ServerName) {
-        self.catalog.system().announce(server);
+    /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is to look like. The
+    /// regions are spread over them. The first call counts.
+    pub fn announce(&self, servers: Vec<ServerName>) {
+        self.catalog.announce(servers);
+    }
+    /// The servers that were announced.
+    pub fn servers(&self) -> &[ServerName] {
+        self.catalog.shared().servers.names()
     }
 
     // Regions.
@@ -238,6 +243,34 @@ impl Engine {
     /// The region whose row in `hbase:meta` is `key`, or else the last one before it.
     pub fn region_before(&self, key: &[u8]) -> Result<Option<RegionInfo>> {
         read::region_before(self.open_catalog()?, key)
+    }
+    /// Where a region is.
+    pub fn place(&self, region: RegionId) -> Place {
+        self.catalog.place(region)
+    }
+    /// Where the regions are that hold these rows, in the rows' order.
+    pub fn places<'r>(
+        &self,
+        table: &TableName,
+        rows: impl Iterator<Item = &'r [u8]>,
+    ) -> Result<SmallVec<[Place; 4]>> {
+        self.catalog.places(table, rows)
+    }
+    /// Puts a region on the announced server of that position, or on the least loaded one that is not its own.
+    pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
+        self.open_catalog()?.move_region(region, to)
+    }
+    /// Assigns a region that is not assigned to the least loaded server.
+    pub fn assign_region(&self, region: RegionId) -> Result<()> {
+        self.open_catalog()?.assign_region(region)
+    }
+    /// Takes a region from its server.
+    pub fn unassign_region(&self, region: RegionId) -> Result<()> {
+        self.open_catalog()?.unassign_region(region)
+    }
+    /// Evens out the regions over the servers; returns how many were moved.
+    pub fn balance_regions(&self) -> Result<usize> {
+        Ok(self.open_catalog()?.balance_regions())
     }
     /// Figures of every region but those of the system tables, by table and key order.
     pub fn region_stats(&self) -> Vec<RegionStats> {

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, Scan};
 use crate::region::{
-    OpenMoment, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step, check_read,
+    OpenMoment, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step, check_read,
     check_row, read_row,
 };
 use crate::schema::TableName;
@@ -24,6 +24,7 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
     let (region, version, read_point) = catalog.view_row(table, get.row)?;
     check_read(&version.table, &get.spec)?;
     let shared = catalog.shared();
+    shared.servers.check_assigned(&region)?;
     let moment = Moment {
         read_point,
         now_ms: shared.now_ms(),
@@ -183,13 +184,22 @@ impl Scanner {
         }
     }
 
-    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
+    /// Where the region is that the next fetch begins with; `None` at the end of the scan.
+    pub fn place(&self) -> Option<Place> {
+        self.ahead.front().map(|ahead| ahead.region.place())
+    }
+
+    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the next region is not
+    /// assigned, it fails with what it has in `out`; the next fetch begins with that region.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
         let result = self.try_fetch(limits, out);
-        if let Err(error) = &result {
+        // A region that is not assigned fails the fetch before it is touched: the scan goes on when it is.
+        if let Err(error) = &result
+            && !matches!(error, Error::NotServingRegion(_))
+        {
             self.failed = Some(error.clone());
             self.finish();
         }
@@ -201,6 +211,9 @@ impl Scanner {
         let began = clock.mono();
         let (first_row, first_byte) = (out.row_count(), out.data_bytes());
         self.let_go();
+        if let Some(ahead) = self.ahead.front() {
+            self.shared.servers.check_assigned(&ahead.region)?;
+        }
         loop {
             if self.rows_left == 0 {
                 self.finish();
@@ -264,6 +277,9 @@ impl Scanner {
         let Some(Ahead { region, version }) = self.ahead.front() else {
             return Ok(None);
         };
+        if self.current.is_none() {
+            self.shared.servers.check_assigned(region)?;
+        }
         let (spec, moment) = (&self.scan.spec, self.open.moment());
         let scanner = match &mut self.current {
             Some(scanner) => {

@@ -354,6 +354,7 @@ fn plan_mutation<'a>(
 /// Refuses a write when the disk has too little space, or when the region's memstores or all of them together are too full; the
 /// texts about memory are HBase's.
 fn check_room(shared: &Shared, region: &Region) -> Result<()> {
+    shared.servers.check_assigned(region)?;
     shared.disk.check()?;
     check_log(shared)?;
     let limit = shared.blocking_bytes(&region.version().table);

@@ -57,6 +57,7 @@ mod locks;
 #[cfg(all(test, loom))]
 mod model;
 mod pace;
+mod place;
 mod plan;
 mod range;
 mod read_points;
@@ -72,6 +73,7 @@ pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
 pub use pace::pause;
+pub use place::{Place, ServerName, Servers};
 pub use plan::{PlannedCell, RowPlan, Times, check, check_row, family_index};
 pub use range::{Bound, ScanRange};
 pub use read_points::{OpenMoment, ReadPoints};
@@ -154,6 +156,8 @@ pub struct Region {
     dirty_since_ms: AtomicU64,
     /// The same for the oldest frozen memstore.
     frozen_since_ms: AtomicU64,
+    /// Which server it is on.
+    place: place::AtomicPlace,
     /// Rows read by gets and scans.
     pub reads: Counter,
     /// Row mutations.
@@ -190,6 +194,7 @@ impl Region {
             accounted_bytes: AtomicU64::new(0),
             dirty_since_ms: AtomicU64::new(0),
             frozen_since_ms: AtomicU64::new(0),
+            place: place::AtomicPlace::default(),
             reads: Counter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
@@ -212,6 +217,16 @@ impl Region {
     /// What the manifest knows of it.
     pub fn meta(&self) -> &RegionMeta {
         &self.meta
+    }
+
+    /// Which server it is on.
+    pub fn place(&self) -> Place {
+        self.place.load()
+    }
+
+    /// Puts it on another server, or on none.
+    pub fn set_place(&self, place: Place) {
+        self.place.store(place);
     }
 
     /// The greatest sequence id of its files when it was opened.

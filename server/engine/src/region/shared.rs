@@ -10,7 +10,7 @@ use crate::id::FileId;
 use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::options::Options;
-use crate::region::{ReadPoints, RowLocks};
+use crate::region::{ReadPoints, RowLocks, Servers};
 use crate::schema::{Durability, TableDescriptor, TableName};
 use crate::store::{Moment, StoreContext};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +47,8 @@ pub struct Shared {
     pub read_points: Arc<ReadPoints>,
     /// Grows whenever a region has let go of memstores or files that readers may hold.
     pub let_go: AtomicU64,
+    /// The servers that regions are on.
+    pub servers: Servers,
     /// The next store file's identity.
     next_file: AtomicU64,
 }
@@ -83,6 +85,7 @@ impl Shared {
             flushed_memstores: FlushedMemstores::default(),
             read_points: Arc::default(),
             let_go: AtomicU64::new(0),
+            servers: Servers::default(),
             next_file: AtomicU64::new(next_file),
         }
     }

@@ -9,6 +9,7 @@ mod memory;
 mod moving;
 mod no_space;
 mod opening;
+mod places;
 mod publication;
 mod regions;
 mod rig;

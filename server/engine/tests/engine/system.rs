@@ -22,11 +22,11 @@ fn namespaces() -> TableName {
 /// Tables `t` with four regions, `ns1:u` that is replicated, and `off`, which is disabled.
 fn with_tables() -> Arc<Engine> {
     let engine = Rig::in_memory().open();
-    engine.announce(ServerName {
+    engine.announce(vec![ServerName {
         host: "localhost".into(),
         port: 9090,
         start_code: 1_700_000_000_123,
-    });
+    }]);
     let splits = [&b"\x01"[..], b" a,b", b"m"].map(<[u8]>::to_vec).to_vec();
     engine.create_table(descriptor("t", &["f"]), splits).unwrap();
     engine

@@ -11,7 +11,7 @@ use basalt_idl::{Call, Decode, TApplicationException};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, access, from_thrift, scans, to_thrift};
+use super::{Caller, Failure, Server, access, from_thrift, quotas, scans, to_thrift};
 
 mod data;
 mod mutations;
@@ -363,14 +363,15 @@ async fn call_rest<P: Codec>(
             )
         }),
         Method::DeleteTable => on_pool!(DeleteTable, |server, args| {
-            match server
-                .engine()
-                .drop_table(&from_thrift::table(args.table_name.as_ref())?)
-            {
+            let table = from_thrift::table(args.table_name.as_ref())?;
+            match server.engine().drop_table(&table) {
                 // HBase's own words for it, which it sends as a plain IOException.
-                Err(basalt_engine::Error::NoSuchTable(_)) => Err(Failure::plain_io("table does not exist")),
-                other => Ok(other?),
+                Err(basalt_engine::Error::NoSuchTable(_)) => {
+                    return Err(Failure::plain_io("table does not exist"));
+                }
+                other => other?,
             }
+            quotas::forget_table(server, table)
         }),
         Method::GetThriftServerType => {
             answer!(GetThriftServerType, |_args| Ok(thrift1::TThriftServerType::ONE));

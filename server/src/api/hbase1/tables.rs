@@ -7,7 +7,7 @@ use basalt_engine::schema::{TableDescriptor, TableName, TableState};
 use basalt_idl::thrift1;
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, from_thrift, regions, schema};
+use crate::api::{Failure, Server, from_thrift, places, regions, schema};
 
 pub(super) fn user_tables(server: &Server) -> impl Iterator<Item = (TableName, TableState)> {
     server
@@ -55,14 +55,15 @@ pub(super) fn table_regions(
 }
 
 pub(super) fn region_info(server: &Server, region: &RegionInfo) -> thrift1::TRegionInfo {
+    let on = places::server_of(server, region);
     thrift1::TRegionInfo {
         start_key: Some(Bytes::from(region.start.clone())),
         end_key: Some(Bytes::from(region.end.clone())),
         id: Some(region.created_ms as i64),
         name: Some(Bytes::from(region.name())),
         version: Some(1),
-        server_name: Some(Bytes::from(server.thrift_address.ip().to_string())),
-        port: Some(i32::from(server.thrift_address.port())),
+        server_name: Some(Bytes::from(on.host)),
+        port: Some(i32::from(on.port)),
     }
 }
 

@@ -8,7 +8,7 @@ use basalt_idl::wire::{WireError, WireType};
 use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, access, scans, schema, slow_log, to_thrift};
+use super::{Caller, Failure, Server, access, quotas, scans, schema, slow_log, to_thrift};
 
 mod data;
 mod tables;
@@ -184,9 +184,9 @@ async fn call_rest<P: Codec>(
                 .create_table(schema::for_creation(schema::table(&args.desc)?), splits)?)
         }),
         Method::DeleteTable => on_pool!(DeleteTable, |server, args| {
-            Ok(server
-                .engine()
-                .drop_table(&schema::table_name(&args.table_name)?)?)
+            let table = schema::table_name(&args.table_name)?;
+            server.engine().drop_table(&table)?;
+            quotas::forget_table(server, table)
         }),
         Method::TruncateTable => on_pool!(TruncateTable, |server, args| {
             Ok(server
@@ -250,7 +250,8 @@ async fn call_rest<P: Codec>(
                 .alter_namespace(schema::namespace(&args.namespace_desc))?)
         }),
         Method::DeleteNamespace => on_pool!(DeleteNamespace, |server, args| {
-            Ok(server.engine().drop_namespace(&args.name)?)
+            server.engine().drop_namespace(&args.name)?;
+            quotas::forget_namespace(server, &args.name)
         }),
         Method::GetNamespaceDescriptor => {
             answer!(GetNamespaceDescriptor, |args| namespace(server, &args.name));

@@ -7,14 +7,15 @@ use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, from_thrift, schema};
+use crate::api::{Failure, Server, from_thrift, places, schema};
 
 fn location(server: &Server, region: &RegionInfo) -> thrift2::THRegionLocation {
+    let on = places::server_of(server, region);
     thrift2::THRegionLocation {
         server_name: thrift2::TServerName {
-            host_name: server.thrift_address.ip().to_string(),
-            port: Some(i32::from(server.thrift_address.port())),
-            start_code: Some(server.start_code()),
+            host_name: on.host,
+            port: Some(i32::from(on.port)),
+            start_code: Some(on.start_code.cast_signed()),
         },
         region_info: thrift2::THRegionInfo {
             region_id: region.created_ms as i64,

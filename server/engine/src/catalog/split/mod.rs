@@ -311,5 +311,8 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
     } else {
         versions.iter().flat_map(files).collect()
     };
-    Region::new(meta, RegionVersion { table, stores }, inherited)
+    let region = Region::new(meta, RegionVersion { table, stores }, inherited);
+    // Both halves of a split stay on the server; what is merged goes to the first one's, as in HBase.
+    region.set_place(old[0].place());
+    region
 }

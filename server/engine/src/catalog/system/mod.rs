@@ -11,7 +11,7 @@
 //! HBase keeps former versions of these cells; here there is one of each.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -20,24 +20,13 @@ use crate::cell::RowOrder;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::RegionMeta;
-use crate::region::{Region, RegionVersion};
+use crate::region::{Region, RegionVersion, ServerName};
 use crate::schema::{META_TABLE, NAMESPACE_TABLE, TableDescriptor, TableName, TableState};
 use crate::store::{SortedCells, StoreVersion};
 
 mod descriptors;
 mod messages;
 mod rows;
-
-/// The server as `hbase:meta` names it: where clients reach it and since when it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerName {
-    /// Host name or address.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// When it started, in milliseconds (HBase: start code).
-    pub start_code: u64,
-}
 
 /// One of the system tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +110,6 @@ struct Listed {
 /// Both system tables. Shared by all threads.
 #[derive(Debug)]
 pub struct SystemTables {
-    /// Set once, when the server is reachable.
-    server: OnceLock<ServerName>,
     /// In the order of [`SystemTable::ALL`].
     descriptors: [Arc<TableDescriptor>; 2],
     /// In the same order. Held while a table is listed, so that readers who come together list it once.
@@ -133,7 +120,6 @@ pub struct SystemTables {
 impl Default for SystemTables {
     fn default() -> Self {
         Self {
-            server: OnceLock::new(),
             descriptors: SystemTable::ALL.map(|table| Arc::new(descriptors::of(table))),
             listed: [const { Mutex::new(None) }; 2],
         }
@@ -141,12 +127,10 @@ impl Default for SystemTables {
 }
 
 impl SystemTables {
-    /// Says where the server can be reached. The first call counts; before it, regions are listed without a server.
-    pub fn announce(&self, server: ServerName) {
-        if self.server.set(server).is_ok() {
-            for listed in &self.listed {
-                *listed.lock() = None;
-            }
+    /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this returns.
+    pub fn forget(&self) {
+        for listed in &self.listed {
+            *listed.lock() = None;
         }
     }
 
@@ -155,15 +139,15 @@ impl SystemTables {
         &self.descriptors[table as usize]
     }
 
-    /// The table as of `tables`.
-    pub fn table(&self, table: SystemTable, tables: &Arc<Tables>) -> Arc<Table> {
+    /// The table as of `tables`, whose regions are on these servers.
+    pub fn table(&self, table: SystemTable, tables: &Arc<Tables>, servers: &[ServerName]) -> Arc<Table> {
         let mut listed = self.listed[table as usize].lock();
         if let Some(listed) = &*listed
             && std::ptr::eq(listed.of.as_ptr(), Arc::as_ptr(tables))
         {
             return Arc::clone(&listed.table);
         }
-        let made = self.list(table, tables);
+        let made = self.list(table, tables, servers);
         *listed = Some(Listed {
             of: Arc::downgrade(tables),
             table: Arc::clone(&made),
@@ -171,14 +155,14 @@ impl SystemTables {
         made
     }
 
-    fn list(&self, table: SystemTable, tables: &Tables) -> Arc<Table> {
+    fn list(&self, table: SystemTable, tables: &Tables, servers: &[ServerName]) -> Arc<Table> {
         let descriptor = self.descriptor(table);
         let cells = match table {
             SystemTable::Meta => {
                 let namespace = self.descriptor(SystemTable::Namespace);
-                rows::meta(tables, namespace, self.server.get())
+                rows::meta(tables, namespace, servers)
             }
-            SystemTable::Namespace => rows::namespace(tables, self.server.get()),
+            SystemTable::Namespace => rows::namespace(tables, servers),
         };
         let stores = descriptor
             .families

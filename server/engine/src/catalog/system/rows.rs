@@ -11,11 +11,11 @@
 //! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of the region's
 //! creation when it is later.
 
-use super::{ServerName, SystemTable, messages};
+use super::{SystemTable, messages};
 use crate::catalog::Tables;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
 use crate::id::SeqId;
-use crate::region::RegionInfo;
+use crate::region::{Place, RegionInfo, ServerName};
 use crate::schema::{TableDescriptor, TableState};
 
 const INFO: &[u8] = b"info";
@@ -25,22 +25,20 @@ const TABLE: &[u8] = b"table";
 /// A region to list.
 struct Listing {
     region: RegionInfo,
+    place: Place,
     /// The sequence id that opening it took (HBase: `openSeqNum`).
     open_seq: u64,
 }
 
 /// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other system table.
-pub(super) fn meta(
-    tables: &Tables,
-    namespace: &TableDescriptor,
-    server: Option<&ServerName>,
-) -> Vec<CellBatch> {
+pub(super) fn meta(tables: &Tables, namespace: &TableDescriptor, servers: &[ServerName]) -> Vec<CellBatch> {
     let mut all = vec![(
         namespace.name.to_string(),
         namespace,
         TableState::Enabled,
         vec![Listing {
             region: RegionInfo::of_meta(&SystemTable::Namespace.region(&namespace.name)),
+            place: Place::default(),
             open_seq: first_open_seq(SeqId::ZERO),
         }],
     )];
@@ -48,6 +46,7 @@ pub(super) fn meta(
     all.extend(user.iter().map(|table| {
         let regions = table.regions.iter().map(|region| Listing {
             region: region.info().clone(),
+            place: region.place(),
             open_seq: first_open_seq(region.opened_at()),
         });
         (
@@ -61,11 +60,11 @@ pub(super) fn meta(
     let mut cells = [CellBatch::new(), CellBatch::new(), CellBatch::new()];
     for (name, descriptor, state, regions) in &all {
         let oldest = regions.iter().map(|listing| listing.region.created_ms).min();
-        let mut row = Row::new(name.as_bytes(), TABLE, time(oldest.unwrap_or(0), server));
+        let mut row = Row::new(name.as_bytes(), TABLE, time(oldest.unwrap_or(0), servers));
         row.put(&mut cells[2], "state", &messages::table_state(*state));
         cells[2].end_row(false);
         for listing in regions {
-            region_row(&mut cells, listing, descriptor, *state, server);
+            region_row(&mut cells, listing, descriptor, *state, servers);
         }
     }
     cells.into()
@@ -76,15 +75,15 @@ fn region_row(
     listing: &Listing,
     table: &TableDescriptor,
     state: TableState,
-    server: Option<&ServerName>,
+    servers: &[ServerName],
 ) {
     let [info, rep_barrier, _] = cells;
-    let (name, time) = (listing.region.name(), time(listing.region.created_ms, server));
+    let (name, time) = (listing.region.name(), time(listing.region.created_ms, servers));
     let open_seq = listing.open_seq.to_be_bytes();
     let mut row = Row::new(&name, INFO, time);
     row.put(info, "regioninfo", &messages::region_info(&listing.region));
     row.put(info, "seqnumDuringOpen", &open_seq);
-    if let Some(server) = server {
+    if let Some(server) = servers.get(usize::from(listing.place.server)) {
         let ServerName {
             host,
             port,
@@ -92,11 +91,12 @@ fn region_row(
         } = server;
         row.put(info, "server", format!("{host}:{port}").as_bytes());
         row.put(info, "serverstartcode", &start_code.to_be_bytes());
-        row.put(info, "sn", format!("{host},{port},{start_code}").as_bytes());
+        row.put(info, "sn", server.to_string().as_bytes());
     }
+    // As HBase leaves it: a closed region still has the server that it was on.
     let region_state = match state {
-        TableState::Enabled => "OPEN",
-        TableState::Disabled => "CLOSED",
+        TableState::Enabled if !listing.place.is_unassigned => "OPEN",
+        _ => "CLOSED",
     };
     row.put(info, "state", region_state.as_bytes());
     info.end_row(false);
@@ -107,10 +107,14 @@ fn region_row(
 }
 
 /// The cells of `hbase:namespace`: of its one family, `info`.
-pub(super) fn namespace(tables: &Tables, server: Option<&ServerName>) -> Vec<CellBatch> {
+pub(super) fn namespace(tables: &Tables, servers: &[ServerName]) -> Vec<CellBatch> {
     let mut info = CellBatch::new();
     for (name, namespace) in &tables.namespaces {
-        Row::new(name.as_bytes(), INFO, time(0, server)).put(&mut info, "d", &messages::namespace(namespace));
+        Row::new(name.as_bytes(), INFO, time(0, servers)).put(
+            &mut info,
+            "d",
+            &messages::namespace(namespace),
+        );
         info.end_row(false);
     }
     vec![info]
@@ -121,8 +125,8 @@ fn first_open_seq(files_max: SeqId) -> u64 {
     files_max.0.max(1) + 1
 }
 
-fn time(created_ms: u64, server: Option<&ServerName>) -> i64 {
-    let started = server.map_or(0, |server| server.start_code);
+fn time(created_ms: u64, servers: &[ServerName]) -> i64 {
+    let started = servers.first().map_or(0, |server| server.start_code);
     i64::try_from(created_ms.max(started)).unwrap_or(i64::MAX - 1)
 }
 

@@ -1,0 +1,245 @@
+//! Which server each region is on: assignment, moves, balance.
+//!
+//! The servers are names that the one process was announced under. Where a region is, is remembered with the region and nowhere
+//! else: after a start, regions are spread anew. Changes are made one at a time, under `Catalog::schema`, so a region that is
+//! being split or merged is not moved meanwhile, and `hbase:meta` is listed anew after each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Catalog, SystemTable};
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::region::{Place, Region, ServerName};
+use crate::schema::{TableName, escape};
+
+impl Catalog {
+    /// Says where the server can be reached, and under which names, and spreads the regions over them: table by table, in key
+    /// order, each on the next server. The first call that names a server counts.
+    pub fn announce(&self, servers: Vec<ServerName>) {
+        let _schema = self.schema.lock();
+        if self.shared.servers.announce(servers) {
+            for table in self.tables().sorted() {
+                self.shared.servers.place(&table.regions);
+            }
+            self.system.forget();
+        }
+    }
+
+    /// The place of a region; those of the system tables stay on the first server.
+    pub fn place(&self, id: RegionId) -> Place {
+        self.tables()
+            .region(id)
+            .map_or(Place::default(), |region| region.place())
+    }
+
+    /// The places of the regions that hold these rows, in the rows' order.
+    pub fn places<'r>(
+        &self,
+        table: &TableName,
+        rows: impl Iterator<Item = &'r [u8]>,
+    ) -> Result<SmallVec<[Place; 4]>> {
+        let table = self.table(table)?;
+        Ok(rows.map(|row| table.region_of(row).place()).collect())
+    }
+
+    /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is not assigned is
+    /// assigned by it.
+    pub fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
+        let _schema = self.schema.lock();
+        let region = self.placeable(id)?;
+        let to = match to {
+            Some(server) if usize::from(server) < self.shared.servers.names().len() => server,
+            Some(server) => {
+                return Err(Error::InvalidArgument(format!("there is no server {server}")));
+            }
+            None => self.least_loaded(Some(region.place().server)),
+        };
+        region.set_place(Place::on(to));
+        self.system.forget();
+        Ok(())
+    }
+
+    /// Assigns a region to the server with the fewest regions, or leaves it where it is assigned.
+    pub fn assign_region(&self, id: RegionId) -> Result<()> {
+        let _schema = self.schema.lock();
+        let region = self.placeable(id)?;
+        if region.place().is_unassigned {
+            region.set_place(Place::on(self.least_loaded(None)));
+            self.system.forget();
+        }
+        Ok(())
+    }
+
+    /// Takes a region from its server.
+    pub fn unassign_region(&self, id: RegionId) -> Result<()> {
+        let _schema = self.schema.lock();
+        let region = self.placeable(id)?;
+        region.set_place(Place {
+            is_unassigned: true,
+            ..region.place()
+        });
+        self.system.forget();
+        Ok(())
+    }
+
+    /// Evens out the regions of each table over the servers, and then all regions; moves as few as that takes. Returns how many
+    /// were moved. Regions that are not assigned stay so.
+    pub fn balance_regions(&self) -> usize {
+        let _schema = self.schema.lock();
+        let tables = self.tables();
+        let regions: Vec<_> = tables
+            .regions()
+            .filter(|region| !region.place().is_unassigned)
+            .map(|region| (region.info().table.clone(), region.place().server))
+            .collect();
+        let moves = balance(&regions, self.shared.servers.names().len());
+        let assigned = tables.regions().filter(|region| !region.place().is_unassigned);
+        let mut moved = 0;
+        for (region, to) in assigned.collect::<Vec<_>>().into_iter().zip(moves) {
+            if region.place().server != to {
+                region.set_place(Place::on(to));
+                moved += 1;
+            }
+        }
+        self.system.forget();
+        moved
+    }
+
+    /// A region that can be put elsewhere.
+    fn placeable(&self, id: RegionId) -> Result<Arc<Region>> {
+        if let Some(system) = SystemTable::of_region(id) {
+            return Err(Error::DoNotRetry(format!(
+                "the region of {} stays on its server",
+                self.system.descriptor(system).name
+            )));
+        }
+        let (_, region) = self.region(id)?;
+        if self.shared.servers.names().is_empty() {
+            return Err(Error::DoNotRetry(format!(
+                "no server was announced for {}",
+                escape(&region.info().name())
+            )));
+        }
+        Ok(region)
+    }
+
+    /// The server with the fewest assigned regions, the first of equals; not `but`, if there is another.
+    fn least_loaded(&self, but: Option<u16>) -> u16 {
+        let mut loads = vec![0usize; self.shared.servers.names().len()];
+        for region in self.tables().regions() {
+            let place = region.place();
+            if !place.is_unassigned
+                && let Some(load) = loads.get_mut(usize::from(place.server))
+            {
+                *load += 1;
+            }
+        }
+        (0u16..)
+            .zip(&loads)
+            .filter(|(server, _)| Some(*server) != but || loads.len() == 1)
+            .min_by_key(|(_, load)| **load)
+            .map_or(0, |(server, _)| server)
+    }
+}
+
+/// The servers on which these regions should be, given by table and present server, in the same order.
+fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
+    let mut on: Vec<u16> = regions.iter().map(|(_, server)| *server).collect();
+    let mut all = vec![0i64; servers];
+    let mut of_table: HashMap<&TableName, (Vec<i64>, Vec<usize>)> = HashMap::new();
+    for (index, (table, server)) in regions.iter().enumerate() {
+        let (loads, members) = of_table
+            .entry(table)
+            .or_insert_with(|| (vec![0; servers], Vec::new()));
+        loads[usize::from(*server)] += 1;
+        all[usize::from(*server)] += 1;
+        members.push(index);
+    }
+    // By table: from its fullest server to its emptiest, of equals to the one that has less altogether.
+    let mut tables: Vec<_> = of_table.into_iter().collect();
+    tables.sort_by_key(|(_, (_, members))| members[0]);
+    for (_, (loads, members)) in &mut tables {
+        loop {
+            let Some((most, least)) = ends(servers, |server| (loads[server], all[server])) else {
+                return on;
+            };
+            if loads[most] - loads[least] <= 1 {
+                break;
+            }
+            let moved = members.iter().find(|index| usize::from(on[**index]) == most);
+            let Some(index) = moved else { break };
+            on[*index] = least as u16;
+            for counts in [&mut *loads, &mut all] {
+                counts[most] -= 1;
+                counts[least] += 1;
+            }
+        }
+    }
+    // Altogether: while one server has two more than another, some table has one more on it, which may as well be on the other.
+    while let Some((most, least)) = ends(servers, |server| (all[server], 0)) {
+        let uneven = |(_, (loads, _)): &&mut (&TableName, (Vec<i64>, Vec<usize>))| loads[most] > loads[least];
+        let Some((_, (loads, members))) = tables.iter_mut().find(uneven) else {
+            break;
+        };
+        let moved = members.iter().find(|index| usize::from(on[**index]) == most);
+        let (true, Some(index)) = (all[most] - all[least] > 1, moved) else {
+            break;
+        };
+        on[*index] = least as u16;
+        for counts in [&mut *loads, &mut all] {
+            counts[most] -= 1;
+            counts[least] += 1;
+        }
+    }
+    on
+}
+
+/// The servers with the greatest and the least load; `None` without servers.
+fn ends(servers: usize, load: impl Fn(usize) -> (i64, i64)) -> Option<(usize, usize)> {
+    let most = (0..servers).max_by_key(|server| load(*server))?;
+    let least = (0..servers).min_by_key(|server| load(*server))?;
+    Some((most, least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loads(regions: &[(TableName, u16)], on: &[u16], servers: usize, table: Option<&str>) -> Vec<usize> {
+        (0..servers)
+            .map(|server| {
+                let here = |(index, (name, _)): &(usize, &(TableName, u16))| {
+                    usize::from(on[*index]) == server && table.is_none_or(|table| name.to_string() == table)
+                };
+                regions.iter().enumerate().filter(here).count()
+            })
+            .collect()
+    }
+
+    /// Goal: after a balance every table is spread as evenly as its number of regions allows, and so are all together.
+    #[test]
+    fn tables_and_the_whole_become_even() {
+        let table = |name: &str| TableName::parse(name.as_bytes()).unwrap();
+        let mut regions: Vec<_> = (0..9).map(|_| (table("big"), 0)).collect();
+        regions.extend((0..7).map(|number| (table(&format!("small{number}")), 0)));
+        let on = balance(&regions, 4);
+        assert_eq!(loads(&regions, &on, 4, None), [4, 4, 4, 4]);
+        let mut big = loads(&regions, &on, 4, Some("big"));
+        big.sort_unstable();
+        assert_eq!(big, [2, 2, 2, 3]);
+    }
+
+    /// Goal: what is even already stays where it is.
+    #[test]
+    fn an_even_spread_is_left_alone() {
+        let table = TableName::parse(b"t").unwrap();
+        let regions: Vec<_> = (0..10).map(|number| (table.clone(), number % 4)).collect();
+        let before: Vec<_> = regions.iter().map(|(_, server)| *server).collect();
+        assert_eq!(balance(&regions, 4), before);
+        assert!(balance(&[], 4).is_empty());
+        assert_eq!(balance(&regions[..1], 1), [0]);
+    }
+}

@@ -1,0 +1,246 @@
+//! What data calls take, told to `capacity`: which rows, on which virtual servers, how many bytes.
+//!
+//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at whether anything is
+//!    limited, which is all it does otherwise.
+//! 2. [`hold_back`] waits as long as it is told to: a timer, no thread.
+//! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
+//!
+//! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values, and 20 for each cell. Calls
+//! on system tables are not charged, as in HBase. A check-and-mutate, an increment and an append count as a read and a write
+//! (`QuotaUtil.getQuotaOperationType`).
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::Place;
+use basalt_engine::op::{ReadSpec, RowMutation, RowUpdate, Write};
+use basalt_engine::schema::TableName;
+use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
+use tokio::time::Instant;
+
+use super::{Failure, Server};
+use crate::capacity::{Bill, Cost};
+use crate::sessions::OpenScan;
+
+/// What a cell has besides its parts, in HBase's form.
+const CELL_BYTES: usize = 20;
+
+/// A call that was charged; empty where nothing is limited.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Charged(Option<Box<Call>>);
+
+#[derive(Debug)]
+struct Call {
+    table: TableName,
+    bill: Bill,
+    until: Option<Instant>,
+}
+
+impl Charged {
+    /// Until when the call is to be held back, if it is.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.0.as_ref().and_then(|call| call.until)
+    }
+}
+
+/// Waits until then. Holds no thread.
+pub(super) async fn hold_back(until: Option<Instant>) {
+    if let Some(until) = until {
+        tokio::time::sleep_until(until).await;
+    }
+}
+
+impl Server {
+    /// Charges rows that are to be written.
+    pub(super) fn charge_writes(
+        &self,
+        table: &TableName,
+        mutations: &[RowMutation<'_>],
+    ) -> Result<Charged, Failure> {
+        if !self.admission.capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let written = mutations.iter().filter(|mutation| !mutation.writes.is_empty());
+        let costs = written
+            .clone()
+            .map(|mutation| Cost::write(mutation_bytes(mutation) as u64));
+        self.charge(table, written.map(|mutation| mutation.row), costs)
+    }
+
+    /// Charges a row that is to be read and written: `what` tells its table, the row, and the bytes to write.
+    pub(super) fn charge_update<'r>(
+        &self,
+        what: impl FnOnce() -> Result<(TableName, &'r [u8], usize), Failure>,
+    ) -> Result<Charged, Failure> {
+        if !self.admission.capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let (table, row, bytes) = what()?;
+        let mut cost = Cost::write(bytes as u64);
+        cost.add(Cost::READ);
+        self.charge(&table, std::iter::once(row), std::iter::once(cost))
+    }
+
+    /// Charges rows that are to be read.
+    pub(super) fn charge_gets(
+        &self,
+        table: &TableName,
+        wanted: &[(Bytes, ReadSpec)],
+    ) -> Result<Charged, Failure> {
+        if !self.admission.capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let rows = wanted.iter().map(|(row, _)| &row[..]);
+        self.charge(table, rows, std::iter::repeat(Cost::READ))
+    }
+
+    /// Charges a fetch: one read of the server that has the region with which it begins.
+    pub(super) fn charge_fetch(&self, scan: &OpenScan) -> Result<Charged, Failure> {
+        let capacity = self.admission.capacity();
+        let table = &scan.pending.table;
+        if !capacity.is_on() || table.is_system() {
+            return Ok(Charged(None));
+        }
+        let mut bill = Bill::default();
+        let place = capacity.rehearsal().and_then(|_| self.place_of_fetch(scan));
+        bill.add(place.and_then(payer), Cost::READ);
+        self.pay(table, bill)
+    }
+
+    /// Where the region is that a fetch begins with; `None` where there is none, which the fetch itself will find out.
+    fn place_of_fetch(&self, open: &OpenScan) -> Option<Place> {
+        if let Some(scanner) = &open.scanner {
+            return scanner.place();
+        }
+        let (table, scan) = (&open.pending.table, &open.pending.scan);
+        if scan.reversed && scan.start_row.is_empty() {
+            let last = self.engine.regions(table).ok()?.pop()?;
+            return Some(self.engine.place(last.id));
+        }
+        let places = self
+            .engine
+            .places(table, std::iter::once(&scan.start_row[..]))
+            .ok()?;
+        places.first().copied()
+    }
+
+    /// Charges rows with these costs.
+    fn charge<'r>(
+        &self,
+        table: &TableName,
+        rows: impl Iterator<Item = &'r [u8]> + Clone,
+        costs: impl Iterator<Item = Cost>,
+    ) -> Result<Charged, Failure> {
+        if table.is_system() {
+            return Ok(Charged(None));
+        }
+        let mut bill = Bill::default();
+        if self.admission.capacity().rehearsal().is_some() {
+            // A table that is not there is what the call itself will find out.
+            let Ok(places) = self.engine.places(table, rows) else {
+                return Ok(Charged(None));
+            };
+            for (place, cost) in places.into_iter().zip(costs) {
+                bill.add(payer(place), cost);
+            }
+        } else {
+            for (_, cost) in rows.zip(costs) {
+                bill.add(None, cost);
+            }
+        }
+        self.pay(table, bill)
+    }
+
+    fn pay(&self, table: &TableName, mut bill: Bill) -> Result<Charged, Failure> {
+        let until = self.admission.capacity().charge(table, &mut bill)?;
+        Ok(Charged(Some(Box::new(Call {
+            table: table.clone(),
+            bill,
+            until,
+        }))))
+    }
+
+    /// Charges a call with what it has read.
+    pub(super) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
+        let Some(call) = &charged.0 else { return };
+        let bytes: Vec<u64> = batch
+            .rows()
+            .map(|row| {
+                row.cells()
+                    .map(|cell| {
+                        cell_bytes(
+                            cell.key.row(),
+                            cell.key.family(),
+                            cell.key.qualifier(),
+                            cell.value,
+                        ) as u64
+                    })
+                    .sum()
+            })
+            .collect();
+        let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
+        if self.admission.capacity().rehearsal().is_some() {
+            let keys: Vec<&[u8]> = batch.rows().map(|row| row.key()).collect();
+            // The table may have been dropped since: then nobody is left to pay.
+            let places = self
+                .engine
+                .places(&call.table, keys.into_iter())
+                .unwrap_or_default();
+            for (place, bytes) in places.into_iter().zip(&bytes) {
+                match by_server.iter_mut().find(|(server, _)| *server == place.server) {
+                    Some((_, sum)) => *sum += bytes,
+                    None => by_server.push((place.server, *bytes)),
+                }
+            }
+        }
+        self.admission
+            .capacity()
+            .charge_read(&call.bill, &by_server, bytes.iter().sum());
+    }
+}
+
+/// The virtual server that pays for a row; nobody does where the region is not assigned.
+fn payer(place: Place) -> Option<u16> {
+    (!place.is_unassigned).then_some(place.server)
+}
+
+fn cell_bytes(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> usize {
+    CELL_BYTES + row.len() + family.len() + qualifier.len() + value.len()
+}
+
+/// Bytes of a mutation's cells; a deletion is a cell without value.
+pub(super) fn mutation_bytes(mutation: &RowMutation<'_>) -> usize {
+    let bytes = |write: &Write<'_>| match write {
+        Write::Put {
+            family,
+            qualifier,
+            value,
+            ..
+        } => cell_bytes(mutation.row, family, qualifier, value),
+        Write::DeleteVersion {
+            family, qualifier, ..
+        }
+        | Write::DeleteColumn {
+            family, qualifier, ..
+        } => cell_bytes(mutation.row, family, qualifier, b""),
+        Write::DeleteFamily { family, .. } | Write::DeleteFamilyVersion { family, .. } => {
+            cell_bytes(mutation.row, family, b"", b"")
+        }
+        Write::DeleteRow { .. } => cell_bytes(mutation.row, b"", b"", b""),
+    };
+    mutation.writes.iter().map(bytes).sum()
+}
+
+/// Bytes of the cells that an increment or append is given.
+pub(super) fn update_bytes(row: &[u8], change: &RowUpdate<'_>) -> usize {
+    match change {
+        RowUpdate::Increment(columns) => columns
+            .iter()
+            .map(|column| cell_bytes(row, column.family, column.qualifier, &[0; size_of::<i64>()]))
+            .sum(),
+        RowUpdate::Append(columns) => columns
+            .iter()
+            .map(|column| cell_bytes(row, column.family, column.qualifier, column.value))
+            .sum(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Quotas in the table `hbase:quota`, as HBase keeps them (`QuotaTableUtil`):
+//!
+//! ```text
+//! row                column         value
+//! n.<namespace>      q:s            the namespace's quotas
+//! t.<table>          q:s            the table's
+//! u.<user>           q:s            the user's
+//!                    q:s.<table>    the user's in a table
+//!                    q:s.<ns>:      the user's in a namespace
+//! ```
+//!
+//! Family `u` is for space quotas, which are not there. The table is made with the first quota. It is a table as any other, so that it
+//! can be read and copied by everybody who can reach the server; what others write to it counts from the next start on.
+
+use std::time::Duration;
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::Fetched;
+use basalt_engine::op::{Columns, FamilySelection, FetchLimits, ReadSpec, RowMutation, Scan, Write};
+use basalt_engine::schema::{
+    Durability, Escaped, FamilyDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName, TableState,
+};
+use basalt_engine::{Engine, Error};
+use smallvec::smallvec;
+
+use super::{Owner, Settings, UserScope, messages};
+
+const QUALIFIER: &str = "quota";
+const SETTINGS: &[u8] = b"q";
+const USAGE: &[u8] = b"u";
+
+fn table_name() -> Result<TableName, Error> {
+    TableName::new(SYSTEM_NAMESPACE, QUALIFIER)
+}
+
+/// All quotas. What cannot be read is told in the log and left out: anybody can write to the table, and a cell there must not keep the
+/// server from starting.
+pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
+    let table = table_name()?;
+    match engine.table(&table) {
+        Err(Error::NoSuchTable(_)) => return Ok(Vec::new()),
+        Ok((_, TableState::Disabled)) => {
+            tracing::warn!("{table} is disabled: no quota counts");
+            return Ok(Vec::new());
+        }
+        described => drop(described?),
+    }
+    let scan = Scan {
+        spec: ReadSpec {
+            families: vec![FamilySelection {
+                family: SETTINGS.to_vec(),
+                columns: Columns::All,
+            }],
+            ..ReadSpec::default()
+        },
+        ..Scan::default()
+    };
+    let limits = FetchLimits {
+        results: 1000,
+        bytes: 16 << 20,
+        time: Duration::MAX,
+    };
+    let mut scanner = engine.scan(&table, scan)?;
+    let mut found = Vec::new();
+    loop {
+        let mut batch = CellBatch::new();
+        let fetched = scanner.fetch(&limits, &mut batch)?;
+        for cell in batch.rows().flat_map(|row| row.cells().collect::<Vec<_>>()) {
+            let (row, qualifier) = (cell.key.row(), cell.key.qualifier());
+            let read = owner(row, qualifier).and_then(|owner| Ok((owner, messages::decode(cell.value)?)));
+            match read {
+                Ok((_, settings)) if settings.is_empty() => {}
+                Ok(quota) => found.push(quota),
+                Err(why) => tracing::error!(
+                    "{table}, row {}, column q:{} holds no quota that is understood: {why}",
+                    Escaped(row),
+                    Escaped(qualifier)
+                ),
+            }
+        }
+        if fetched == Fetched::End {
+            return Ok(found);
+        }
+    }
+}
+
+/// Makes an owner's settings durable; none: takes them away.
+pub(super) fn store(engine: &Engine, owner: &Owner, settings: &Settings) -> Result<(), Error> {
+    let table = table_name()?;
+    match engine.table(&table) {
+        Err(Error::NoSuchTable(_)) => engine.create_table(descriptor(table.clone())?, Vec::new())?,
+        described => drop(described?),
+    }
+    let (row, qualifier) = key(owner);
+    let value = messages::encode(settings);
+    let write = if settings.is_empty() {
+        Write::DeleteColumn {
+            family: SETTINGS,
+            qualifier: &qualifier,
+            timestamp: None,
+        }
+    } else {
+        Write::Put {
+            family: SETTINGS,
+            qualifier: &qualifier,
+            timestamp: None,
+            value: &value,
+            ttl_ms: None,
+        }
+    };
+    let mutation = RowMutation {
+        row: &row,
+        writes: smallvec![write],
+        durability: Durability::UseDefault,
+    };
+    engine.mutate(&table, &[mutation])?.wait()?;
+    if settings.is_empty() {
+        // A setting of the same millisecond would lie under the tombstone.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// The table as HBase makes it (`MasterQuotaManager.createQuotaTable`).
+fn descriptor(name: TableName) -> Result<TableDescriptor, Error> {
+    let families = [SETTINGS, USAGE].map(|family| FamilyDescriptor::new(family).with("VERSIONS", 1));
+    Ok(TableDescriptor::new(
+        name,
+        families.into_iter().collect::<Result<_, _>>()?,
+    ))
+}
+
+/// Row and qualifier of an owner's settings.
+fn key(owner: &Owner) -> (Vec<u8>, Vec<u8>) {
+    let (row, qualifier) = match owner {
+        Owner::Namespace(namespace) => (format!("n.{namespace}"), "s".to_owned()),
+        Owner::Table(table) => (format!("t.{table}"), "s".to_owned()),
+        Owner::User { name, scope } => {
+            let qualifier = match scope {
+                UserScope::All => "s".to_owned(),
+                UserScope::Table(table) => format!("s.{table}"),
+                UserScope::Namespace(namespace) => format!("s.{namespace}:"),
+            };
+            (format!("u.{name}"), qualifier)
+        }
+    };
+    (row.into_bytes(), qualifier.into_bytes())
+}
+
+/// The other way round; what is wrong, if it is none.
+fn owner(row: &[u8], qualifier: &[u8]) -> Result<Owner, String> {
+    let text = |bytes| std::str::from_utf8(bytes).map_err(|error| error.to_string());
+    let table = |name: &str| TableName::parse(name.as_bytes()).map_err(|error| error.to_string());
+    let (row, qualifier) = (text(row)?, text(qualifier)?);
+    match (row.split_at_checked(2), qualifier) {
+        (Some(("n.", namespace)), "s") => Ok(Owner::Namespace(namespace.to_owned())),
+        (Some(("t.", name)), "s") => Ok(Owner::Table(table(name)?)),
+        (Some(("u.", name)), _) => {
+            let scope = match (qualifier, qualifier.strip_prefix("s.")) {
+                ("s", _) => UserScope::All,
+                (_, Some(scope)) => match scope.strip_suffix(':') {
+                    Some(namespace) => UserScope::Namespace(namespace.to_owned()),
+                    None => UserScope::Table(table(scope)?),
+                },
+                (_, None) => return Err("the column is none of a user's quotas".to_owned()),
+            };
+            let name = name.to_owned();
+            Ok(Owner::User { name, scope })
+        }
+        _ => Err("the row is none of a namespace, table or user".to_owned()),
+    }
+}
