@@ -104,13 +104,17 @@ impl Session {
         }
     }
 
-    fn put_of(&self, row: &RowCells) -> Put {
-        let put = Put::new(&row.key);
-        let put = if self.skip_wal {
-            put.durability(Durability::SKIP_WAL)
+    /// When Thrift 2's writes are acknowledged.
+    fn durability(&self) -> Durability {
+        if self.skip_wal {
+            Durability::SKIP_WAL
         } else {
-            put
-        };
+            Durability::USE_DEFAULT
+        }
+    }
+
+    fn put_of(&self, row: &RowCells) -> Put {
+        let put = Put::new(&row.key).durability(self.durability());
         row.cells.iter().fold(put, |put, (column, value)| {
             put.cell(&column.family, &column.qualifier, value)
         })
@@ -169,12 +173,9 @@ impl Session {
         match &self.table {
             Handle::Thrift1(table) => table.increment(key, column, amount).await,
             Handle::Thrift2(table) => {
-                let increment = Increment::new(key).column(&column.family, &column.qualifier, amount);
-                let increment = if self.skip_wal {
-                    increment.durability(Durability::SKIP_WAL)
-                } else {
-                    increment
-                };
+                let increment = Increment::new(key)
+                    .column(&column.family, &column.qualifier, amount)
+                    .durability(self.durability());
                 let row = table.increment(increment).await?;
                 match row.cells.first() {
                     Some(cell) => basalt_client::counter_from_value(&cell.value),
@@ -189,12 +190,9 @@ impl Session {
         match &self.table {
             Handle::Thrift1(table) => table.append(key, column, value).await,
             Handle::Thrift2(table) => {
-                let append = Append::new(key).column(&column.family, &column.qualifier, value);
-                let append = if self.skip_wal {
-                    append.durability(Durability::SKIP_WAL)
-                } else {
-                    append
-                };
+                let append = Append::new(key)
+                    .column(&column.family, &column.qualifier, value)
+                    .durability(self.durability());
                 table.append(append).await.map(|_| ())
             }
         }

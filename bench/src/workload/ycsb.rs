@@ -18,7 +18,6 @@ mod operations;
 mod properties;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use basalt_client::FamilySchema;
 use clap::ValueEnum;
@@ -26,8 +25,8 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::load;
 use crate::load::options::LoadOptions;
-use crate::report;
 use crate::report::load::{LoadReport, PhaseReport};
+use crate::report::{self, Head};
 use crate::tables::Tables;
 use crate::target::Target;
 use operations::{Load, Mix};
@@ -103,15 +102,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     properties.check()?;
     let out = arguments.load.out.clone();
     report::create_dir(&out)?;
-    let started = SystemTime::now();
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &properties, &target).await?;
-    let mut report = LoadReport::new(
-        "ycsb",
-        &target.name,
-        &arguments.load.target.target,
-        report::since_1970_ms(started),
-    );
+    let mut report = LoadReport::new(Head::new("ycsb", &target, &arguments.load.target));
     report.set("workload", format!("{:?}", arguments.workload).to_lowercase());
     report.set("api", arguments.load.target.api.name());
     report.set("pace", arguments.load.pace_text());
