@@ -161,15 +161,8 @@ struct Run {
 /// Runs the workload and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.out.clone();
-    arguments.target.need_thrift2("hotspot")?;
     report::create_dir(&out)?;
-    let run = Run::prepare(arguments).await?;
-    let head = Head::new("hotspot", &run.target, &run.arguments.target);
-    let mut designs = Vec::new();
-    for name in run.arguments.designs.clone() {
-        designs.push(run.design(name).await?);
-    }
-    let report = run.report(head, designs)?;
+    let report = measure(arguments).await?;
     let files = report::write_all(
         &out,
         &report,
@@ -191,6 +184,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Runs the workload.
+pub(crate) async fn measure(arguments: Arguments) -> Result<Report> {
+    arguments.target.need_thrift2("hotspot")?;
+    let run = Run::prepare(arguments).await?;
+    let head = Head::new("hotspot", &run.target, &run.arguments.target);
+    let mut designs = Vec::new();
+    for name in run.arguments.designs.clone() {
+        designs.push(run.design(name).await?);
+    }
+    run.report(head, designs)
 }
 
 impl Run {

@@ -76,9 +76,14 @@ pub(crate) struct Arguments {
 
 /// Runs all ids and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.clock.check(arguments.rows)?;
     let out = arguments.load.out.clone();
     report::create_dir(&out)?;
+    report::load::write(&out, &measure(arguments).await?)
+}
+
+/// Runs all ids.
+pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
+    arguments.clock.check(arguments.rows)?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     let mut report = LoadReport::new(Head::new("ids", &target, &arguments.load.target));
     report.set("api", arguments.load.target.api.name());
@@ -94,7 +99,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     for kind in arguments.ids.clone() {
         report.phases.push(one(&arguments, &target, kind).await?);
     }
-    report::load::write(&out, &report)
+    Ok(report)
 }
 
 /// All steps for one id.

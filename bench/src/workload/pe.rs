@@ -179,9 +179,14 @@ impl Arguments {
 
 /// Runs the commands and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.check()?;
     let out = arguments.load.out.clone();
     report::create_dir(&out)?;
+    report::load::write(&out, &measure(arguments).await?)
+}
+
+/// Runs the commands.
+pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
+    arguments.check()?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &target).await?;
     let mut report = LoadReport::new(Head::new("pe", &target, &arguments.load.target));
@@ -195,7 +200,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         let (measured, _) = load::run(plan, &evaluation).await?;
         report.phases.push(PhaseReport::new(command.name(), &measured));
     }
-    report::load::write(&out, &report)
+    Ok(report)
 }
 
 async fn prepare_table(arguments: &Arguments, target: &Target) -> Result<()> {

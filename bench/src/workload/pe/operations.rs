@@ -203,6 +203,7 @@ impl Evaluation {
             limit,
             rows_per_fetch: self.caching,
             columns: self.named.clone(),
+            filter: None,
         };
         retried(failures, || async { session.scan(&scan)?.count().await }).await
     }
@@ -219,6 +220,7 @@ impl Evaluation {
                     rows_per_fetch: self.caching,
                     columns: self.named.clone(),
                     limit: None,
+                    filter: None,
                 })
             }
             ScanState::Ended => return None,
