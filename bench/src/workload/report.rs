@@ -3,9 +3,11 @@
 //! Each section is a workload of this program, run by the command line that the report shows, one after the other. Its
 //! tables are named `report_...` and dropped afterwards. The overview in front lists every claim with its verdict.
 
+mod sections;
+
 use std::time::Instant;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,93 +19,10 @@ use crate::tables::Tables;
 use crate::target::{Target, TargetOptions};
 use crate::workload;
 use crate::{CommandLine, Workload};
-
-/// The sections by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SectionName {
-    /// Row-key designs.
-    Hotspot,
-    /// Unique ids as row keys.
-    Ids,
-    /// Settings of column families.
-    Family,
-    /// Ways to store relations.
-    Orders,
-    /// A Twitter-like application.
-    Twibase,
-    /// HBase's PerformanceEvaluation.
-    Pe,
-    /// YCSB.
-    Ycsb,
-}
+use sections::{SectionName, Size};
 
 /// What `pe` and `ycsb` leave behind.
 const TABLES: [&str; 2] = ["report_pe", "report_ycsb"];
-
-/// How many rows and questions the sections have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Size {
-    /// Seconds: for a look at the report.
-    Tiny,
-    /// Minutes.
-    Small,
-}
-
-impl SectionName {
-    fn name(self) -> &'static str {
-        match self {
-            SectionName::Hotspot => "hotspot",
-            SectionName::Ids => "ids",
-            SectionName::Family => "family",
-            SectionName::Orders => "orders",
-            SectionName::Twibase => "twibase",
-            SectionName::Pe => "pe",
-            SectionName::Ycsb => "ycsb",
-        }
-    }
-
-    /// The options of the workload, but for the server's.
-    fn options(self, size: Size) -> &'static str {
-        match (self, size) {
-            (SectionName::Hotspot, Size::Small) => {
-                "--rows 40000 --range-reads 3 --point-reads 2000 --table-prefix report_"
-            }
-            (SectionName::Hotspot, Size::Tiny) => {
-                "--rows 4000 --range-reads 1 --point-reads 100 --regions 4 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Ids, Size::Small) => "--rows 40000 --table-prefix report_ids_",
-            (SectionName::Ids, Size::Tiny) => {
-                "--rows 2000 --regions 4 --threads 2 --table-prefix report_ids_"
-            }
-            (SectionName::Family | SectionName::Orders | SectionName::Twibase, Size::Small) => {
-                "--threads 4 --table-prefix report_"
-            }
-            (SectionName::Family, Size::Tiny) => {
-                "--rows 2000 --reads 200 --scans 20 --scan-rows 200 --ttl 1 --pollution-mib 0 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Orders, Size::Tiny) => {
-                "--rows 500 --courses 50 --questions 200 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Twibase, Size::Tiny) => {
-                "--users 50 --following 10 --followers 1000 --twits 100 --celebrity-twits 1 --questions 100 --threads 2 \
-                 --table-prefix report_"
-            }
-            (SectionName::Pe, Size::Small) => {
-                "sequentialWrite randomRead scan scanRange100 increment checkAndPut --nclients=4 --rows=3000 --presplit=4 \
-                 --table=report_pe"
-            }
-            (SectionName::Pe, Size::Tiny) => {
-                "sequentialWrite randomRead scan --nclients=2 --rows=200 --table=report_pe"
-            }
-            (SectionName::Ycsb, Size::Small) => {
-                "a --records 20000 --operations 20000 --threads 4 -p table=report_ycsb"
-            }
-            (SectionName::Ycsb, Size::Tiny) => {
-                "a --records 300 --operations 300 --threads 2 -p table=report_ycsb -p fieldlength=10"
-            }
-        }
-    }
-}
 
 /// Run the whole schema lab at a small size, in less than ten minutes, and write one report.
 #[derive(Clone, Debug, clap::Args)]
@@ -419,6 +338,8 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
 
     /// A command that this program does not understand would be found after minutes only.

@@ -214,14 +214,17 @@ async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
 }
 
 fn people(people: &[Person]) -> String {
-    people.iter().map(|person| format!("{}\n", person.name)).collect()
+    lines(people.iter().map(|person| person.name.clone()))
 }
 
 fn twits(twits: &[Twit]) -> String {
-    let line = |twit: &Twit| {
+    lines(twits.iter().map(|twit| {
         let time = SystemTime::UNIX_EPOCH + Duration::from_millis(twit.time_ms.unsigned_abs());
         let time = humantime::format_rfc3339_seconds(time);
-        format!("{time} {}: {}\n", twit.author, twit.text)
-    };
-    twits.iter().map(line).collect()
+        format!("{time} {}: {}", twit.author, twit.text)
+    }))
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.fold(String::new(), |text, line| text + &line + "\n")
 }

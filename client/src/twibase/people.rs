@@ -132,12 +132,6 @@ impl Twibase {
         Ok(rows.iter().filter_map(person).collect())
     }
 
-    /// Deletes a user's row; relations, twits and copies stay.
-    pub async fn leave(&self, name: &str) -> Result<()> {
-        check_name(name)?;
-        self.users.delete(Delete::row(hash(name))).await
-    }
-
     /// The number of a user's next twit.
     pub(super) async fn next_number(&self, name: &str) -> Result<u32> {
         let key = hash(name);

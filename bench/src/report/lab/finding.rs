@@ -67,18 +67,18 @@ impl Finding {
         let ratio = values
             .filter(|(_, second)| *second != 0.0)
             .map(|(first, second)| first / second);
-        let times = ratio.map_or_else(String::new, |ratio| format!(", {} times", figure(ratio)));
+        let times = ratio.map_or_else(String::new, |ratio| format!(" ({} times)", figure(ratio)));
         let measurement = if first.figure == second.figure {
             let (first_text, second_text) = (first.text(), second.text());
             format!(
-                "{}: {} {first_text}, {} {second_text}{times}",
+                "{}: {} {first_text}; {} {second_text}{times}",
                 first.name(),
                 first.way,
                 second.way
             )
         } else {
             let one = |measure: &Measure| format!("{} of {} {}", measure.name(), measure.way, measure.text());
-            format!("{}, {}{times}", one(&first), one(&second))
+            format!("{}; {}{times}", one(&first), one(&second))
         };
         Finding {
             claim: claim.to_owned(),

@@ -57,7 +57,10 @@ fn a_verdict_follows_from_the_numbers() {
 #[test]
 fn a_finding_shows_what_decided() {
     let found = judged([Some(30.0), Some(2.0)], Rule::AtLeast(2.0));
-    assert_eq!(found.measurement, "blocks per scan: 4 KiB 30, 64 KiB 2, 15 times");
+    assert_eq!(
+        found.measurement,
+        "blocks per scan: 4 KiB 30; 64 KiB 2 (15 times)"
+    );
     assert_eq!(found.rule, "4 KiB is at least 2 times 64 KiB");
     assert_eq!(found.ratio.map(f64::to_bits), Some(15.0f64.to_bits()));
     let missing = judged([None, Some(2.0)], Rule::AtLeast(2.0));
@@ -72,7 +75,7 @@ fn a_finding_shows_what_decided() {
     assert_eq!(
         (part.findings[0].measurement.as_str(), part.findings[0].verdict),
         (
-            "blocks per scan of 4 KiB 3, file bytes of 4 KiB 2000, 0.00150 times",
+            "blocks per scan of 4 KiB 3; file bytes of 4 KiB 2000 (0.00150 times)",
             Verdict::Confirmed
         )
     );

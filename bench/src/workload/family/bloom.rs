@@ -3,6 +3,8 @@
 use basalt_client::FamilySchema;
 use basalt_client::idl::thrift2::TBloomFilterType;
 use bytes::Bytes;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 
 use super::reads::{Ask, key};
 use super::{FAMILY, Run};
@@ -98,13 +100,13 @@ impl Run {
             Rule::AtLeast(2.0),
         );
         part.judge(
-            "So they are answered faster.",
+            "Rows that are not there are answered faster with a filter of rows.",
             "missing_row_p50_ms",
             ["NONE", "ROW"],
             Rule::AtLeast(1.1),
         );
         part.judge(
-            "It also keeps reads of rows that are there away from the other files.",
+            "A filter of rows also keeps reads of rows that are there away from the other files.",
             "blocks_per_get",
             ["NONE", "ROW"],
             Rule::AtLeast(2.0),
@@ -131,8 +133,6 @@ impl Run {
     }
 
     fn three_columns(&self) -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
-        use rand::SeedableRng;
-        use rand::rngs::SmallRng;
         let bytes = self.arguments.value_bytes as usize;
         let seed = self.arguments.lab.load.seed;
         let values = Values::new(seed, bytes);

@@ -91,7 +91,7 @@ impl Run {
                 Rule::AtLeast(2.0),
             ),
             (
-                "So files become small.",
+                "With three families, files become small.",
                 "bytes_per_file",
                 [one, three],
                 Rule::AtLeast(2.0),
@@ -109,7 +109,7 @@ impl Run {
                 Rule::AtLeast(2.0),
             ),
             (
-                "It takes less time too.",
+                "A query for the small column alone takes less time if it has a family of its own.",
                 "small_column_p50_ms",
                 [one, three],
                 Rule::AtLeast(1.5),

@@ -1,7 +1,7 @@
 //! Long names of families and qualifiers against short ones: both stand in every cell.
 
 use basalt_client::FamilySchema;
-use basalt_client::idl::thrift2::TDataBlockEncoding;
+use basalt_client::idl::thrift2::{TCompressionAlgorithm, TDataBlockEncoding};
 use bytes::Bytes;
 
 use super::Run;
@@ -39,20 +39,25 @@ impl Run {
             "names",
             "What do long names cost?",
             format!(
-                "{} rows of four numbers, with names such as {}:{} and with names such as {}:{}, without block encoding and \
-                 with FAST_DIFF, compacted into one file.",
+                "{} rows of four numbers, with names such as {}:{} and with names such as {}:{}, as they are, with block \
+                 encoding FAST_DIFF and with compression ZSTD, compacted into one file.",
                 arguments.rows, LONG.family, LONG.qualifiers[0], SHORT.family, SHORT.qualifiers[0]
             ),
         );
         let (none, diff) = (TDataBlockEncoding::NONE, TDataBlockEncoding::FAST_DIFF);
         let mut first: Option<Asked> = None;
-        for (name, table, names, encoding) in [
-            ("long", "names_long", &LONG, none),
-            ("short", "names_short", &SHORT, none),
-            ("long, FAST_DIFF", "names_long_diff", &LONG, diff),
-            ("short, FAST_DIFF", "names_short_diff", &SHORT, diff),
+        let (plain, zstd) = (TCompressionAlgorithm::NONE, TCompressionAlgorithm::ZSTD);
+        for (name, table, names, encoding, compression) in [
+            ("long", "names_long", &LONG, none, plain),
+            ("short", "names_short", &SHORT, none, plain),
+            ("long, FAST_DIFF", "names_long_diff", &LONG, diff, plain),
+            ("short, FAST_DIFF", "names_short_diff", &SHORT, diff, plain),
+            ("long, ZSTD", "names_long_zstd", &LONG, none, zstd),
+            ("short, ZSTD", "names_short_zstd", &SHORT, none, zstd),
         ] {
-            let family = FamilySchema::new(names.family).data_block_encoding(encoding);
+            let family = FamilySchema::new(names.family)
+                .data_block_encoding(encoding)
+                .compression(compression);
             let tables = [lab.create(table, vec![family], true).await?];
             let filled = lab
                 .fill(&tables[0], arguments.rows, false, |number| row(names, number))
@@ -86,13 +91,19 @@ impl Run {
                 Rule::AtLeast(1.5),
             ),
             (
-                "Block encoding gives most of it back.",
+                "Block encoding makes long names cheap on disk.",
                 "file_bytes_per_row",
                 ["long, FAST_DIFF", "short, FAST_DIFF"],
                 Rule::AtMost(1.2),
             ),
             (
-                "It does not on the wire.",
+                "Compression makes long names cheap on disk.",
+                "file_bytes_per_row",
+                ["long, ZSTD", "short, ZSTD"],
+                Rule::AtMost(1.2),
+            ),
+            (
+                "On the wire, names are paid for whatever the encoding.",
                 "bytes_per_get",
                 ["long, FAST_DIFF", "short, FAST_DIFF"],
                 Rule::AtLeast(1.5),

@@ -63,13 +63,13 @@ impl Run {
             Rule::AtMost(0.01),
         );
         part.judge_figures(
-            "Their bytes stay on disk after that.",
+            "The bytes of expired cells stay on disk.",
             (&ttl_name, "file_bytes_expired"),
             (&ttl_name, "file_bytes_written"),
             Rule::AtLeast(0.9),
         );
         part.judge_figures(
-            "A major compaction frees them.",
+            "A major compaction frees the space of expired cells.",
             (&ttl_name, "file_bytes_expired"),
             (&ttl_name, "file_bytes_compacted"),
             Rule::AtLeast(2.0),

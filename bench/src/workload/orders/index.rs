@@ -229,13 +229,13 @@ impl Run {
             Rule::AtLeast(2.0),
         );
         part.judge(
-            "One that holds what is asked for saves the second call, and its time.",
+            "An index that holds what is asked for saves the second call, and its time.",
             "query_p50_ms",
             [plain, covering],
             Rule::AtLeast(1.2),
         );
         part.judge(
-            "Each order is written twice then.",
+            "With an index each order is written twice.",
             "written_bytes_each",
             [plain, filter],
             Rule::AtLeast(1.3),

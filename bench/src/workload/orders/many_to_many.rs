@@ -250,13 +250,13 @@ impl Run {
             Rule::AtLeast(2.0),
         );
         part.judge(
-            "So columns are faster for the few courses of a student.",
+            "Columns are faster than a relation table for the few courses of a student.",
             "courses_p50_ms",
             [relation, columns],
             Rule::AtLeast(1.2),
         );
         part.judge(
-            "And for the many students of a course.",
+            "Columns are faster than a relation table for the many students of a course.",
             "students_p50_ms",
             [relation, columns],
             Rule::AtLeast(1.2),
@@ -268,7 +268,7 @@ impl Run {
             Rule::AtLeast(10.0),
         );
         part.judge(
-            "The second direction is paid for with space.",
+            "The second direction of a relation is paid for with space.",
             "file_bytes",
             [relation, one_way],
             Rule::AtLeast(1.2),

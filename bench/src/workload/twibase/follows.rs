@@ -261,7 +261,7 @@ impl Run {
                 Rule::AtLeast(1.2),
             ),
             (
-                "It comes with fewer bytes, since the row key is sent once.",
+                "A list comes with fewer bytes from a wide row, since the row key is sent once.",
                 "list_bytes",
                 [tall, wide],
                 Rule::AtLeast(1.1),
@@ -273,7 +273,7 @@ impl Run {
                 Rule::AtLeast(2.0),
             ),
             (
-                "In the wide row everything before it is read.",
+                "For a page deep in a wide row, everything before it is read.",
                 "blocks_per_page",
                 [wide, tall],
                 Rule::AtLeast(2.0),
@@ -341,7 +341,7 @@ impl Run {
                 Rule::AtLeast(5.0),
             ),
             (
-                "So it is faster.",
+                "A get of the relation's key is faster than a scan of the list.",
                 "p50_ms",
                 ["tall, scan", "tall, get"],
                 Rule::AtLeast(1.5),
@@ -353,7 +353,7 @@ impl Run {
                 Rule::AtLeast(5.0),
             ),
             (
-                "That is as fast as the get of a tall table.",
+                "A get of one column of a wide row is as fast as the get of a tall table.",
                 "p50_ms",
                 ["wide, get of a column", "tall, get"],
                 Rule::AtMost(1.3),
