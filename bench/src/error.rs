@@ -19,6 +19,11 @@ pub(crate) enum Error {
         during: String,
         source: basalt_client::Error,
     },
+    /// Nobody listens there.
+    #[error(
+        "no server answers at {target} ({source}): start one with `basalt serve`, or name another with --target"
+    )]
+    NoServer { target: String, source: std::io::Error },
     /// The engine failed.
     #[error("{during}: {source}")]
     Engine {

@@ -1,7 +1,7 @@
 //! The load generator `basalt-bench`.
 //!
-//! `hotspot`, `ids`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be Basalt's or a real HBase's.
-//! `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
+//! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be
+//! Basalt's or a real HBase's. `report` runs all but `verify` at a small size and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
 
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod designs;
 mod error;
 mod flights;
+mod lab;
 mod load;
 mod region_load;
 mod report;
@@ -33,8 +34,12 @@ struct CommandLine {
 enum Workload {
     Hotspot(Box<workload::hotspot::Arguments>),
     Ids(Box<workload::ids::Arguments>),
+    Family(Box<workload::family::Arguments>),
+    Orders(Box<workload::orders::Arguments>),
+    Twibase(Box<workload::twibase::Arguments>),
     Pe(Box<workload::pe::Arguments>),
     Ycsb(Box<workload::ycsb::Arguments>),
+    Report(workload::report::Arguments),
     Verify(workload::verify::Arguments),
     Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::Arguments>),
@@ -44,8 +49,12 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().workload {
         Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
         Workload::Ids(arguments) => on_runtime(workload::ids::run(*arguments)),
+        Workload::Family(arguments) => on_runtime(workload::family::run(*arguments)),
+        Workload::Orders(arguments) => on_runtime(workload::orders::run(*arguments)),
+        Workload::Twibase(arguments) => on_runtime(workload::twibase::run(*arguments)),
         Workload::Pe(arguments) => on_runtime(workload::pe::run(*arguments)),
         Workload::Ycsb(arguments) => on_runtime(workload::ycsb::run(*arguments)),
+        Workload::Report(arguments) => on_runtime(workload::report::run(arguments)),
         Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
         Workload::Compare(arguments) => workload::compare::run(&arguments),
         Workload::Engine(arguments) => workload::engine::run(&arguments),

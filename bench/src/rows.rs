@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use basalt_client::keys::MinuteKey;
 use bytes::Bytes;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
 
 use crate::flights::Flights;
+use crate::load::values::Values;
 
 /// Rows made here, or flights of a file.
 #[derive(Debug)]
@@ -27,26 +28,20 @@ pub(crate) struct Synthetic {
     rows_per_minute: u32,
     value_bytes: usize,
     seed: u64,
-    /// Values are slices of it.
-    pool: Bytes,
+    values: Values,
 }
 
 /// 2026-01-01 00:00 UTC, in minutes since 1970.
 const SYNTHETIC_START: u32 = 29_453_760;
 
-/// Bytes of random values, besides one value's length.
-const POOL_BYTES: usize = 1 << 20;
-
 impl Synthetic {
     pub(crate) fn new(rows: Option<u64>, rows_per_minute: u32, value_bytes: usize, seed: u64) -> Synthetic {
-        let mut pool = vec![0; POOL_BYTES + value_bytes];
-        SmallRng::seed_from_u64(seed).fill_bytes(&mut pool);
         Synthetic {
             rows,
             rows_per_minute,
             value_bytes,
             seed,
-            pool: pool.into(),
+            values: Values::new(seed, value_bytes),
         }
     }
 
@@ -60,8 +55,7 @@ impl Synthetic {
 
     fn value(&self, index: u64) -> Bytes {
         let mut random = SmallRng::seed_from_u64(self.seed ^ index);
-        let at = random.random_range(0..=POOL_BYTES);
-        self.pool.slice(at..at + self.value_bytes)
+        self.values.next(&mut random, self.value_bytes)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables for a run: found, created and dropped, over the interface that the server has.
 
 use basalt_client::idl::thrift1::{ColumnDescriptor, args};
+use basalt_client::idl::thrift2::TColumnFamilyDescriptor;
 use basalt_client::{FamilySchema, TableSchema};
 use bytes::Bytes;
 
@@ -38,6 +39,19 @@ impl Tables<'_> {
         families: Vec<FamilySchema>,
         splits: Vec<Vec<u8>>,
     ) -> Result<()> {
+        let schema = TableSchema::new(name).during(|| format!("name of table {name}"))?;
+        let schema = families.into_iter().fold(schema, TableSchema::family);
+        self.create_schema(name, schema, splits).await
+    }
+
+    /// The same for a whole schema. HBase's Thrift 1 leaves the table's attributes out, and families have what its
+    /// interface knows.
+    pub(crate) async fn create_schema(
+        &self,
+        name: &str,
+        schema: TableSchema,
+        splits: Vec<Vec<u8>>,
+    ) -> Result<()> {
         let during = || format!("creating table {name}");
         if self.exists(name).await? {
             if !self.replace {
@@ -56,18 +70,13 @@ impl Tables<'_> {
                     splits.len() + 1
                 )));
             }
-            let families = families.into_iter().map(|family| ColumnDescriptor {
-                name: Some(family.descriptor.name),
-                ..ColumnDescriptor::default()
-            });
+            let families = schema.families().iter().map(column_descriptor);
             let call = args::CreateTable {
                 table_name: Some(Bytes::from(name.to_owned())),
-                column_families: Some(families.collect()),
+                column_families: Some(families.collect::<Result<_>>()?),
             };
             return client.call(&call).await.during(during);
         }
-        let schema = TableSchema::new(name).during(during)?;
-        let schema = families.into_iter().fold(schema, TableSchema::family);
         client.create_table_split(schema, splits).await.during(during)
     }
 
@@ -99,4 +108,28 @@ impl Tables<'_> {
         let flushed = self.target.admin.flush(name).await;
         flushed.during(|| format!("flushing table {name}"))
     }
+}
+
+/// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. What is not set gets Thrift 2's
+/// defaults, so that both interfaces make the same table.
+fn column_descriptor(family: &TColumnFamilyDescriptor) -> Result<ColumnDescriptor> {
+    let name = family.name.escape_ascii();
+    if family.block_size.is_some() || family.data_block_encoding.is_some() {
+        return Err(Error::Usage(format!(
+            "HBase's Thrift 1 cannot create family {name} with a block size or a block encoding: use --api thrift2"
+        )));
+    }
+    let bloom = family.bloomn_filter_type.and_then(|kind| kind.name());
+    let compression = family.compression_type.and_then(|algorithm| algorithm.name());
+    let default = ColumnDescriptor::default();
+    Ok(ColumnDescriptor {
+        name: Some(family.name.clone()),
+        max_versions: family.max_versions.unwrap_or(1),
+        compression: compression.unwrap_or("NONE").to_owned(),
+        in_memory: family.in_memory.unwrap_or(false),
+        bloom_filter_type: bloom.unwrap_or("ROW").to_owned(),
+        block_cache_enabled: family.block_cache_enabled.unwrap_or(true),
+        time_to_live: family.time_to_live.unwrap_or(default.time_to_live),
+        ..default
+    })
 }

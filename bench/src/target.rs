@@ -69,6 +69,12 @@ impl Target {
         let (is_basalt, name) = match admin.status().await {
             Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
+            Err(basalt_client::Error::Connect { source, .. }) => {
+                return Err(Error::NoServer {
+                    target: options.target.clone(),
+                    source,
+                });
+            }
             Err(source) => return Err(source).during(connecting),
         };
         Ok(Target {

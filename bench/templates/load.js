@@ -1,13 +1,12 @@
 "use strict";
 
-// Draws the plots of the report from `report`, which stands in the page.
+// Draws the plots of a list of phases. `id` stands in front of the names of the page's elements.
 
-const lines = report.phases.flatMap((phase) =>
-  phase.kinds.length > 1
-    ? phase.kinds.map((kind) => ({ label: `${phase.name}: ${kind.name}`, latency: kind.latency_seconds }))
-    : [{ label: phase.name, latency: phase.latency_seconds }]);
-
-keepDrawn(() => {
-  throughputPlot("throughput", report.phases.map((phase) => ({ label: phase.name, timeline: phase.timeline })));
-  latencyPlot("latency", lines);
-});
+drawers.load = (report, id) => {
+  const lines = report.phases.flatMap((phase) =>
+    phase.kinds.length > 1
+      ? phase.kinds.map((kind) => ({ label: `${phase.name}: ${kind.name}`, latency: kind.latency_seconds }))
+      : [{ label: phase.name, latency: phase.latency_seconds }]);
+  throughputPlot(`${id}throughput`, report.phases.map((phase) => ({ label: phase.name, timeline: phase.timeline })));
+  latencyPlot(`${id}latency`, lines);
+};

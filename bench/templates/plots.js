@@ -3,6 +3,9 @@
 // Plots that the reports share. They are drawn again when the page changes between light and dark or its width changes,
 // since a canvas knows neither.
 
+// What draws a section of each kind: (report, id) => {}.
+const drawers = {};
+
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const seriesColor = (index) => color(`--series-${(index % 8) + 1}`);
 const short = (number) =>
@@ -17,6 +20,7 @@ function axis(options) {
 function plot(id, height, options, data) {
   const place = document.getElementById(id);
   place.replaceChildren();
+  if (place.clientWidth === 0) return;
   new uPlot({ width: place.clientWidth, height, ...options }, data, place);
 }
 
@@ -104,8 +108,11 @@ function bars(id, height, values, colors, names, named, top, text, logarithmic) 
 
 // Draws now and whenever the page changes.
 function keepDrawn(draw) {
-  const started = document.getElementById("started");
-  started.textContent = new Date(report.started_ms).toISOString().replace("T", " ").slice(0, 16) + " UTC";
+  document.querySelectorAll("time.started").forEach((started) => {
+    started.textContent = new Date(+started.dataset.ms).toISOString().replace("T", " ").slice(0, 16) + " UTC";
+  });
+  // A plot in a closed fold has no width yet.
+  document.querySelectorAll("details").forEach((fold) => fold.addEventListener("toggle", () => fold.open && draw()));
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   let resized;

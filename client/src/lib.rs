@@ -28,6 +28,7 @@
 //! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
 //! | [`admin`] | calls that only Basalt has |
 //! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
+//! | [`twibase`] | an application on six tables, as an example of schema design |
 //! | `shell` | the parts of `basalt-shell` |
 //!
 //! Only calls of HBase's `THBaseService` are made, [`admin`] apart. Calls that only read are tried a second
@@ -50,6 +51,7 @@ mod schema;
 pub mod shell;
 mod table;
 mod tables;
+pub mod twibase;
 
 pub use basalt_idl as idl;
 pub use client::Client;

@@ -248,6 +248,24 @@ impl Table {
         RowStream::start(self.client.clone(), self.table(), scan)
     }
 
+    /// The first rows of a scan, at most `rows`, in one call that leaves no scanner open: for scans that are known to be
+    /// short. Fails for a reversed scan of a prefix, which takes more than one.
+    pub async fn first_rows(&self, scan: Scan, rows: usize) -> Result<Vec<Row>> {
+        let plan = scan.into_plan()?;
+        if plan.keep.is_some() {
+            return Err(Error::InvalidRequest(
+                "first_rows cannot read a prefix in reverse: use scan".to_owned(),
+            ));
+        }
+        let call = args::GetScannerResults {
+            table: self.table(),
+            tscan: plan.scan,
+            num_rows: i32::try_from(rows).unwrap_or(i32::MAX),
+        };
+        let results = self.client.call(&call).await?;
+        Ok(results.into_iter().filter_map(Row::from_thrift).collect())
+    }
+
     /// The region that holds a row.
     pub async fn region_of(&self, row: impl IntoBytes) -> Result<RegionLocation> {
         let row = row.into_bytes();

@@ -21,7 +21,9 @@ pub(crate) mod options;
 pub(crate) mod pacing;
 mod progress;
 pub(crate) mod retry;
+pub(crate) mod task;
 pub(crate) mod timeline;
+pub(crate) mod values;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,6 +98,18 @@ pub(crate) struct Outcome {
     pub(crate) failures: retry::Failures,
 }
 
+impl Outcome {
+    /// So many rows of a kind; `None` if the operation was given up.
+    pub(crate) fn of(kind: usize, rows: Option<u64>, failures: retry::Failures) -> Outcome {
+        Outcome {
+            kind,
+            rows: rows.unwrap_or_default(),
+            done: rows.is_some(),
+            failures,
+        }
+    }
+}
+
 /// The figures of one kind of operation.
 #[derive(Clone, Debug)]
 pub(crate) struct KindMeasured {
@@ -120,7 +134,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    fn new(kinds: Vec<String>) -> Measured {
+    pub(crate) fn new(kinds: Vec<String>) -> Measured {
         let kind = |name| KindMeasured {
             name,
             operations: 0,

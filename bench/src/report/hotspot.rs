@@ -8,19 +8,14 @@ pub(crate) use story::tell;
 
 use serde::Serialize;
 
+use super::{Head, MeasuredReport};
 use crate::load::latency::LatencyReport;
-use crate::load::timeline::TimelineReport;
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) format: u32,
-    pub(crate) workload: &'static str,
-    pub(crate) tool: &'static str,
-    pub(crate) server: String,
-    pub(crate) target: String,
-    /// Since 1970.
-    pub(crate) started_ms: u64,
+    #[serde(flatten)]
+    pub(crate) head: Head,
     pub(crate) settings: Settings,
     pub(crate) designs: Vec<DesignReport>,
 }
@@ -77,13 +72,10 @@ pub(crate) struct DesignReport {
     pub(crate) ingest_seconds: f64,
     /// Rows.
     pub(crate) ingest_ops_per_second: f64,
-    /// Of a batch, from when it was due (open loop) or sent (closed loop) until it was acknowledged.
-    pub(crate) latency_seconds: LatencyReport,
-    /// Failed calls, those that were tried again included.
-    pub(crate) errors: u64,
+    /// Of the ingest, by batch; `errors` are those of point reads too.
+    #[serde(flatten)]
+    pub(crate) measured: MeasuredReport,
     pub(crate) rows_lost: u64,
-    pub(crate) first_error: Option<String>,
-    pub(crate) timeline: TimelineReport,
     /// Blocks of sequence numbers taken from the server's counter.
     pub(crate) sequence_increments: u64,
     #[serde(flatten)]

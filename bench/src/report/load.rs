@@ -6,22 +6,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{REPORT_FORMAT, markdown_table, markdown_words, page, terminal_table, write_all};
+use super::{Head, MeasuredReport, Section, markdown_table, markdown_words, page, terminal_table, write_all};
 use crate::error::Result;
 use crate::load::Measured;
 use crate::load::latency::LatencyReport;
-use crate::load::timeline::TimelineReport;
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LoadReport {
-    pub(crate) format: u32,
-    pub(crate) workload: &'static str,
-    pub(crate) tool: &'static str,
-    pub(crate) server: String,
-    pub(crate) target: String,
-    /// Since 1970.
-    pub(crate) started_ms: u64,
+    #[serde(flatten)]
+    pub(crate) head: Head,
     /// What the phases had in common, by its name on the command line.
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) phases: Vec<PhaseReport>,
@@ -37,16 +31,13 @@ pub(crate) struct PhaseReport {
     pub(crate) ops_per_second: f64,
     pub(crate) rows_per_second: f64,
     /// Of all operations.
-    pub(crate) latency_seconds: LatencyReport,
+    #[serde(flatten)]
+    pub(crate) measured: MeasuredReport,
     pub(crate) kinds: Vec<KindReport>,
-    /// Failed calls, those that were tried again included.
-    pub(crate) errors: u64,
     /// Operations that failed for good.
     pub(crate) given_up: u64,
-    pub(crate) first_error: Option<String>,
     /// Operations that were due in an open loop and never begun.
     pub(crate) not_begun: u64,
-    pub(crate) timeline: TimelineReport,
     /// What the workload measured besides.
     pub(crate) figures: BTreeMap<&'static str, f64>,
 }
@@ -64,14 +55,9 @@ pub(crate) struct KindReport {
 
 impl LoadReport {
     /// A report without phases yet.
-    pub(crate) fn new(workload: &'static str, server: &str, target: &str, started_ms: u64) -> LoadReport {
+    pub(crate) fn new(head: Head) -> LoadReport {
         LoadReport {
-            format: REPORT_FORMAT,
-            workload,
-            tool: concat!("basalt-bench ", env!("CARGO_PKG_VERSION")),
-            server: server.to_owned(),
-            target: target.to_owned(),
-            started_ms,
+            head,
             settings: BTreeMap::new(),
             phases: Vec::new(),
         }
@@ -105,13 +91,10 @@ impl PhaseReport {
             seconds: measured.elapsed.as_secs_f64(),
             ops_per_second: measured.per_second(measured.operations()),
             rows_per_second: measured.per_second(measured.rows()),
-            latency_seconds: measured.latencies().report(),
+            measured: MeasuredReport::new(measured),
             given_up: kinds.iter().map(|kind| kind.given_up).sum(),
             kinds,
-            errors: measured.failures.calls,
-            first_error: measured.failures.first.clone(),
             not_begun: measured.not_begun,
-            timeline: measured.timeline.report(),
             figures: BTreeMap::new(),
         }
     }
@@ -191,7 +174,7 @@ fn lines(report: &LoadReport) -> Vec<[String; 10]> {
             phase.operations,
             phase.rows,
             phase.given_up,
-            &phase.latency_seconds,
+            &phase.measured.latency_seconds,
         ));
         for kind in phase.kinds.iter().filter(|_| phase.kinds.len() > 1) {
             lines.push(line(
@@ -242,10 +225,10 @@ pub(crate) fn markdown(report: &LoadReport) -> String {
     let slow: String = report.slow_lines().map(|line| line + "\n\n").collect();
     format!(
         "# {}\n\n{} at {}, measured by {}.\n\n{}\n{slow}{figures}{}",
-        report.workload,
-        report.server,
-        report.target,
-        report.tool,
+        report.head.workload,
+        report.head.server,
+        report.head.target,
+        report.head.tool,
         markdown_table(&COLUMNS, lines(report)),
         markdown_words(&["setting", "value"], settings),
     )
@@ -253,11 +236,8 @@ pub(crate) fn markdown(report: &LoadReport) -> String {
 
 /// The report as one HTML file.
 pub(crate) fn html(report: &LoadReport) -> Result<String> {
-    page(
-        include_str!("../../templates/load.html"),
-        include_str!("../../templates/load.js"),
-        report,
-    )
+    let title = format!("{} on {}", report.head.workload, report.head.server);
+    page(&title, None::<&()>, &[Section::new("load", "load", report)?])
 }
 
 #[cfg(test)]
@@ -269,6 +249,7 @@ mod tests {
     use crate::load::retry::Failures;
     use crate::load::timeline::Timeline;
     use crate::load::{KindMeasured, Measured};
+    use crate::report::REPORT_FORMAT;
 
     fn sample() -> LoadReport {
         let kind = |name: &str, operations, ms| {
@@ -294,7 +275,14 @@ mod tests {
             not_begun: 7,
             elapsed: Duration::from_millis(500),
         };
-        let mut report = LoadReport::new("ycsb", "Basalt 0.0.0", "127.0.0.1:9090", 1);
+        let mut report = LoadReport::new(Head {
+            format: REPORT_FORMAT,
+            workload: "ycsb",
+            tool: "basalt-bench 0.0.0",
+            server: "Basalt 0.0.0".to_owned(),
+            target: "127.0.0.1:9090".to_owned(),
+            started_ms: 1,
+        });
         report.set("recordcount", 1_000);
         report.phases.push(PhaseReport {
             figures: BTreeMap::from([("disk_bytes_per_row", 41.5)]),

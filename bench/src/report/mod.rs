@@ -4,22 +4,76 @@
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
 pub(crate) mod hotspot;
+pub(crate) mod lab;
 pub(crate) mod load;
+mod page;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
-use minijinja::Environment;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::load::Measured;
+use crate::load::latency::LatencyReport;
+use crate::load::timeline::TimelineReport;
+use crate::target::{Target, TargetOptions};
+pub(crate) use page::{Section, page};
 
 /// Version of the JSON. Raised when a field changes its meaning or goes away. Times are in seconds, unless a name says
 /// otherwise.
 pub(crate) const REPORT_FORMAT: u32 = 2;
+
+/// What every report begins with.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Head {
+    pub(crate) format: u32,
+    pub(crate) workload: &'static str,
+    pub(crate) tool: &'static str,
+    /// Name and version.
+    pub(crate) server: String,
+    pub(crate) target: String,
+    /// Since 1970.
+    pub(crate) started_ms: u64,
+}
+
+impl Head {
+    /// Of a run that starts now.
+    pub(crate) fn new(workload: &'static str, target: &Target, options: &TargetOptions) -> Head {
+        Head {
+            format: REPORT_FORMAT,
+            workload,
+            tool: concat!("basalt-bench ", env!("CARGO_PKG_VERSION")),
+            server: target.name.clone(),
+            target: options.target.clone(),
+            started_ms: since_1970_ms(SystemTime::now()),
+        }
+    }
+}
+
+/// What every run through the load core has: one design's ingest, one phase.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MeasuredReport {
+    /// From when an operation was due (open loop) or sent (closed loop) until it was answered.
+    pub(crate) latency_seconds: LatencyReport,
+    /// Failed calls, those that were tried again included.
+    pub(crate) errors: u64,
+    pub(crate) first_error: Option<String>,
+    pub(crate) timeline: TimelineReport,
+}
+
+impl MeasuredReport {
+    pub(crate) fn new(measured: &Measured) -> MeasuredReport {
+        MeasuredReport {
+            latency_seconds: measured.latencies().report(),
+            errors: measured.failures.calls,
+            first_error: measured.failures.first.clone(),
+            timeline: measured.timeline.report(),
+        }
+    }
+}
 
 /// The names of the three files.
 const FILES: [&str; 3] = ["report.json", "report.md", "report.html"];
@@ -63,29 +117,9 @@ fn to_json(report: &impl Serialize) -> Result<String> {
 }
 
 /// Milliseconds since 1970.
-pub(crate) fn since_1970_ms(time: SystemTime) -> u64 {
+fn since_1970_ms(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
-}
-
-/// A page of one file: `template` gets `report` and what all pages share.
-fn page(template: &'static str, script: &'static str, report: &impl Serialize) -> Result<String> {
-    let failed = |error: minijinja::Error| Error::Report(error.to_string());
-    let mut environment = Environment::new();
-    environment.add_template("page.html", template).map_err(failed)?;
-    environment.add_filter("grouped", |number: f64| grouped(number));
-    environment.add_filter("ms", |seconds: f64| format!("{:.2}", seconds * 1e3));
-    let template = environment.get_template("page.html").map_err(failed)?;
-    template
-        .render(minijinja::context! {
-            report => Value::from(Serde(report)),
-            style => include_str!("../../templates/report.css"),
-            plots => include_str!("../../templates/plots.js"),
-            script => script,
-            uplot_style => include_str!("../../assets/uPlot.min.css"),
-            uplot_script => include_str!("../../assets/uPlot.iife.min.js"),
-        })
-        .map_err(failed)
 }
 
 /// A whole number with thin spaces between groups of three digits.
@@ -97,6 +131,15 @@ fn grouped(number: f64) -> String {
         format!("{}{digit}", if space { "\u{2009}" } else { "" })
     });
     spaced.collect()
+}
+
+/// A number with at least three digits that count.
+pub(crate) fn figure(value: f64) -> String {
+    if value == 0.0 || value.abs() >= 1_000.0 || value.fract() == 0.0 {
+        return format!("{value:.0}");
+    }
+    let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    format!("{value:.decimals$}")
 }
 
 /// A table in Markdown. The first column stands left, the others right.

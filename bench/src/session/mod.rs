@@ -42,6 +42,35 @@ pub(crate) struct RowCells {
     pub(crate) cells: Vec<(Column, Bytes)>,
 }
 
+impl RowCells {
+    /// Bytes of key and cells, counted as in [`row_bytes`].
+    pub(crate) fn bytes(&self) -> u64 {
+        let cells = self.cells.iter();
+        let cells = cells.map(|(column, value)| cell_bytes(&column.family, &column.qualifier, value));
+        self.key.len() as u64 + cells.sum::<u64>()
+    }
+}
+
+/// Bytes of a row's key and of its cells: names, value and timestamp.
+pub(crate) fn row_bytes(row: &Row) -> u64 {
+    let cells = row.cells.iter();
+    let cells = cells.map(|cell| cell_bytes(&cell.family, &cell.qualifier, &cell.value));
+    row.key.len() as u64 + cells.sum::<u64>()
+}
+
+fn cell_bytes(family: &[u8], qualifier: &[u8], value: &[u8]) -> u64 {
+    (family.len() + qualifier.len() + value.len() + size_of::<i64>()) as u64
+}
+
+impl Column {
+    pub(crate) fn new(family: &'static str, qualifier: impl Into<Bytes>) -> Column {
+        Column {
+            family: Bytes::from_static(family.as_bytes()),
+            qualifier: qualifier.into(),
+        }
+    }
+}
+
 /// Rows to read in the order of keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowScan {
@@ -53,6 +82,21 @@ pub(crate) struct RowScan {
     pub(crate) rows_per_fetch: i32,
     /// Empty: all.
     pub(crate) columns: Vec<Column>,
+    /// In HBase's filter language.
+    pub(crate) filter: Option<String>,
+}
+
+impl RowScan {
+    /// All rows whose keys start so; so many in a fetch.
+    pub(crate) fn prefix(prefix: impl Into<Bytes>, rows_per_fetch: i32) -> RowScan {
+        let start = prefix.into();
+        RowScan {
+            stop: Bytes::from(basalt_client::after_prefix(&start)),
+            start,
+            rows_per_fetch,
+            ..RowScan::default()
+        }
+    }
 }
 
 /// What a workload may need that Thrift 1 does not have.
@@ -104,13 +148,17 @@ impl Session {
         }
     }
 
-    fn put_of(&self, row: &RowCells) -> Put {
-        let put = Put::new(&row.key);
-        let put = if self.skip_wal {
-            put.durability(Durability::SKIP_WAL)
+    /// When Thrift 2's writes are acknowledged.
+    fn durability(&self) -> Durability {
+        if self.skip_wal {
+            Durability::SKIP_WAL
         } else {
-            put
-        };
+            Durability::USE_DEFAULT
+        }
+    }
+
+    fn put_of(&self, row: &RowCells) -> Put {
+        let put = Put::new(&row.key).durability(self.durability());
         row.cells.iter().fold(put, |put, (column, value)| {
             put.cell(&column.family, &column.qualifier, value)
         })
@@ -156,6 +204,9 @@ impl Session {
                 if let Some(limit) = scan.limit {
                     request = request.limit(i32::try_from(limit).unwrap_or(i32::MAX));
                 }
+                if let Some(filter) = &scan.filter {
+                    request = request.filter(filter);
+                }
                 for column in &scan.columns {
                     request = request.column(&column.family, &column.qualifier);
                 }
@@ -169,12 +220,9 @@ impl Session {
         match &self.table {
             Handle::Thrift1(table) => table.increment(key, column, amount).await,
             Handle::Thrift2(table) => {
-                let increment = Increment::new(key).column(&column.family, &column.qualifier, amount);
-                let increment = if self.skip_wal {
-                    increment.durability(Durability::SKIP_WAL)
-                } else {
-                    increment
-                };
+                let increment = Increment::new(key)
+                    .column(&column.family, &column.qualifier, amount)
+                    .durability(self.durability());
                 let row = table.increment(increment).await?;
                 match row.cells.first() {
                     Some(cell) => basalt_client::counter_from_value(&cell.value),
@@ -189,12 +237,9 @@ impl Session {
         match &self.table {
             Handle::Thrift1(table) => table.append(key, column, value).await,
             Handle::Thrift2(table) => {
-                let append = Append::new(key).column(&column.family, &column.qualifier, value);
-                let append = if self.skip_wal {
-                    append.durability(Durability::SKIP_WAL)
-                } else {
-                    append
-                };
+                let append = Append::new(key)
+                    .column(&column.family, &column.qualifier, value)
+                    .durability(self.durability());
                 table.append(append).await.map(|_| ())
             }
         }

@@ -180,6 +180,7 @@ impl Thrift1Scanner {
                     stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
                     columns: (!columns.is_empty()).then_some(columns),
                     caching: Some(nb_rows),
+                    filter_string: scan.filter.clone().map(Bytes::from),
                     ..TScan::default()
                 }),
                 attributes: None,

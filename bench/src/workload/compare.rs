@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::report::{markdown_table, terminal_table};
+use crate::report::{figure, markdown_table, terminal_table};
 
 /// Compare two reports figure by figure.
 #[derive(Clone, Debug, clap::Args)]
@@ -198,8 +198,8 @@ impl Figure {
         };
         [
             self.name.clone(),
-            number(self.a),
-            number(self.b),
+            figure(self.a),
+            figure(self.b),
             ratio,
             self.verdict(tolerance_percent).to_owned(),
         ]
@@ -218,15 +218,6 @@ impl Figure {
             "worse"
         }
     }
-}
-
-/// A number with at least three digits that count.
-fn number(value: f64) -> String {
-    if value == 0.0 || value.abs() >= 1_000.0 || value.fract() == 0.0 {
-        return format!("{value:.0}");
-    }
-    let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    format!("{value:.decimals$}")
 }
 
 /// Differences in what was asked for: they may explain differences in figures.

@@ -25,7 +25,7 @@ pub(crate) use range_read::cells_differ;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use basalt_client::keys::MinuteKey;
 use clap::ValueEnum;
@@ -36,7 +36,7 @@ use crate::flights::Flights;
 use crate::load;
 use crate::load::pacing::Pace;
 use crate::report::hotspot::{DesignReport, Report, RowsReport, Settings};
-use crate::report::{self, REPORT_FORMAT};
+use crate::report::{self, Head, MeasuredReport};
 use crate::rows::{Rows, Synthetic};
 use crate::target::{Target, TargetOptions};
 
@@ -161,15 +161,8 @@ struct Run {
 /// Runs the workload and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.out.clone();
-    arguments.target.need_thrift2("hotspot")?;
     report::create_dir(&out)?;
-    let started = SystemTime::now();
-    let run = Run::prepare(arguments).await?;
-    let mut designs = Vec::new();
-    for name in run.arguments.designs.clone() {
-        designs.push(run.design(name).await?);
-    }
-    let report = run.report(started, designs)?;
+    let report = measure(arguments).await?;
     let files = report::write_all(
         &out,
         &report,
@@ -191,6 +184,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Runs the workload.
+pub(crate) async fn measure(arguments: Arguments) -> Result<Report> {
+    arguments.target.need_thrift2("hotspot")?;
+    let run = Run::prepare(arguments).await?;
+    let head = Head::new("hotspot", &run.target, &run.arguments.target);
+    let mut designs = Vec::new();
+    for name in run.arguments.designs.clone() {
+        designs.push(run.design(name).await?);
+    }
+    run.report(head, designs)
 }
 
 impl Run {
@@ -299,11 +304,11 @@ impl Run {
             rows: measured.rows(),
             ingest_seconds: measured.elapsed.as_secs_f64(),
             ingest_ops_per_second: measured.per_second(measured.rows()),
-            latency_seconds: measured.latencies().report(),
-            errors: measured.failures.calls + reads.map_or(0, |reads| reads.failures.calls),
+            measured: MeasuredReport {
+                errors: measured.failures.calls + reads.map_or(0, |reads| reads.failures.calls),
+                ..MeasuredReport::new(measured)
+            },
             rows_lost: ingested.rows_lost,
-            first_error: measured.failures.first.clone(),
-            timeline: measured.timeline.report(),
             sequence_increments: ingested.increments,
             spread,
             work,
@@ -342,16 +347,11 @@ impl Run {
         }
     }
 
-    fn report(&self, started: SystemTime, mut designs: Vec<DesignReport>) -> Result<Report> {
+    fn report(&self, head: Head, mut designs: Vec<DesignReport>) -> Result<Report> {
         let arguments = &self.arguments;
         report::hotspot::tell(&mut designs, arguments.range.name());
         Ok(Report {
-            format: REPORT_FORMAT,
-            workload: "hotspot",
-            tool: concat!("basalt-bench ", env!("CARGO_PKG_VERSION")),
-            server: self.target.name.clone(),
-            target: arguments.target.target.clone(),
-            started_ms: report::since_1970_ms(started),
+            head,
             settings: Settings {
                 rows: match &arguments.input {
                     Some(path) => RowsReport::File {

@@ -16,7 +16,6 @@ mod operations;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use basalt_client::FamilySchema;
 use basalt_client::admin::Compaction;
@@ -25,8 +24,8 @@ use crate::error::{During, Error, Result};
 use crate::load;
 use crate::load::options::LoadOptions;
 use crate::region_load::{RegionMap, Unevenness};
-use crate::report;
 use crate::report::load::{LoadReport, PhaseReport};
+use crate::report::{self, Head};
 use crate::session::{RowScan, Session};
 use crate::tables::Tables;
 use crate::target::Target;
@@ -77,16 +76,16 @@ pub(crate) struct Arguments {
 
 /// Runs all ids and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.clock.check(arguments.rows)?;
     let out = arguments.load.out.clone();
     report::create_dir(&out)?;
+    report::load::write(&out, &measure(arguments).await?)
+}
+
+/// Runs all ids.
+pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
+    arguments.clock.check(arguments.rows)?;
     let target = Target::connect(&arguments.load.target, 1).await?;
-    let mut report = LoadReport::new(
-        "ids",
-        &target.name,
-        &arguments.load.target.target,
-        report::since_1970_ms(SystemTime::now()),
-    );
+    let mut report = LoadReport::new(Head::new("ids", &target, &arguments.load.target));
     report.set("api", arguments.load.target.api.name());
     report.set("pace", arguments.load.pace_text());
     report.set("connections", arguments.load.threads);
@@ -100,7 +99,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     for kind in arguments.ids.clone() {
         report.phases.push(one(&arguments, &target, kind).await?);
     }
-    report::load::write(&out, &report)
+    Ok(report)
 }
 
 /// All steps for one id.

@@ -12,7 +12,6 @@ mod commands;
 mod operations;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use basalt_client::FamilySchema;
 use basalt_client::idl::thrift2::{TBloomFilterType, TCompressionAlgorithm, TDataBlockEncoding};
@@ -20,8 +19,8 @@ use basalt_client::idl::thrift2::{TBloomFilterType, TCompressionAlgorithm, TData
 use crate::error::{Error, Result};
 use crate::load;
 use crate::load::options::LoadOptions;
-use crate::report;
 use crate::report::load::{LoadReport, PhaseReport};
+use crate::report::{self, Head};
 use crate::session::Session;
 use crate::tables::Tables;
 use crate::target::Target;
@@ -180,18 +179,17 @@ impl Arguments {
 
 /// Runs the commands and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.check()?;
     let out = arguments.load.out.clone();
     report::create_dir(&out)?;
-    let started = SystemTime::now();
+    report::load::write(&out, &measure(arguments).await?)
+}
+
+/// Runs the commands.
+pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
+    arguments.check()?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &target).await?;
-    let mut report = LoadReport::new(
-        "pe",
-        &target.name,
-        &arguments.load.target.target,
-        report::since_1970_ms(started),
-    );
+    let mut report = LoadReport::new(Head::new("pe", &target, &arguments.load.target));
     settings(&arguments, &mut report);
     for command in &arguments.commands {
         let evaluation = Arc::new(Evaluation::new(*command, &arguments));
@@ -202,7 +200,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         let (measured, _) = load::run(plan, &evaluation).await?;
         report.phases.push(PhaseReport::new(command.name(), &measured));
     }
-    report::load::write(&out, &report)
+    Ok(report)
 }
 
 async fn prepare_table(arguments: &Arguments, target: &Target) -> Result<()> {

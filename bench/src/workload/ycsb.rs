@@ -18,7 +18,6 @@ mod operations;
 mod properties;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use basalt_client::FamilySchema;
 use clap::ValueEnum;
@@ -26,8 +25,8 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::load;
 use crate::load::options::LoadOptions;
-use crate::report;
 use crate::report::load::{LoadReport, PhaseReport};
+use crate::report::{self, Head};
 use crate::tables::Tables;
 use crate::target::Target;
 use operations::{Load, Mix};
@@ -94,6 +93,13 @@ pub(crate) struct Arguments {
 
 /// Runs the phases and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    let out = arguments.load.out.clone();
+    report::create_dir(&out)?;
+    report::load::write(&out, &measure(arguments).await?)
+}
+
+/// Runs the phases.
+pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     let mut properties = Properties::of(arguments.workload);
     for property in &arguments.properties {
         properties.set(property)?;
@@ -101,17 +107,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     properties.record_count = arguments.records.unwrap_or(properties.record_count);
     properties.operation_count = arguments.operations.unwrap_or(properties.operation_count);
     properties.check()?;
-    let out = arguments.load.out.clone();
-    report::create_dir(&out)?;
-    let started = SystemTime::now();
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &properties, &target).await?;
-    let mut report = LoadReport::new(
-        "ycsb",
-        &target.name,
-        &arguments.load.target.target,
-        report::since_1970_ms(started),
-    );
+    let mut report = LoadReport::new(Head::new("ycsb", &target, &arguments.load.target));
     report.set("workload", format!("{:?}", arguments.workload).to_lowercase());
     report.set("api", arguments.load.target.api.name());
     report.set("pace", arguments.load.pace_text());
@@ -136,7 +134,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         let (measured, _) = load::run(arguments.load.plan("run", count), &operations).await?;
         report.phases.push(PhaseReport::new("run", &measured));
     }
-    report::load::write(&out, &report)
+    Ok(report)
 }
 
 async fn prepare_table(arguments: &Arguments, properties: &Properties, target: &Target) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{DesignReport, Report, RowsReport};
 use crate::error::Result;
-use crate::report::{markdown_table, markdown_words, page, terminal_table};
+use crate::report::{Section, markdown_table, markdown_words, page, terminal_table};
 
 /// The columns of the table, for a terminal and for Markdown.
 const COLUMNS: [&str; 15] = [
@@ -25,7 +25,11 @@ const COLUMNS: [&str; 15] = [
 
 fn cells(design: &DesignReport) -> [String; 15] {
     let ms = |seconds: f64| format!("{:.2}", seconds * 1e3);
-    let (latency, spread, read) = (&design.latency_seconds, &design.spread, &design.range_read);
+    let (latency, spread, read) = (
+        &design.measured.latency_seconds,
+        &design.spread,
+        &design.range_read,
+    );
     let absent = || "-".to_owned();
     let equal = design.difference().is_none();
     [
@@ -45,7 +49,7 @@ fn cells(design: &DesignReport) -> [String; 15] {
         read.range_scans.to_string(),
         format!("{:.1}", read.range_seconds * 1e3),
         format!("{:.1}", read.range_bytes_read_per_byte_returned),
-        design.errors.to_string(),
+        design.measured.errors.to_string(),
         if equal { "yes" } else { "NO" }.to_owned(),
     ]
 }
@@ -96,9 +100,9 @@ pub(crate) fn markdown(report: &Report) -> String {
          Latency is that of a batch. *Busiest* is the share of a minute's rows that one region took. *Scans* and what \
          follows is about reading the range back in the order of time; *equal* says that all that was read is what was written.\n",
         servers = servers(report),
-        server = report.server,
-        target = report.target,
-        tool = report.tool,
+        server = report.head.server,
+        target = report.head.target,
+        tool = report.head.tool,
         connections = settings.connections,
         batch = settings.batch_rows,
         regions = settings.regions,
@@ -136,9 +140,10 @@ fn servers(report: &Report) -> String {
 
 /// The report as one HTML file.
 pub(crate) fn html(report: &Report) -> Result<String> {
+    let title = format!("Row-key designs on {}", report.head.server);
     page(
-        include_str!("../../../templates/hotspot.html"),
-        include_str!("../../../templates/hotspot.js"),
-        report,
+        &title,
+        None::<&()>,
+        &[Section::new("hotspot", "hotspot", report)?],
     )
 }

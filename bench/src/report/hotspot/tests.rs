@@ -16,12 +16,14 @@ fn sample() -> Report {
     let mut designs = vec![hot, cold];
     tell(&mut designs, "hour");
     Report {
-        format: crate::report::REPORT_FORMAT,
-        workload: "hotspot",
-        tool: "basalt-bench 0.0.0",
-        server: "Basalt 0.0.0".to_owned(),
-        target: "127.0.0.1:9090".to_owned(),
-        started_ms: 1_767_225_600_000,
+        head: Head {
+            format: crate::report::REPORT_FORMAT,
+            workload: "hotspot",
+            tool: "basalt-bench 0.0.0",
+            server: "Basalt 0.0.0".to_owned(),
+            target: "127.0.0.1:9090".to_owned(),
+            started_ms: 1_767_225_600_000,
+        },
         settings: Settings {
             rows: RowsReport::File {
                 path: "</script><b>.parquet".to_owned(),
@@ -63,11 +65,13 @@ fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
         rows: 10_000,
         ingest_seconds: 0.5,
         ingest_ops_per_second: 20_000.0,
-        latency_seconds: latencies.report(),
-        errors: 1,
+        measured: MeasuredReport {
+            latency_seconds: latencies.report(),
+            errors: 1,
+            first_error: Some("region too busy".to_owned()),
+            timeline: timeline.report(),
+        },
         rows_lost: 0,
-        first_error: Some("region too busy".to_owned()),
-        timeline: timeline.report(),
         sequence_increments: 0,
         spread: Spread {
             region_writes_counted_by: "server",

@@ -17,6 +17,7 @@ use crate::designs::Design;
 use crate::error::{During, Result};
 use crate::report::hotspot::RangeRead;
 use crate::rows::Rows;
+use crate::session::row_bytes;
 use crate::target::Target;
 
 /// Rows fetched by one call: fewer would be paid in round trips by designs with few scans.
@@ -136,12 +137,6 @@ impl Reading<'_> {
 }
 
 /// Bytes of a row's key and cells, without framing.
-fn row_bytes(row: &Row) -> u64 {
-    let cells = row.cells.iter();
-    let cells = cells.map(|cell| cell.family.len() + cell.qualifier.len() + cell.value.len() + 8);
-    (row.key.len() + cells.sum::<usize>()) as u64
-}
-
 /// How what was found differs from what was written. A table that may hold more than is known to be in it, because the
 /// ingest ended early within the time, may return more.
 fn differs(

@@ -7,13 +7,15 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use rand::RngExt;
 use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
 
 use super::Arguments;
 use super::commands::Command;
 use crate::error::Result;
 use crate::load::retry::{Failures, retried};
+use crate::load::task::Task;
+use crate::load::values::Values;
 use crate::load::{Operations, Outcome};
 use crate::session::{Column, RowCells, RowScan, Scanner, Session};
 use crate::target::TargetOptions;
@@ -24,8 +26,6 @@ const ROW_DIGITS: usize = 26;
 const SEEK_SCAN_ROWS: u32 = 120;
 /// Operations of `randomSeekScan`: one for so many rows.
 const ROWS_PER_SEEK_SCAN: u64 = 100;
-/// Bytes of random values, besides one value's length.
-const POOL_BYTES: usize = 1 << 20;
 
 /// The row key of a number.
 pub(super) fn row_key(number: u64) -> Bytes {
@@ -55,16 +55,14 @@ pub(super) struct Evaluation {
     caching: i32,
     value_random: bool,
     value_size: usize,
-    /// Values are slices of it.
-    pool: Bytes,
+    values: Values,
     seed: u64,
 }
 
 /// One task.
 #[derive(Debug)]
 pub(super) struct Worker {
-    session: Session,
-    random: SmallRng,
+    task: Task,
     client: u64,
     scan: ScanState,
 }
@@ -92,8 +90,6 @@ impl Evaluation {
             _ => 1,
         };
         let value_size = arguments.value_size as usize;
-        let mut pool = vec![0; POOL_BYTES + value_size];
-        SmallRng::seed_from_u64(arguments.load.seed).fill_bytes(&mut pool);
         Evaluation {
             command,
             target: arguments.load.target.clone(),
@@ -112,7 +108,7 @@ impl Evaluation {
             caching: arguments.caching,
             value_random: arguments.value_random,
             value_size,
-            pool: pool.into(),
+            values: Values::new(arguments.load.seed, value_size),
             seed: arguments.load.seed,
         }
     }
@@ -166,12 +162,11 @@ impl Evaluation {
         } else {
             self.value_size
         };
-        let at = random.random_range(0..=POOL_BYTES);
-        self.pool.slice(at..at + bytes)
+        self.values.next(random, bytes)
     }
 
     async fn write(&self, worker: &mut Worker, rows: Vec<u64>, failures: &mut Failures) -> Option<u64> {
-        let random = &mut worker.random;
+        let random = &mut worker.task.random;
         let puts: Vec<RowCells> = rows
             .into_iter()
             .map(|row| RowCells {
@@ -183,13 +178,13 @@ impl Evaluation {
                     .collect(),
             })
             .collect();
-        retried(failures, || worker.session.put(&puts)).await?;
+        retried(failures, || worker.task.session.put(&puts)).await?;
         Some(puts.len() as u64)
     }
 
     async fn read(&self, worker: &Worker, rows: Vec<u64>, failures: &mut Failures) -> Option<u64> {
         let keys: Vec<Bytes> = rows.into_iter().map(row_key).collect();
-        let found = retried(failures, || worker.session.get(&keys, &self.named)).await?;
+        let found = retried(failures, || worker.task.session.get(&keys, &self.named)).await?;
         Some(found.len() as u64)
     }
 
@@ -208,6 +203,7 @@ impl Evaluation {
             limit,
             rows_per_fetch: self.caching,
             columns: self.named.clone(),
+            filter: None,
         };
         retried(failures, || async { session.scan(&scan)?.count().await }).await
     }
@@ -218,12 +214,13 @@ impl Evaluation {
             ScanState::Open(scanner) => Ok(scanner),
             ScanState::NotBegun => {
                 let start = worker.client * self.client_rows;
-                worker.session.scan(&RowScan {
+                worker.task.session.scan(&RowScan {
                     start: row_key(start),
                     stop: row_key(start + self.sampled_rows()),
                     rows_per_fetch: self.caching,
                     columns: self.named.clone(),
                     limit: None,
+                    filter: None,
                 })
             }
             ScanState::Ended => return None,
@@ -295,8 +292,7 @@ impl Operations for Evaluation {
 
     fn worker(&self, number: u64, _started: Instant) -> Result<Worker> {
         Ok(Worker {
-            session: Session::new(&self.target, &self.table, self.skip_wal)?,
-            random: SmallRng::seed_from_u64(self.seed.wrapping_add(number)),
+            task: Task::new(&self.target, &self.table, self.skip_wal, self.seed, number)?,
             client: number,
             scan: ScanState::NotBegun,
         })
@@ -310,7 +306,7 @@ impl Operations for Evaluation {
                 self.write(worker, rows, &mut failures).await
             }
             Command::RandomWrite => {
-                let rows = self.random(&mut worker.random);
+                let rows = self.random(&mut worker.task.random);
                 self.write(worker, rows, &mut failures).await
             }
             Command::SequentialRead => {
@@ -318,7 +314,7 @@ impl Operations for Evaluation {
                 self.read(worker, rows, &mut failures).await
             }
             Command::RandomRead => {
-                let rows = self.random(&mut worker.random);
+                let rows = self.random(&mut worker.task.random);
                 self.read(worker, rows, &mut failures).await
             }
             Command::Scan => {
@@ -329,24 +325,24 @@ impl Operations for Evaluation {
             | Command::ScanRange100
             | Command::ScanRange1000
             | Command::ScanRange10000 => {
-                let start = worker.random.random_range(0..self.total_rows());
+                let start = worker.task.random.random_range(0..self.total_rows());
                 let rows = self.command.range_rows().unwrap_or(1);
-                self.scan_range(&worker.session, start, rows, None, &mut failures)
+                self.scan_range(&worker.task.session, start, rows, None, &mut failures)
                     .await
             }
             Command::RandomSeekScan => {
-                let start = worker.random.random_range(0..self.total_rows());
+                let start = worker.task.random.random_range(0..self.total_rows());
                 let limit = Some(SEEK_SCAN_ROWS);
-                self.scan_range(&worker.session, start, 0, limit, &mut failures)
+                self.scan_range(&worker.task.session, start, 0, limit, &mut failures)
                     .await
             }
             Command::SequentialDelete | Command::RandomDelete => {
                 let row = match self.command {
-                    Command::RandomDelete => Some(worker.random.random_range(0..self.total_rows())),
+                    Command::RandomDelete => Some(worker.task.random.random_range(0..self.total_rows())),
                     _ => self.sequential(index).next(),
                 };
                 match row.map(row_key) {
-                    Some(key) => retried(&mut failures, || worker.session.delete(&key))
+                    Some(key) => retried(&mut failures, || worker.task.session.delete(&key))
                         .await
                         .map(|()| 1),
                     None => Some(0),
@@ -358,14 +354,9 @@ impl Operations for Evaluation {
             | Command::CheckAndDelete
             | Command::CheckAndMutate => {
                 let row = index / self.clients;
-                self.compare(&worker.session, row, &mut failures).await
+                self.compare(&worker.task.session, row, &mut failures).await
             }
         };
-        Ok(Some(Outcome {
-            kind: 0,
-            rows: rows.unwrap_or_default(),
-            done: rows.is_some(),
-            failures,
-        }))
+        Ok(Some(Outcome::of(0, rows, failures)))
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use rand::RngExt;
 use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
 
 use super::keys::{Inserted, row_key};
 use super::properties::Properties;
@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::load::choose::Chooser;
 use crate::load::options::LoadOptions;
 use crate::load::retry::{Failures, retried};
+use crate::load::task::Task;
+use crate::load::values::Values;
 use crate::load::{Operations, Outcome};
 use crate::session::{Column, RowCells, RowScan, Session};
 use crate::target::TargetOptions;
 
-/// Bytes of random values, besides one value's length.
-const POOL_BYTES: usize = 1 << 20;
 /// Most rows fetched by one call of a scan.
 const ROWS_PER_FETCH: u32 = 100;
 
@@ -27,16 +27,14 @@ struct Records {
     properties: Properties,
     target: TargetOptions,
     columns: Vec<Column>,
-    /// Values are slices of it.
-    pool: Bytes,
+    values: Values,
     seed: u64,
 }
 
 /// One task.
 #[derive(Debug)]
 pub(super) struct Worker {
-    session: Session,
-    random: SmallRng,
+    task: Task,
     chooser: Chooser,
 }
 
@@ -46,13 +44,11 @@ impl Records {
             family: Bytes::from(properties.column_family.clone()),
             qualifier: Bytes::from(format!("field{field}")),
         };
-        let mut pool = vec![0; POOL_BYTES + properties.field_length as usize];
-        SmallRng::seed_from_u64(load.seed).fill_bytes(&mut pool);
         Records {
             columns: (0..properties.field_count).map(column).collect(),
             target: load.target.clone(),
             properties: properties.clone(),
-            pool: pool.into(),
+            values: Values::new(load.seed, properties.field_length as usize),
             seed: load.seed,
         }
     }
@@ -60,8 +56,7 @@ impl Records {
     fn worker(&self, number: u64) -> Result<Worker> {
         let properties = &self.properties;
         Ok(Worker {
-            session: Session::new(&self.target, &properties.table, false)?,
-            random: SmallRng::seed_from_u64(self.seed.wrapping_add(number)),
+            task: Task::new(&self.target, &properties.table, false, self.seed, number)?,
             chooser: Chooser::new(properties.distribution, properties.record_count, properties.hot),
         })
     }
@@ -81,10 +76,7 @@ impl Records {
         } else {
             &self.columns[one..=one]
         };
-        let mut value = || {
-            let at = random.random_range(0..=POOL_BYTES);
-            self.pool.slice(at..at + self.properties.field_length as usize)
-        };
+        let mut value = || self.values.next(random, self.properties.field_length as usize);
         let row = [RowCells {
             key: row_key(&self.properties, record),
             cells: columns.iter().map(|column| (column.clone(), value())).collect(),
@@ -122,17 +114,12 @@ impl Operations for Load {
     async fn operate(&self, worker: &mut Worker, index: u64) -> Result<Option<Outcome>> {
         let mut failures = Failures::default();
         let record = self.records.properties.insert_start + index;
-        let random = &mut worker.random;
+        let random = &mut worker.task.random;
         let rows = self
             .records
-            .write(&worker.session, random, record, true, &mut failures)
+            .write(&worker.task.session, random, record, true, &mut failures)
             .await;
-        Ok(Some(Outcome {
-            kind: 0,
-            rows: rows.unwrap_or_default(),
-            done: rows.is_some(),
-            failures,
-        }))
+        Ok(Some(Outcome::of(0, rows, failures)))
     }
 }
 
@@ -183,14 +170,15 @@ impl Mix {
 
     async fn read(&self, worker: &mut Worker, record: u64, failures: &mut Failures) -> Option<u64> {
         let key = [row_key(&self.records.properties, record)];
-        let columns = self.columns_to_read(&mut worker.random);
-        let found = retried(failures, || worker.session.get(&key, &columns)).await?;
+        let columns = self.columns_to_read(&mut worker.task.random);
+        let found = retried(failures, || worker.task.session.get(&key, &columns)).await?;
         Some(found.len() as u64)
     }
 
     async fn scan(&self, worker: &mut Worker, record: u64, failures: &mut Failures) -> Option<u64> {
         let properties = &self.records.properties;
         let length = worker
+            .task
             .random
             .random_range(properties.min_scan_length..=properties.max_scan_length);
         let scan = RowScan {
@@ -198,9 +186,10 @@ impl Mix {
             stop: Bytes::new(),
             limit: Some(length),
             rows_per_fetch: i32::try_from(length.min(ROWS_PER_FETCH)).unwrap_or(1),
-            columns: self.columns_to_read(&mut worker.random),
+            columns: self.columns_to_read(&mut worker.task.random),
+            filter: None,
         };
-        let session = &worker.session;
+        let session = &worker.task.session;
         retried(failures, || async { session.scan(&scan)?.count().await }).await
     }
 }
@@ -218,7 +207,7 @@ impl Operations for Mix {
 
     async fn operate(&self, worker: &mut Worker, index: u64) -> Result<Option<Outcome>> {
         let mut failures = Failures::default();
-        let kind = self.kind(worker.random.random());
+        let kind = self.kind(worker.task.random.random());
         let records = &self.records;
         let properties = &records.properties;
         let all = properties.write_all_fields;
@@ -226,35 +215,48 @@ impl Operations for Mix {
             let record = self.inserted.take();
             let number = properties.insert_start + record;
             let written = records
-                .write(&worker.session, &mut worker.random, number, true, &mut failures)
+                .write(
+                    &worker.task.session,
+                    &mut worker.task.random,
+                    number,
+                    true,
+                    &mut failures,
+                )
                 .await;
             self.inserted.settle(record);
             written
         } else {
             let keys = self.inserted.end();
-            let record = properties.insert_start + worker.chooser.next(index, keys, &mut worker.random);
+            let record = properties.insert_start + worker.chooser.next(index, keys, &mut worker.task.random);
             match kind {
                 READ => self.read(worker, record, &mut failures).await,
                 SCAN => self.scan(worker, record, &mut failures).await,
                 UPDATE => {
                     records
-                        .write(&worker.session, &mut worker.random, record, all, &mut failures)
+                        .write(
+                            &worker.task.session,
+                            &mut worker.task.random,
+                            record,
+                            all,
+                            &mut failures,
+                        )
                         .await
                 }
                 _ => match self.read(worker, record, &mut failures).await {
                     Some(found) => records
-                        .write(&worker.session, &mut worker.random, record, all, &mut failures)
+                        .write(
+                            &worker.task.session,
+                            &mut worker.task.random,
+                            record,
+                            all,
+                            &mut failures,
+                        )
                         .await
                         .map(|written| found + written),
                     None => None,
                 },
             }
         };
-        Ok(Some(Outcome {
-            kind,
-            rows: rows.unwrap_or_default(),
-            done: rows.is_some(),
-            failures,
-        }))
+        Ok(Some(Outcome::of(kind, rows, failures)))
     }
 }

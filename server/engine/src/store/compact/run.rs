@@ -130,7 +130,8 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
         if matcher.keeps(cell) {
             output.append(cell)?;
         }
-        let unpaid_bytes = output.written_bytes() - paid_bytes;
+        // A block that is compressed takes less once it is written than while it was buffered, so the sum may go back.
+        let unpaid_bytes = output.written_bytes().saturating_sub(paid_bytes);
         if unpaid_bytes >= STEP_BYTES {
             paid_bytes += unpaid_bytes;
             if !job.limiter.take(unpaid_bytes, job.cancel) {

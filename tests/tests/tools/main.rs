@@ -1,5 +1,7 @@
 //! `basalt-shell` and `basalt-bench` as programs, against the real server.
 
+mod lab;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,130 @@
+//! Compression against space and reads.
+
+use std::time::Instant;
+
+use basalt_client::FamilySchema;
+use basalt_client::idl::thrift2::TCompressionAlgorithm;
+use bytes::Bytes;
+
+use super::reads::{Ask, key};
+use super::{FAMILY, QUALIFIER, Run};
+use crate::error::Result;
+use crate::lab::compare;
+use crate::load::choose::fnv_hash;
+use crate::report::lab::{PartReport, Rule, Way};
+use crate::session::{Column, RowCells};
+
+const ALGORITHMS: [(TCompressionAlgorithm, &str); 5] = [
+    (TCompressionAlgorithm::NONE, "NONE"),
+    (TCompressionAlgorithm::SNAPPY, "SNAPPY"),
+    (TCompressionAlgorithm::LZ4, "LZ4"),
+    (TCompressionAlgorithm::ZSTD, "ZSTD"),
+    (TCompressionAlgorithm::GZ, "GZ"),
+];
+
+impl Run {
+    pub(super) async fn compression(&self) -> Result<PartReport> {
+        let (lab, arguments) = (&self.lab, &self.arguments);
+        let mut part = PartReport::new(
+            "compression",
+            "Which compression?",
+            format!(
+                "{} rows, each an order as JSON of about 150 bytes, in one table for each COMPRESSION, compacted into one \
+                 file. Rows are read one by one and {} at a time.",
+                arguments.rows, arguments.scan_rows
+            ),
+        );
+        let mut before = None;
+        for (algorithm, name) in ALGORITHMS {
+            let family = FamilySchema::new(FAMILY).compression(algorithm);
+            let table = format!("compression_{}", name.to_lowercase());
+            let tables = [lab.create(&table, vec![family], false).await?];
+            lab.fill(&tables[0], arguments.rows, false, order_row).await?;
+            lab.flush(&tables[0]).await?;
+            let started = Instant::now();
+            lab.compact(&tables[0]).await?;
+            let seconds = started.elapsed().as_secs_f64();
+            let get = self.reads(Ask::Row, arguments.rows);
+            let gets = lab.ask(name, &tables, arguments.reads, get).await?;
+            let range = self.reads(Ask::Range(arguments.scan_rows), arguments.rows);
+            let scans = lab.ask(name, &tables, arguments.scans, range).await?;
+            let sizes = lab.sizes(&tables).await?;
+            let mut way = Way::new(name);
+            let each = sizes.map(|sizes| sizes.file_bytes / arguments.rows as f64);
+            way.figure("file_bytes_per_row", each);
+            way.figure("compaction_seconds", sizes.map(|_| seconds));
+            way.latency("get_p50_ms", "get", &gets.measured);
+            way.latency("scan_p50_ms", "scan", &scans.measured);
+            part.add(way);
+            if let Some((other, other_scans)) = &before {
+                compare(&mut part, "scan", (*other, other_scans), (name, &scans));
+            }
+            before = Some((name, scans));
+            lab.drop_tables(&tables).await?;
+        }
+        let cases = [
+            (
+                "ZSTD halves the space of text.",
+                "file_bytes_per_row",
+                ["ZSTD", "NONE"],
+                Rule::AtMost(0.5),
+            ),
+            (
+                "ZSTD takes less space than LZ4.",
+                "file_bytes_per_row",
+                ["ZSTD", "LZ4"],
+                Rule::AtMost(0.9),
+            ),
+            (
+                "Range reads of cached blocks cost the same: they are in the cache as they were before.",
+                "scan_p50_ms",
+                ["ZSTD", "NONE"],
+                Rule::AtMost(1.2),
+            ),
+            (
+                "GZ takes longer to write than LZ4.",
+                "compaction_seconds",
+                ["GZ", "LZ4"],
+                Rule::AtLeast(1.2),
+            ),
+        ];
+        for (claim, figure, ways, rule) in cases {
+            part.judge(claim, figure, ways, rule);
+        }
+        Ok(part)
+    }
+}
+
+/// An order as a program would store it: text in which much repeats.
+fn order_row(number: u64) -> RowCells {
+    const CITIES: [&str; 8] = [
+        "Amsterdam",
+        "Berlin",
+        "Copenhagen",
+        "Dublin",
+        "Edinburgh",
+        "Florence",
+        "Geneva",
+        "Helsinki",
+    ];
+    const STATES: [&str; 3] = ["received", "packed", "shipped"];
+    let hash = fnv_hash(number);
+    let city = CITIES[(hash % 8) as usize];
+    let state = STATES[(hash / 8 % 3) as usize];
+    let text = format!(
+        "{{\"order\": {number}, \"customer\": {}, \"city\": \"{city}\", \"state\": \"{state}\", \"currency\": \"EUR\", \
+         \"total\": {}.{:02}, \"items\": {}, \"newsletter\": {}}}",
+        hash % 100_000,
+        hash % 1_000,
+        hash / 1_000 % 100,
+        hash % 9 + 1,
+        hash.is_multiple_of(2),
+    );
+    RowCells {
+        key: key(number),
+        cells: vec![(
+            Column::new(FAMILY, Bytes::from_static(QUALIFIER.as_bytes())),
+            Bytes::from(text),
+        )],
+    }
+}

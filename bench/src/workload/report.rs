@@ -1,0 +1,367 @@
+//! `report`: the whole schema lab at a small size, as one report.
+//!
+//! Each section is a workload of this program, run by the command line that the report shows, one after the other. Its
+//! tables are named `report_...` and dropped afterwards. The overview in front lists every claim with its verdict.
+
+mod sections;
+
+use std::time::Instant;
+
+use clap::Parser;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::report::lab::{Finding, LabReport, PartReport, Rule, Verdict, Way};
+use crate::report::load::LoadReport;
+use crate::report::{self, Head, Section, hotspot};
+use crate::tables::Tables;
+use crate::target::{Target, TargetOptions};
+use crate::workload;
+use crate::{CommandLine, Workload};
+use sections::{SectionName, Size};
+
+/// What `pe` and `ycsb` leave behind.
+const TABLES: [&str; 2] = ["report_pe", "report_ycsb"];
+
+/// Run the whole schema lab at a small size, in less than ten minutes, and write one report.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: TargetOptions,
+    /// What to run, in this order.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "hotspot,ids,family,orders,twibase,pe,ycsb"
+    )]
+    sections: Vec<SectionName>,
+    /// How much to run.
+    #[arg(long, default_value = "small")]
+    size: Size,
+    /// Drop tables of the run's names (`report_...`) that exist already.
+    #[arg(long)]
+    replace_tables: bool,
+    /// Where report.html, report.md and report.json go.
+    #[arg(long, value_name = "DIR", default_value = "bench-report")]
+    out: std::path::PathBuf,
+}
+
+/// The report: its data, which is also its JSON.
+#[derive(Debug, Serialize)]
+struct WholeReport {
+    #[serde(flatten)]
+    head: Head,
+    seconds: f64,
+    confirmed: usize,
+    not_seen: usize,
+    not_measured: usize,
+    verdicts: Vec<VerdictReport>,
+    sections: Vec<SectionReport>,
+}
+
+/// A claim of any section.
+#[derive(Debug, Serialize)]
+struct VerdictReport {
+    section: &'static str,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+/// What a section left.
+#[derive(Debug, Serialize)]
+struct SectionReport {
+    name: &'static str,
+    /// Repeats the section.
+    command: String,
+    seconds: f64,
+    report: Value,
+}
+
+/// One section as it was measured.
+enum Measured {
+    Hotspot(Box<hotspot::Report>),
+    Load(LoadReport),
+    Lab(LabReport),
+}
+
+impl Measured {
+    fn section(&self, id: &str) -> Result<Section> {
+        match self {
+            Measured::Hotspot(report) => Section::new("hotspot", id, report),
+            Measured::Load(report) => Section::new("load", id, report),
+            Measured::Lab(report) => Section::new("lab", id, report),
+        }
+    }
+
+    fn markdown(&self) -> String {
+        match self {
+            Measured::Hotspot(report) => hotspot::markdown(report),
+            Measured::Load(report) => report::load::markdown(report),
+            Measured::Lab(report) => report::lab::markdown(report),
+        }
+    }
+
+    fn json(&self) -> Result<Value> {
+        let json = match self {
+            Measured::Hotspot(report) => serde_json::to_value(report),
+            Measured::Load(report) => serde_json::to_value(report),
+            Measured::Lab(report) => serde_json::to_value(report),
+        };
+        json.map_err(|error| Error::Report(error.to_string()))
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        match self {
+            Measured::Hotspot(report) => key_findings(report),
+            Measured::Load(_) => Vec::new(),
+            Measured::Lab(report) => {
+                let parts = report.parts.iter();
+                parts.flat_map(|part| part.findings.iter().cloned()).collect()
+            }
+        }
+    }
+
+    /// What was read and is not what was written.
+    fn difference(&self) -> Option<String> {
+        match self {
+            Measured::Hotspot(report) => report.designs.iter().find_map(hotspot::DesignReport::difference),
+            Measured::Load(_) => None,
+            Measured::Lab(report) => report.difference(),
+        }
+    }
+}
+
+/// Runs the sections and writes the report.
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    arguments.target.need_thrift2("report")?;
+    let target = Target::connect(&arguments.target, 1).await?;
+    report::create_dir(&arguments.out)?;
+    let head = Head::new("report", &target, &arguments.target);
+    let started = Instant::now();
+    let (mut measured, mut sections) = (Vec::new(), Vec::new());
+    for (place, name) in arguments.sections.iter().enumerate() {
+        let command = command(*name, &arguments);
+        eprintln!("[{}/{}] {command}", place + 1, arguments.sections.len());
+        let section_started = Instant::now();
+        let found = measure(&command).await?;
+        let seconds = section_started.elapsed().as_secs_f64();
+        eprintln!("      {seconds:.1} s");
+        sections.push(SectionReport {
+            name: name.name(),
+            command,
+            seconds,
+            report: found.json()?,
+        });
+        measured.push((name.name(), found));
+    }
+    drop_tables(&target, &arguments.sections).await?;
+    let verdicts = measured.iter().flat_map(|(section, found)| {
+        let findings = found.findings().into_iter();
+        findings.map(|finding| VerdictReport { section, finding })
+    });
+    let verdicts: Vec<VerdictReport> = verdicts.collect();
+    let count = |verdict| {
+        verdicts
+            .iter()
+            .filter(|found| found.finding.verdict == verdict)
+            .count()
+    };
+    let whole = WholeReport {
+        head,
+        seconds: started.elapsed().as_secs_f64(),
+        confirmed: count(Verdict::Confirmed),
+        not_seen: count(Verdict::NotSeenHere),
+        not_measured: count(Verdict::NotMeasured),
+        verdicts,
+        sections,
+    };
+    write(&arguments, &whole, &measured)
+}
+
+/// The command line of a section.
+fn command(name: SectionName, arguments: &Arguments) -> String {
+    let replace = if arguments.replace_tables {
+        " --replace-tables"
+    } else {
+        ""
+    };
+    format!(
+        "basalt-bench {} {} --target {}{replace}",
+        name.name(),
+        name.options(arguments.size),
+        arguments.target.target
+    )
+}
+
+/// Runs a section by its command line.
+async fn measure(command: &str) -> Result<Measured> {
+    let line = CommandLine::try_parse_from(command.split_whitespace());
+    let line = line.map_err(|error| Error::Usage(format!("{command}: {error}")))?;
+    Ok(match line.workload {
+        Workload::Hotspot(arguments) => {
+            Measured::Hotspot(Box::new(workload::hotspot::measure(*arguments).await?))
+        }
+        Workload::Ids(arguments) => Measured::Load(workload::ids::measure(*arguments).await?),
+        Workload::Pe(arguments) => Measured::Load(workload::pe::measure(*arguments).await?),
+        Workload::Ycsb(arguments) => Measured::Load(workload::ycsb::measure(*arguments).await?),
+        Workload::Family(arguments) => Measured::Lab(workload::family::measure(*arguments).await?),
+        Workload::Orders(arguments) => Measured::Lab(workload::orders::measure(*arguments).await?),
+        Workload::Twibase(arguments) => Measured::Lab(workload::twibase::measure(*arguments).await?),
+        _ => return Err(Error::Usage(format!("{command} has no report"))),
+    })
+}
+
+/// Drops what `pe` and `ycsb` keep.
+async fn drop_tables(target: &Target, sections: &[SectionName]) -> Result<()> {
+    let tables = Tables {
+        target,
+        replace: false,
+    };
+    for (section, table) in [SectionName::Pe, SectionName::Ycsb].iter().zip(TABLES) {
+        if sections.contains(section) && tables.exists(table).await? {
+            tables.drop(table).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What the row-key designs show, by the same kind of rules as the lab's claims.
+fn key_findings(report: &hotspot::Report) -> Vec<Finding> {
+    let mut part = PartReport::new("keys", "", "");
+    for design in &report.designs {
+        let mut way = Way::new(design.name);
+        way.figure("region_peak_to_mean", design.spread.region_peak_to_mean);
+        way.figure("range_scans", design.range_read.range_scans as f64);
+        way.figure(
+            "bytes_read_per_byte_returned",
+            design.range_read.range_bytes_read_per_byte_returned,
+        );
+        part.add(way);
+    }
+    let cases = [
+        (
+            "Row keys in the order of time make one hot region, a salt spreads them.",
+            "region_peak_to_mean",
+            ["sequential", "salted"],
+            Rule::AtLeast(3.0),
+        ),
+        (
+            "Reversed timestamps move the hot region and do not cure it.",
+            "region_peak_to_mean",
+            ["reversed-timestamp", "salted"],
+            Rule::AtLeast(3.0),
+        ),
+        (
+            "The salt is paid for with a scan for each bucket.",
+            "range_scans",
+            ["salted", "sequential"],
+            Rule::AtLeast(8.0),
+        ),
+        (
+            "A hash in front takes more scans than a salt.",
+            "range_scans",
+            ["hashed", "salted"],
+            Rule::AtLeast(2.0),
+        ),
+        (
+            "Without any order, a query for a time reads what it does not want.",
+            "bytes_read_per_byte_returned",
+            ["random", "sequential"],
+            Rule::AtLeast(1.05),
+        ),
+    ];
+    for (claim, figure, ways, rule) in cases {
+        part.judge(claim, figure, ways, rule);
+    }
+    part.findings
+}
+
+fn write(arguments: &Arguments, whole: &WholeReport, measured: &[(&str, Measured)]) -> Result<()> {
+    let title = format!("The schema lab on {}", whole.head.server);
+    let sections: Result<Vec<Section>> = measured.iter().map(|(name, found)| found.section(name)).collect();
+    let html = report::page(&title, Some(whole), &sections?)?;
+    let markdown = markdown(&title, whole, measured);
+    let files = report::write_all(&arguments.out, whole, &markdown, &html)?;
+    println!(
+        "{} claims confirmed, {} not seen here, {} not measured, in {:.0} seconds\n{files}",
+        whole.confirmed, whole.not_seen, whole.not_measured, whole.seconds
+    );
+    let different = measured
+        .iter()
+        .find_map(|(name, found)| Some(format!("{name}: {}", found.difference()?)));
+    match different {
+        Some(difference) => Err(Error::Different(difference)),
+        None => Ok(()),
+    }
+}
+
+fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> String {
+    let commands = whole.sections.iter().map(|section| {
+        [
+            section.name.to_owned(),
+            format!("`{}`", section.command),
+            format!("{:.1}", section.seconds),
+        ]
+    });
+    let verdicts = whole.verdicts.iter().map(|found| {
+        let finding = &found.finding;
+        [
+            finding.verdict.text().to_owned(),
+            finding.claim.clone(),
+            finding.measurement.clone(),
+            found.section.to_owned(),
+        ]
+    });
+    let mut out = format!(
+        "# {title}\n\n{} at {}, measured by {}, {:.0} seconds in all.\n\n{}\n## Claims and verdicts\n\n{}",
+        whole.head.server,
+        whole.head.target,
+        whole.head.tool,
+        whole.seconds,
+        report::markdown_words(&["section", "command", "seconds"], commands),
+        report::markdown_words(&["verdict", "claim", "measurement", "section"], verdicts),
+    );
+    for (_, found) in measured {
+        out.push('\n');
+        // One level lower than where they stand alone.
+        for line in found.markdown().lines() {
+            if line.starts_with('#') {
+                out.push('#');
+            }
+            out += line;
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    /// A command that this program does not understand would be found after minutes only.
+    #[test]
+    fn every_section_is_a_command_of_this_program() {
+        let arguments = |size| Arguments {
+            target: TargetOptions {
+                target: "127.0.0.1:1".to_owned(),
+                api: crate::target::Api::Thrift2,
+            },
+            sections: SectionName::value_variants().to_vec(),
+            size,
+            replace_tables: true,
+            out: "out".into(),
+        };
+        for size in [Size::Tiny, Size::Small] {
+            for name in SectionName::value_variants() {
+                let command = command(*name, &arguments(size));
+                let parsed = CommandLine::try_parse_from(command.split_whitespace());
+                assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+                assert!(command.contains("report_"), "tables of its own: {command}");
+            }
+        }
+    }
+}
