@@ -15,9 +15,11 @@ use clap::{Args, Parser, Subcommand};
 mod admission;
 mod allocator;
 mod api;
+mod heat;
 mod http;
 mod metrics;
 mod offline;
+mod rates;
 #[cfg(test)]
 mod rig;
 mod serve;

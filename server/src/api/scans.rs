@@ -191,7 +191,10 @@ fn turn(
         bytes: bytes_max.saturating_sub(batch.data_bytes()).max(1),
         time: TURN,
     };
-    if scanner.fetch(&limits, batch)? == Fetched::End || batch.row_count() >= count {
+    let before = batch.row_count();
+    let fetched = scanner.fetch(&limits, batch)?;
+    server.scanned(&open.pending.table, batch, before);
+    if fetched == Fetched::End || batch.row_count() >= count {
         return Ok(true);
     }
     let is_enough =

@@ -65,7 +65,9 @@ where
         if mutations.iter().any(reads) {
             None
         } else {
-            Some(server.engine().mutate(&table, &mutations)?)
+            let commit = server.engine().mutate(&table, &mutations)?;
+            server.wrote(&table, &mutations);
+            Some(commit)
         }
     };
     let commit = if let Some(commit) = commit {
@@ -73,7 +75,12 @@ where
     } else {
         server.admission().admit_to_line()?;
         server
-            .in_line(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
+            .in_line(move |server| {
+                let mutations = build(&arguments)?;
+                let commit = server.engine().mutate(&table, &mutations)?;
+                server.wrote(&table, &mutations);
+                Ok(commit)
+            })
             .await?
     };
     committed(commit).await
@@ -107,7 +114,9 @@ where
             }
             check_cells(server, mutation.writes.len())?;
             let table = from_thrift::table(Some(table))?;
-            Ok(server.engine().check_and_mutate(&table, &check, &mutation)?)
+            let commit = server.engine().check_and_mutate(&table, &check, &mutation)?;
+            server.checked(&table, &mutation, commit.is_some());
+            Ok(commit)
         })
         .await?;
     match commit {
@@ -159,6 +168,7 @@ where
                 update.durability,
                 &mut batch,
             )?;
+            server.updated(&table, row, &batch);
             Ok((commit, batch))
         })
         .await?;
