@@ -1,8 +1,8 @@
 //! Samples that wait for the end of their column.
 //!
-//! A shard has room for a fixed number of samples, and for a fixed number of bytes of long keys and of tables. When one of the first two is used up,
-//! it throws a coin for each sample: tails are thrown away, heads count double. [`Shard::push`] tells how often that has happened, so
-//! that whoever samples takes fewer from then on.
+//! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is used up, it throws a coin for each
+//! sample: tails are thrown away, heads count double. [`Shard::push`] tells how often that has happened, so that whoever samples takes fewer
+//! from then on.
 
 use std::collections::HashMap;
 
@@ -68,14 +68,12 @@ impl Sample {
 #[derive(Debug)]
 pub(super) struct Shard {
     samples: Vec<Sample>,
-    /// Most of them.
-    samples_max: usize,
     /// Bytes of keys on the heap.
     heap_bytes: usize,
-    /// Most of those.
-    heap_max: usize,
     tables: HashMap<TableName, u32>,
     table_bytes: usize,
+    /// Most bytes of all.
+    bytes_max: usize,
     /// How many rows a sample stands for, times the setting.
     scale: u32,
     random: Random,
@@ -83,14 +81,13 @@ pub(super) struct Shard {
 
 impl Shard {
     /// A shard that takes at most so many bytes.
-    pub(super) fn new(bytes: usize, number: u64) -> Self {
+    pub(super) fn new(bytes_max: usize, number: u64) -> Self {
         Self {
             samples: Vec::new(),
-            samples_max: bytes / 2 / size_of::<Sample>(),
             heap_bytes: 0,
-            heap_max: bytes / 4,
             tables: HashMap::new(),
             table_bytes: 0,
+            bytes_max,
             scale: 1,
             random: Random(0xd1b5_4a32_d192_ed03 ^ (number + 1)),
         }
@@ -103,21 +100,31 @@ impl Shard {
             return self.scale;
         };
         sample.table = number;
-        while self.samples.len() >= self.samples_max || self.heap_bytes + sample.heap_bytes() > self.heap_max
-        {
-            if self.samples.is_empty() {
+        while !self.make_room(sample.heap_bytes()) {
+            if !self.samples.is_empty() {
+                self.thin();
+            } else if self.samples.capacity() > 0 {
+                self.samples = Vec::new();
+            } else {
                 return self.scale;
             }
-            self.thin();
         }
-        self.samples.reserve_exact(if self.samples.capacity() == 0 {
-            self.samples_max
-        } else {
-            0
-        });
         self.heap_bytes += sample.heap_bytes();
         self.samples.push(sample);
         self.scale
+    }
+
+    /// Whether there is room for one more sample with so many bytes on the heap.
+    fn make_room(&mut self, heap_bytes: usize) -> bool {
+        let Some(left) = self.bytes_max.checked_sub(self.used_bytes() + heap_bytes) else {
+            return false;
+        };
+        let (len, capacity) = (self.samples.len(), self.samples.capacity());
+        if len == capacity {
+            let more = (capacity / 2 + 64).min(left / size_of::<Sample>());
+            self.samples.reserve_exact(more);
+        }
+        self.samples.capacity() > len
     }
 
     fn number_of(&mut self, table: &TableName) -> Option<u32> {
@@ -125,7 +132,7 @@ impl Shard {
             return Some(*number);
         }
         let bytes = TABLE_BYTES + table.namespace().len() + table.qualifier().len();
-        if self.table_bytes + bytes > self.heap_max {
+        if self.table_bytes + bytes > self.bytes_max / 4 {
             return None;
         }
         let number = u32::try_from(self.tables.len()).ok()?;
@@ -140,6 +147,7 @@ impl Shard {
             sample.weight = sample.weight.saturating_mul(2);
             random.next() >> 63 == 0
         });
+        self.samples.shrink_to_fit();
         self.heap_bytes = self.samples.iter().map(Sample::heap_bytes).sum();
         self.scale = self.scale.saturating_mul(2);
     }

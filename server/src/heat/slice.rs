@@ -2,7 +2,7 @@
 //!
 //! Made of points, which are samples or the contents of other slices. Points of one key are added up. If more are left than there is
 //! room for, neighbours are put together so that each group has about the same share of what happened: where much happened, keys
-//! stay apart. A group never reaches over a region's boundary, unless there are more regions with samples than half the groups.
+//! stay apart. A group is called by a key that is as short as it may be, and a hot key by itself. A group never reaches over a region's boundary, unless there are more regions with samples than half the groups.
 
 use super::shard::SampledKey;
 use super::{Amounts, Kind};
@@ -39,23 +39,38 @@ impl Slice {
         let mut parts = points.len();
         loop {
             let groups = group(&points, parts, boundaries, &Kind::ALL);
-            let size = packed_bytes(&points, &groups);
+            let keys: Vec<&[u8]> = if parts == points.len() {
+                points.iter().map(|point| &point.key[..]).collect()
+            } else {
+                separators(&points, &groups, boundaries)
+            };
+            let size = SLICE_BYTES
+                + keys
+                    .iter()
+                    .map(|key| key.len() + size_of::<Entry>())
+                    .sum::<usize>();
             if size <= bytes {
-                return Some(Self::pack(&points, &groups)).filter(|slice| !slice.entries.is_empty());
+                return Some(Self::pack(&points, &groups, &keys)).filter(|slice| !slice.entries.is_empty());
             }
             if parts <= 1 {
                 return None;
             }
-            parts = (parts * bytes / size * 9 / 10).clamp(1, parts - 1);
+            // Whole keys say nothing of how short they will be in groups.
+            let fewer = if parts == points.len() {
+                (bytes / size_of::<Entry>()).min(parts - 1)
+            } else {
+                parts * bytes / size * 9 / 10
+            };
+            parts = fewer.clamp(1, parts - 1);
         }
     }
 
-    fn pack(points: &[Point], groups: &[usize]) -> Self {
+    fn pack(points: &[Point], groups: &[usize], group_keys: &[&[u8]]) -> Self {
         let mut keys = Vec::new();
         let mut entries = Vec::with_capacity(groups.len());
-        for (index, first) in groups.iter().enumerate() {
+        for (index, (first, key)) in groups.iter().zip(group_keys).enumerate() {
             let end = groups.get(index + 1).copied().unwrap_or(points.len());
-            keys.extend_from_slice(&points[*first].key);
+            keys.extend_from_slice(key);
             entries.push(Entry {
                 end: u32::try_from(keys.len())
                     .expect("a slice is smaller than a column, and that is a few kilobytes"),
@@ -94,9 +109,47 @@ impl Slice {
     }
 }
 
-fn packed_bytes(points: &[Point], groups: &[usize]) -> usize {
-    let keys: usize = groups.iter().map(|first| points[*first].key.len()).sum();
-    SLICE_BYTES + keys + groups.len() * size_of::<Entry>()
+/// A short key for each group: after all keys before the group, not after its first, and in the same region as that. A single key that much
+/// went to is kept whole: it is what one looks for.
+fn separators<'a>(points: &'a [Point], groups: &[usize], boundaries: &'a [Vec<u8>]) -> Vec<&'a [u8]> {
+    let total = sum(points.iter().map(|point| point.amounts));
+    let separator = |(index, first): (usize, &usize)| {
+        let key = &points[*first].key[..];
+        let end = groups.get(index + 1).copied().unwrap_or(points.len());
+        let is_hot =
+            end - first == 1 && share(&points[*first], total, &Kind::ALL) * groups.len() as f64 > 1.5;
+        let Some(before) = first
+            .checked_sub(1)
+            .map(|before| &points[before].key)
+            .filter(|_| !is_hot)
+        else {
+            return key;
+        };
+        let common = key
+            .iter()
+            .zip(before.iter())
+            .take_while(|(left, right)| left == right);
+        let short = &key[..key.len().min(common.count() + 1)];
+        let region = boundaries.partition_point(|start| start.as_slice() <= key);
+        match region.checked_sub(1).map(|region| &boundaries[region][..]) {
+            Some(start) if start > short => start,
+            _ => short,
+        }
+    };
+    groups.iter().enumerate().map(separator).collect()
+}
+
+/// The point's part of the whole, in the mean of these kinds.
+fn share(point: &Point, total: Amounts, kinds: &[Kind]) -> f64 {
+    let shares = kinds.iter().map(|kind| {
+        let (amount, total) = (point.amounts[*kind as usize], total[*kind as usize]);
+        if total > 0.0 {
+            f64::from(amount) / f64::from(total)
+        } else {
+            0.0
+        }
+    });
+    shares.sum::<f64>() / kinds.len() as f64
 }
 
 pub(super) fn sum(amounts: impl Iterator<Item = Amounts>) -> Amounts {
@@ -134,22 +187,11 @@ pub(super) fn group(points: &[Point], parts: usize, boundaries: &[Vec<u8>], kind
     let cuts_at_regions = crossings <= parts / 2;
     let quantiles = if cuts_at_regions { parts - crossings } else { parts };
     let total = sum(points.iter().map(|point| point.amounts));
-    let share = |point: &Point| {
-        let shares = kinds.iter().map(|kind| {
-            let (amount, total) = (point.amounts[*kind as usize], total[*kind as usize]);
-            if total > 0.0 {
-                f64::from(amount) / f64::from(total)
-            } else {
-                0.0
-            }
-        });
-        shares.sum::<f64>() / kinds.len() as f64
-    };
     let mut groups = Vec::new();
     let (mut before, mut filled) = (0.0, 0);
     for (index, point) in points.iter().enumerate() {
         // In which quantile the middle of the point's share lies.
-        let own = share(point);
+        let own = share(point, total, kinds);
         let quantile = (((before + own / 2.0) * quantiles as f64) as usize).min(quantiles - 1);
         let is_new_region = cuts_at_regions && index > 0 && regions[index] != regions[index - 1];
         if index == 0 || quantile > filled || is_new_region {

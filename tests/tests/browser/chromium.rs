@@ -166,6 +166,13 @@ impl Chromium {
         }
     }
 
+    /// Presses a key that leads to another page, and waits for that.
+    pub(crate) fn press_to_go(&mut self, key: &str, code: u32) {
+        self.events.clear();
+        self.press(key, code);
+        self.wait_for("Page.frameNavigated");
+    }
+
     /// Shows pages as somebody sees them who likes that scheme, in a window of that size.
     pub(crate) fn look(&mut self, scheme: &str, width: u32, height: u32) {
         let feature = json!([{ "name": "prefers-color-scheme", "value": scheme }]);

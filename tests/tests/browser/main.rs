@@ -191,7 +191,7 @@ fn the_map_is_usable_with_a_keyboard() {
     browser.press("ArrowUp", 38);
     assert_eq!(told(&mut browser).as_ref(), Some(&hottest));
     browser.screenshot(&screenshots().join("heat-keyboard-dark.png"));
-    browser.press("Enter", 13);
+    browser.press_to_go("Enter", 13);
     browser.wait_until(
         "location.search.includes('start=2') && document.getElementById('heat')?.dataset.loaded === 'true'",
     );
@@ -201,7 +201,7 @@ fn the_map_is_usable_with_a_keyboard() {
     );
     check(&browser, &origin, "the closer look");
     browser.evaluate("document.getElementById('heat-map').focus()");
-    browser.press("Escape", 27);
+    browser.press_to_go("Escape", 27);
     browser.wait_until(
         "!location.search.includes('start=') && document.getElementById('heat')?.dataset.loaded === 'true'",
     );

@@ -92,8 +92,8 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
             (
                 "contents",
                 html! {
-                    (show::count(user_tables as u64)) " tables, " (show::count(stats.len() as u64)) " regions, "
-                    (show::count(files)) " store files, " (show::bytes(file_bytes))
+                    (show::of(user_tables as u64, "table")) ", " (show::of(stats.len() as u64, "region")) ", "
+                    (show::of(files, "store file")) ", " (show::bytes(file_bytes))
                 },
             ),
             (

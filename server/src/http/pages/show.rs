@@ -37,6 +37,12 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
+/// So many of these.
+pub(super) fn of(number: u64, one: &str) -> String {
+    let several = if number == 1 { "" } else { "s" };
+    format!("{} {one}{several}", count(number))
+}
+
 /// So many a second.
 pub(super) fn rate(per_second: f64) -> String {
     if per_second <= 0.0 {
@@ -168,6 +174,10 @@ mod tests {
         assert_eq!(
             (count(7), count(1_000), count(12_345_678)),
             ("7".into(), "1,000".into(), "12,345,678".into())
+        );
+        assert_eq!(
+            (of(1, "table"), of(0, "table")),
+            ("1 table".into(), "0 tables".into())
         );
         assert_eq!(
             (rate(0.0), rate(0.25), rate(1234.4)),

@@ -18,8 +18,8 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let body = html! {
         p.figures {
             span { (state.as_str()) }
-            span { b { (show::count(stats.len() as u64)) } " regions" }
-            span { b { (show::bytes(sum(|region| region.store_file_bytes))) } " in " (show::count(sum(|region| region.store_files))) " store files" }
+            span { b { (show::of(stats.len() as u64, "region")) } }
+            span { b { (show::bytes(sum(|region| region.store_file_bytes))) } " in " (show::of(sum(|region| region.store_files), "store file")) }
             span { b { (show::bytes(sum(|region| region.memstore_bytes))) } " in memstores" }
             span { b { (show::count(sum(|region| region.reads))) } " reads, " b { (show::count(sum(|region| region.writes))) } " writes since the start" }
             span { a href=(show::link("/heat", &[("table", &name)])) { "Key visualiser" } }

@@ -175,7 +175,8 @@
     const set = (name, value) => { if (value !== "") address.searchParams.set(name, value); };
     set("start", whole ? data.start : first.start);
     set("end", whole ? data.end : last.end);
-    if (!whole && last.regions + first.regions <= 4) set("axis", "keys");
+    const regions = data.rows.slice(...area.rows).reduce((sum, row) => sum + row.regions, 0);
+    if (!whole && (data.axis === "keys" || regions < 4)) set("axis", "keys");
     if (area.columns[1] - area.columns[0] > 1) {
       set("from", startOf(area.columns[0]));
       set("to", startOf(area.columns[1]));
