@@ -16,9 +16,11 @@ mod admission;
 mod allocator;
 mod api;
 mod capacity;
+mod heat;
 mod http;
 mod metrics;
 mod offline;
+mod rates;
 #[cfg(test)]
 mod rig;
 mod serve;

@@ -140,7 +140,7 @@ async fn serve(
     Ok(())
 }
 
-/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold.
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold, what pages show of the load.
 async fn upkeep(
     server: Arc<Server>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
@@ -156,9 +156,12 @@ async fn upkeep(
                 server.sessions().expire();
                 // With what scans let go of, files may have to be removed.
                 let idle = Arc::clone(&server);
-                let let_go = tokio::task::spawn_blocking(move || idle.sessions().let_go());
-                if let Err(error) = let_go.await {
-                    tracing::warn!(%error, "idle scans could not let go of memory");
+                let kept = tokio::task::spawn_blocking(move || {
+                    idle.sessions().let_go();
+                    idle.note_load();
+                });
+                if let Err(error) = kept.await {
+                    tracing::warn!(%error, "upkeep was not done");
                 }
             }
         }

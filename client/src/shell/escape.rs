@@ -1,25 +1,9 @@
 //! Bytes as text and back: Ruby's string escapes on input, HBase's `toStringBinary` on output.
 
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
+pub(super) use basalt_idl::thrift2::describe::printable;
 
 /// The end of the year 9999, where the formatter ends. Later times, such as `i64::MAX`, are printed as numbers.
 const LAST_MS: u64 = 253_402_300_799_999;
-
-/// Bytes as HBase prints them: printable ASCII as it is, everything else and the backslash as `\xNN`.
-pub(super) fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for byte in bytes {
-        match byte {
-            b' '..=b'~' if *byte != b'\\' => text.push(char::from(*byte)),
-            _ => {
-                text.push_str("\\x");
-                text.push(char::from(HEX[usize::from(byte >> 4)]));
-                text.push(char::from(HEX[usize::from(byte & 0xf)]));
-            }
-        }
-    }
-    text
-}
 
 /// A timestamp as HBase prints it: Java's `LocalDateTime`, which leaves out seconds and milliseconds that are zero.
 /// Always UTC, unlike HBase, whose output depends on the machine it runs on.

@@ -1,9 +1,9 @@
 //! Commands on tables: create, alter, describe, list and the state of tables.
 
+use basalt_idl::thrift2::describe::{describe_family, describe_table};
+
 use super::arguments::{Arguments, Options, bytes, list, text};
-use super::schema_text::{
-    attribute_names, describe_family, describe_table, family_name, set_family, set_table,
-};
+use super::schema_text::{attribute_names, family_name, set_family, set_table};
 use super::session::{Outcome, Session};
 use super::syntax::Value;
 use super::{ShellError, ShellResult};
@@ -112,7 +112,8 @@ impl Session {
         let enabled = self.client.is_table_enabled(&table).await?;
         let state = if enabled { "ENABLED" } else { "DISABLED" };
         self.output.line(&format!("Table {} is {state}", schema.name()))?;
-        self.output.line(&describe_table(&schema))?;
+        self.output
+            .line(&describe_table(&schema.name().to_string(), &schema.descriptor))?;
         self.output.line("COLUMN FAMILIES DESCRIPTION")?;
         for family in schema.families() {
             self.output.line(&describe_family(family))?;

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! row 0  codec checksum id clock options fs sync                words that know nothing; fs = the Vfs trait: real and simulated
-//! row 1  error metrics cell schema record                       the data model and how it fails; framing for WAL and manifest
+//! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk                single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
 //! row 4  store                                                  one family in one region
@@ -25,6 +25,7 @@ pub mod codec;
 pub mod error;
 pub mod fs;
 pub mod id;
+pub mod jobs;
 pub mod metrics;
 pub mod options;
 pub mod sync;

@@ -12,14 +12,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::ServerName;
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
+use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
@@ -27,7 +28,9 @@ use bytes::Bytes;
 use crate::admission::Admission;
 use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
-use crate::metrics::{Api, Calls, Connections};
+use crate::heat::Heat;
+use crate::metrics::{Api, CallCount, Calls, Connections};
+use crate::rates::Rates;
 use crate::sessions::{Owner, Sessions};
 use crate::slow_log::SlowLog;
 
@@ -47,6 +50,7 @@ mod scans;
 mod schema;
 mod slow_log;
 mod to_thrift;
+mod touched;
 mod writes;
 
 use codec::{Binary, Codec, Compact, Reply};
@@ -60,11 +64,13 @@ pub(crate) struct Server {
     sessions: Arc<Sessions>,
     admission: Admission,
     slow_log: SlowLog,
+    heat: Heat,
+    rates: Rates,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
     thrift_address: SocketAddr,
-    started: std::time::SystemTime,
+    started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
 }
@@ -179,12 +185,14 @@ impl Server {
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
+            heat: Heat::new(&config.key_visualizer, Arc::clone(engine.clock())),
+            rates: Rates::new(),
             engine,
             config,
             calls,
             connections: Connections::new(),
             thrift_address,
-            started: std::time::SystemTime::now(),
+            started: SystemTime::now(),
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
         };
@@ -221,6 +229,55 @@ impl Server {
         &self.slow_log
     }
 
+    pub(crate) fn heat(&self) -> &Heat {
+        &self.heat
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
+    /// How often methods were called since the start, in no order.
+    pub(crate) fn call_counts(&self) -> Vec<CallCount> {
+        self.calls.counts()
+    }
+
+    /// What clients connect to.
+    pub(crate) fn thrift_address(&self) -> SocketAddr {
+        self.thrift_address
+    }
+
+    /// Since the start.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started_mono.elapsed()
+    }
+
+    /// When it started.
+    pub(crate) fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// Notes what pages show of the load. To be called every second or so, where it may take a few milliseconds.
+    pub(crate) fn note_load(&self) {
+        self.heat.tick(|table| self.boundaries(table));
+        self.rates.tick(self);
+    }
+
+    /// The start keys of a table's regions, in order; none when it is gone.
+    pub(crate) fn boundaries(&self, table: &TableName) -> Vec<Vec<u8>> {
+        let regions = self.engine.regions(table).unwrap_or_default();
+        regions.into_iter().map(|region| region.start).collect()
+    }
+
+    /// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
+    pub(crate) fn described(table: &TableDescriptor) -> Vec<String> {
+        let shown = schema::to_table(table);
+        let families = shown.columns.iter().flatten().map(describe_family);
+        std::iter::once(describe_table(&table.name.to_string(), &shown))
+            .chain(families)
+            .collect()
+    }
+
     pub(crate) fn connections(&self) -> &Connections {
         &self.connections
     }
@@ -228,6 +285,25 @@ impl Server {
     /// Whether calls are accepted.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
+    }
+
+    /// Why not all calls are accepted although the server is ready, a sentence each; none when all is well.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let stalled = self
+            .engine
+            .stalled()
+            .map(|waited| format!("the log has been waiting for the disk for {} s", waited.as_secs()));
+        let suspended = self
+            .engine
+            .disk()
+            .suspended
+            .map(|why| format!("disk space: {why}"));
+        let (used, limit) = (self.engine.memstore_bytes(), self.config.memstore.total_bytes);
+        let full = (used >= limit).then(|| {
+            format!("writes are refused until flushes have freed memory: memstores have {used} bytes, memstore.total_bytes is {limit}")
+        });
+        let busy = self.admission.memory().check().err().map(|busy| busy.to_string());
+        [stalled, suspended, full, busy].into_iter().flatten().collect()
     }
 
     pub(crate) fn set_ready(&self, ready: bool) {

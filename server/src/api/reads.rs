@@ -51,6 +51,7 @@ impl Gets {
                 }
                 Err(error) => return Err(error.into()),
             }
+            server.got(&self.table, row, &self.found.batch, before);
             let is_there = self.found.batch.row_count() > before;
             self.found.rows.push(is_there.then_some(before));
             if self.found.batch.data_bytes() > self.max_bytes {

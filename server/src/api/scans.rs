@@ -199,7 +199,10 @@ fn turn(
         bytes: bytes_max.saturating_sub(batch.data_bytes()).max(1),
         time: TURN,
     };
-    let fetched = match scanner.fetch(&limits, batch) {
+    let before = batch.row_count();
+    let fetched = scanner.fetch(&limits, batch);
+    server.scanned(&open.pending.table, batch, before);
+    let fetched = match fetched {
         // What comes before a region that is not assigned is an answer; the next fetch fails.
         Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
         fetched => fetched?,

@@ -41,6 +41,13 @@ pub(super) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     Ok(())
 }
 
+/// Gives mutations to the engine, and tells the key visualiser.
+fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
+    let commit = server.engine().mutate(table, mutations)?;
+    server.wrote(table, mutations);
+    Ok(commit)
+}
+
 /// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible. `arguments` is
 /// owned because the work may move to the pool.
 pub(super) async fn apply<A, B>(
@@ -68,7 +75,7 @@ where
         if reads_first || until.is_some() {
             (until, reads_first, None)
         } else {
-            (None, false, Some(server.engine().mutate(&table, &mutations)?))
+            (None, false, Some(write(server, &table, &mutations)?))
         }
     };
     hold_back(until).await;
@@ -77,10 +84,10 @@ where
         None if reads_first => {
             server.admission().admit_to_line()?;
             server
-                .in_line(move |server| Ok(server.engine().mutate(&table, &build(&arguments)?)?))
+                .in_line(move |server| write(server, &table, &build(&arguments)?))
                 .await?
         }
-        None => server.engine().mutate(&table, &build(&arguments)?)?,
+        None => write(server, &table, &build(&arguments)?)?,
     };
     committed(commit).await
 }
@@ -119,7 +126,9 @@ where
             }
             check_cells(server, mutation.writes.len())?;
             let table = from_thrift::table(Some(table))?;
-            Ok(server.engine().check_and_mutate(&table, &check, &mutation)?)
+            let commit = server.engine().check_and_mutate(&table, &check, &mutation)?;
+            server.checked(&table, &mutation, commit.is_some());
+            Ok(commit)
         })
         .await?;
     match commit {
@@ -178,6 +187,7 @@ where
                 update.durability,
                 &mut batch,
             )?;
+            server.updated(&table, row, &batch);
             Ok((commit, batch))
         })
         .await?;

@@ -1,10 +1,11 @@
 //! One number for all memory: `memory.total_bytes`, divided among those who take it.
 //!
-//! A tenth is left for what no setting bounds: the roots of indexes of open store files, the program and its threads.
+//! A tenth is left for the key visualiser, which gets a sixty-fourth at most, and for what no setting bounds: the roots of indexes of open store files, the program
+//! and its threads.
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, KEY_VISUALIZER_BYTES_MIN};
 
 /// Who takes memory, and how many percent of the whole (HBase gives memstores and block cache 40 % of the heap each).
 const PARTS: [(&str, &str, u64); 3] = [
@@ -32,6 +33,11 @@ pub(super) fn divide(settings: &mut Table) {
     fill(settings, "memstore", "flush_bytes", flush);
     fill(settings, "thrift", "max_message_bytes", message);
     fill(settings, "thrift", "max_response_bytes", message);
+    let visualizer = (total / 64).clamp(
+        KEY_VISUALIZER_BYTES_MIN as u64,
+        defaults.key_visualizer.bytes as u64,
+    );
+    fill(settings, "key_visualizer", "bytes", visualizer);
 }
 
 /// Refuses parts that are more than the whole.
@@ -106,6 +112,7 @@ mod tests {
             (config.thrift.max_message_bytes, config.thrift.max_response_bytes),
             (30_000_000, 30_000_000)
         );
+        assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
         load(&["memory.total_bytes=67108864"]).validate().unwrap();
     }

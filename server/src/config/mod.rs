@@ -14,8 +14,9 @@ mod rehearsal;
 mod sections;
 
 pub use sections::{
-    BlockCache, Compaction, Data, Disk, Flush, Http, Log, Memory, Memstore, Metrics, Quota, Region,
-    Rehearsal, Requests, Row, Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal, WalSync,
+    BlockCache, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics, Quota,
+    Region, Rehearsal, Requests, Row, Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal,
+    WalSync,
 };
 
 /// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
@@ -24,6 +25,9 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
 const MAX_CONNECTIONS: usize = 1 << 24;
+
+/// Less does not hold a few keys for each of a thousand times.
+pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
 
 /// All settings.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
@@ -65,6 +69,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// The slow log.
     pub slow_log: SlowLog,
+    /// The key visualiser.
+    pub key_visualizer: KeyVisualizer,
     /// Log lines.
     pub log: Log,
 }
@@ -217,6 +223,18 @@ impl Config {
                 "must be at least 1; slow_log.enabled = false records nothing".into(),
             );
         }
+        if (1..KEY_VISUALIZER_BYTES_MIN).contains(&self.key_visualizer.bytes) {
+            return refuse(
+                "key_visualizer.bytes",
+                format!("must be at least {KEY_VISUALIZER_BYTES_MIN}, or 0"),
+            );
+        }
+        if self.key_visualizer.sample_every == 0 {
+            return refuse(
+                "key_visualizer.sample_every",
+                "must be at least 1; key_visualizer.bytes = 0 records nothing".into(),
+            );
+        }
         if self.scanner.lease_ms == 0 {
             return refuse("scanner.lease_ms", "must be at least 1".into());
         }
@@ -238,16 +256,24 @@ impl Config {
         Ok(())
     }
 
-    /// The effective settings as `section.key = value` lines, sorted by name.
-    pub fn lines(&self) -> Vec<String> {
+    /// The effective settings, each as `section.key` and its value in TOML, sorted by name.
+    pub fn settings(&self) -> Vec<(String, String)> {
         let table = toml::Table::try_from(self).expect("settings are plain values");
-        let mut lines = Vec::new();
+        let mut settings = Vec::new();
         for (section, values) in &table {
             for (key, value) in values.as_table().into_iter().flatten() {
-                lines.push(format!("{section}.{key} = {value}"));
+                settings.push((format!("{section}.{key}"), value.to_string()));
             }
         }
-        lines
+        settings
+    }
+
+    /// The same as `section.key = value` lines.
+    pub fn lines(&self) -> Vec<String> {
+        let settings = self.settings().into_iter();
+        settings
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect()
     }
 
     /// The engine's share of the settings.

@@ -293,6 +293,16 @@ section! {
 }
 
 section! {
+    /// The key visualiser: where in the key space requests go.
+    KeyVisualizer {
+        /// Most memory for what it remembers; 0: it is off.
+        bytes: usize = 16 << 20,
+        /// One row of so many is a sample, fewer where memory for samples runs short.
+        sample_every: u32 = 1,
+    }
+}
+
+section! {
     /// Log lines.
     Log {
         /// Filter, as `info` or `basalt=debug,info`.

@@ -1,11 +1,11 @@
-//! The HTTP port: metrics, health, the status page, and Thrift calls by POST. A GET changes nothing.
+//! The HTTP port: metrics, health, pages for people, and Thrift calls by POST. A GET changes nothing.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use crate::api::Server;
 use crate::wire::Listener;
 
 mod connection;
-mod page;
+mod pages;
 mod thrift;
 
 /// What the handlers of all requests share.
@@ -57,12 +57,13 @@ pub(crate) async fn serve(
 /// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
 fn router(site: Site) -> Router {
     Router::new()
-        .route("/", get(status_page).post(thrift::thrift2))
+        .route("/", get(pages::overview).post(thrift::thrift2))
         .route("/thrift1", post(thrift::thrift1))
         .route("/thrift2", post(thrift::thrift2))
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .merge(pages::router())
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {
             (
@@ -104,32 +105,19 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads; the text
-/// says so.
+/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads. The text has a line for
+/// everything that is not as it should be.
 async fn ready(State(site): State<Site>) -> Response {
     if !site.server.is_ready() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response();
+        let text = "not ready: the server is starting or stopping\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    let engine = site.server.engine();
-    if let Some(waited) = engine.stalled() {
-        let seconds = waited.as_secs();
-        return format!("ready for reads; the log has been waiting for the disk for {seconds} s\n")
-            .into_response();
+    let reasons = site.server.reasons();
+    if reasons.is_empty() {
+        return "ready\n".into_response();
     }
-    match engine.disk().suspended {
-        None => "ready\n".into_response(),
-        Some(why) => format!("ready for reads; disk space: {why}\n").into_response(),
-    }
-}
-
-async fn status_page(State(site): State<Site>) -> Response {
-    // The page has no script and loads nothing.
-    let policy = (
-        HeaderName::from_static("content-security-policy"),
-        HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'"),
-    );
-    match tokio::task::spawn_blocking(move || page::status(&site.server)).await {
-        Ok(page) => ([policy], Html(page)).into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
-    }
+    let lines = reasons
+        .iter()
+        .map(|reason| format!("ready for reads; {reason}\n"));
+    lines.collect::<String>().into_response()
 }

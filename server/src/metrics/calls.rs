@@ -1,6 +1,7 @@
 //! Handles of calls and connections.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -36,6 +37,8 @@ pub(crate) struct MethodMetrics {
     requests: Counter,
     failed: Counter,
     seconds: Histogram,
+    /// The two counters once more: those of the recorder cannot be read.
+    counts: [AtomicU64; 2],
 }
 
 impl MethodMetrics {
@@ -46,12 +49,14 @@ impl MethodMetrics {
             requests: counter!(names::REQUESTS, "api" => api.as_str(), "method" => method),
             failed: counter!(names::FAILED_REQUESTS, "api" => api.as_str(), "method" => method),
             seconds: histogram!(names::REQUEST_SECONDS, "api" => api.as_str(), "method" => method),
+            counts: Default::default(),
         }
     }
 
     /// One call was answered.
     pub(crate) fn answered(&self, took: Duration) {
         self.requests.increment(1);
+        self.counts[0].fetch_add(1, Ordering::Relaxed);
         self.seconds.record(took);
     }
 
@@ -62,6 +67,7 @@ impl MethodMetrics {
     /// at zero.
     pub(crate) fn failed(&self, class: &'static str) {
         self.failed.increment(1);
+        self.counts[1].fetch_add(1, Ordering::Relaxed);
         counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)
             .increment(1);
     }
@@ -71,6 +77,17 @@ impl std::fmt::Debug for MethodMetrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "MethodMetrics({} {})", self.api.as_str(), self.method)
     }
+}
+
+/// How often a method was called since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallCount {
+    pub(crate) api: Api,
+    pub(crate) method: &'static str,
+    /// Calls answered, failed ones too.
+    pub(crate) calls: u64,
+    /// Calls answered with an exception.
+    pub(crate) failed: u64,
 }
 
 /// Handles of every method of every service.
@@ -94,6 +111,18 @@ impl Calls {
     /// The method's handles; `None` for a method that the service does not have.
     pub(crate) fn method(&self, api: Api, method: &str) -> Option<&MethodMetrics> {
         self.methods[api as usize].get(method)
+    }
+
+    /// The methods that were called, in no order.
+    pub(crate) fn counts(&self) -> Vec<CallCount> {
+        let all = self.methods.iter().flat_map(HashMap::values);
+        let counts = all.map(|method| CallCount {
+            api: method.api,
+            method: method.method,
+            calls: method.counts[0].load(Ordering::Relaxed),
+            failed: method.counts[1].load(Ordering::Relaxed),
+        });
+        counts.filter(|count| count.calls > 0).collect()
     }
 }
 

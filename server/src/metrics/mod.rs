@@ -17,7 +17,7 @@ mod engine_events;
 pub(crate) mod names;
 mod scrape;
 
-pub(crate) use calls::{Api, Calls, Connections, Port};
+pub(crate) use calls::{Api, CallCount, Calls, Connections, Port};
 pub(crate) use engine_events::EngineEvents;
 pub(crate) use scrape::{publish_admission, render};
 

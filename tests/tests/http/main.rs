@@ -7,6 +7,8 @@ use basalt_idl::{
 use basalt_tests::Server;
 
 mod client;
+mod heat;
+mod pages;
 mod rows;
 
 use client::{Http, request};

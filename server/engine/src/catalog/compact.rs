@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::Catalog;
 use crate::error::Result;
+use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
 use crate::region::Region;
@@ -59,7 +60,38 @@ impl Catalog {
             Choice::Minor(range) => &store.files[range],
             Choice::Major => &store.files[..],
         };
+        let all_files = inputs.len() == store.files.len();
+        let job = self.shared.jobs.begin(JobInfo {
+            kind: if all_files {
+                JobKind::MajorCompaction
+            } else {
+                JobKind::MinorCompaction
+            },
+            table: region.info().table.clone(),
+            region: region.id(),
+            family: Some(escape(family)),
+            inputs: inputs.len(),
+            input_bytes: inputs.iter().map(|file| file.meta().bytes).sum(),
+            input_cells: inputs.iter().map(|file| file.meta().cells).sum(),
+        });
+        let result = self.compact_files(region, store, inputs, job.progress());
+        job.end(&result, |event| event.written_bytes);
+        Ok(match result? {
+            Some(event) => CompactionOutcome::Done(event),
+            None => CompactionOutcome::Cancelled,
+        })
+    }
+
+    /// Makes one file of these files of the store; `None` when it was cancelled.
+    fn compact_files(
+        &self,
+        region: &Region,
+        store: &StoreVersion,
+        inputs: &[Arc<StoreFile>],
+        progress: &JobProgress,
+    ) -> Result<Option<CompactionEvent>> {
         let began = self.shared.clock.mono();
+        let family = &store.family.name;
         let all_files = inputs.len() == store.files.len();
         let input_bytes = inputs.iter().map(|file| file.meta().bytes).sum();
         let result = self
@@ -69,10 +101,10 @@ impl Catalog {
                 input_bytes,
                 self.shared.memstore_total_bytes.load(Ordering::Acquire),
             )
-            .and_then(|_space| self.run_compaction(region, store, inputs, all_files));
+            .and_then(|_space| self.run_compaction(region, store, inputs, all_files, progress));
         let compacted = match result {
             Ok(Some(compacted)) => compacted,
-            Ok(None) => return Ok(CompactionOutcome::Cancelled),
+            Ok(None) => return Ok(None),
             Err(error) => {
                 self.shared.counters.compaction_failures.increment();
                 return Err(error);
@@ -89,7 +121,7 @@ impl Catalog {
             took: self.shared.clock.mono().saturating_sub(began),
         };
         if !self.install_compaction(region, family, inputs, compacted)? {
-            return Ok(CompactionOutcome::Cancelled);
+            return Ok(None);
         }
         region.compactions.increment();
         let counters = &self.shared.counters;
@@ -102,7 +134,7 @@ impl Catalog {
         counters.compaction_read_bytes.add(event.read_bytes);
         counters.compaction_written_bytes.add(event.written_bytes);
         self.shared.listener.compacted(&event);
-        Ok(CompactionOutcome::Done(event))
+        Ok(Some(event))
     }
 
     fn run_compaction(
@@ -111,6 +143,7 @@ impl Catalog {
         store: &StoreVersion,
         inputs: &[Arc<StoreFile>],
         all_files: bool,
+        progress: &JobProgress,
     ) -> Result<Option<Compacted>> {
         let target = NewFile {
             id: self.shared.next_file(),
@@ -126,6 +159,7 @@ impl Catalog {
             horizon: self.shared.horizon(&region.info().table),
             limiter: &self.limiter,
             cancel: &region.cancel_compaction,
+            progress,
         })
     }
 

@@ -19,6 +19,7 @@ use parking_lot::MutexGuard;
 use super::Catalog;
 use crate::error::Result;
 use crate::id::SeqId;
+use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::{Manifest, ManifestEdit};
 use crate::memstore::Memstore;
 use crate::metrics::FlushEvent;
@@ -67,7 +68,18 @@ impl Catalog {
         if region.is_retired() || version.stores.iter().all(|store| store.frozen.is_empty()) {
             return Ok(None);
         }
-        let result = self.write_and_install(region, &version, flushed);
+        let frozen = || version.stores.iter().flat_map(|store| &store.frozen);
+        let job = self.shared.jobs.begin(JobInfo {
+            kind: JobKind::Flush,
+            table: region.info().table.clone(),
+            region: region.id(),
+            family: None,
+            inputs: frozen().count(),
+            input_bytes: frozen().map(|memstore| memstore.bytes()).sum(),
+            input_cells: frozen().map(|memstore| memstore.cell_count()).sum(),
+        });
+        let result = self.write_and_install(region, &version, flushed, job.progress());
+        job.end(&result, |event| event.written_bytes);
         if result.is_err() {
             self.shared.counters.flush_failures.increment();
         }
@@ -79,6 +91,7 @@ impl Catalog {
         region: &Region,
         version: &RegionVersion,
         flushed: SeqId,
+        progress: &JobProgress,
     ) -> Result<Option<FlushEvent>> {
         let began = self.shared.clock.mono();
         self.shared.wal.wait_published(flushed)?;
@@ -95,6 +108,7 @@ impl Catalog {
                 &store.frozen,
                 &target,
                 self.shared.horizon(&region.info().table),
+                progress,
             ) {
                 Ok(result) => done.push(FamilyFlush {
                     family: store.family.name.clone(),

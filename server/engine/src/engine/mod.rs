@@ -31,6 +31,7 @@ use crate::schema::{
 use crate::wal::Commit;
 use crate::workers::{Job, Workers};
 
+mod inspect;
 mod read;
 mod upkeep;
 mod write;
@@ -39,6 +40,7 @@ pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
 pub use crate::workers::QueueStats;
+pub use inspect::RegionRequests;
 pub use read::Scanner;
 
 /// How a fetch ended.

@@ -1,14 +1,16 @@
-//! Prints a store file for people (`basalt dump`).
+//! Shows a store file to people: `basalt dump` prints it, pages have what they need of it.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::reader::Reader;
+use super::index::IndexBlock;
+use super::reader::{Reader, Want};
 use super::{ReadOptions, file_info};
 use crate::cache::Priority;
 use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
+use crate::schema::{Escaped, escape};
 
 const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
@@ -35,32 +37,125 @@ pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-fn write_summary(reader: &Arc<Reader>, out: &mut dyn Write) -> std::io::Result<()> {
+/// What a file says of itself, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Facts of the trailer, each with its name.
+    pub trailer: Vec<(&'static str, String)>,
+    /// Keys and values of the file info.
+    pub file_info: Vec<(String, String)>,
+    /// A line for each bloom filter.
+    pub blooms: Vec<String>,
+}
+
+/// Trailer, file info and bloom filters of an open file.
+pub fn summary(reader: &Arc<Reader>) -> Summary {
     let (trailer, properties) = (&reader.trailer, reader.properties());
-    writeln!(out, "store file {}", reader.path().display())?;
-    writeln!(out, "\ntrailer")?;
-    writeln!(out, "  bytes                 {}", properties.file_bytes)?;
-    writeln!(out, "  cells                 {}", trailer.cells)?;
-    writeln!(out, "  compression           {}", trailer.compression)?;
-    writeln!(out, "  index levels          {}", trailer.levels)?;
-    writeln!(out, "  root index entries    {}", trailer.root_entries)?;
-    writeln!(out, "  bytes uncompressed    {}", trailer.plain_bytes)?;
-    writeln!(out, "  index uncompressed    {}", trailer.index_plain_bytes)?;
-    writeln!(out, "  load-on-open offset   {}", trailer.load_on_open_offset)?;
-    writeln!(out, "  file info offset      {}", trailer.file_info_offset)?;
+    let mut facts = vec![
+        ("bytes", properties.file_bytes.to_string()),
+        ("cells", trailer.cells.to_string()),
+        ("compression", trailer.compression.to_string()),
+        ("index levels", trailer.levels.to_string()),
+        ("root index entries", trailer.root_entries.to_string()),
+        ("bytes uncompressed", trailer.plain_bytes.to_string()),
+        ("index uncompressed", trailer.index_plain_bytes.to_string()),
+        ("load-on-open offset", trailer.load_on_open_offset.to_string()),
+        ("file info offset", trailer.file_info_offset.to_string()),
+    ];
     if let Some((first, last)) = trailer.data_blocks {
-        writeln!(out, "  data blocks           {first} to {last}")?;
+        facts.push(("data blocks", format!("{first} to {last}")));
     }
     let checksum = if trailer.marked { "right" } else { "none" };
-    writeln!(out, "  trailer checksum      {checksum}")?;
-    writeln!(out, "\nfile info")?;
-    for (key, value) in &properties.file_info {
-        writeln!(out, "  {} = {}", key.escape_ascii(), info_value(key, value))?;
+    facts.push(("trailer checksum", checksum.to_owned()));
+    let shown = |(key, value): (&Vec<u8>, &Vec<u8>)| (escape(key), info_value(key, value));
+    Summary {
+        trailer: facts,
+        file_info: properties.file_info.iter().map(shown).collect(),
+        blooms: reader.describe_blooms(),
     }
-    for line in reader.describe_blooms() {
+}
+
+fn write_summary(reader: &Arc<Reader>, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = summary(reader);
+    writeln!(out, "store file {}", reader.path().display())?;
+    writeln!(out, "\ntrailer")?;
+    for (name, value) in &summary.trailer {
+        writeln!(out, "  {name:<21} {value}")?;
+    }
+    writeln!(out, "\nfile info")?;
+    for (key, value) in &summary.file_info {
+        writeln!(out, "  {key} = {value}")?;
+    }
+    for line in &summary.blooms {
         writeln!(out, "\n{line}")?;
     }
     Ok(())
+}
+
+/// An entry of the block index that leads to a data block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Where the block begins.
+    pub offset: u64,
+    /// Its size on disk.
+    pub bytes: u32,
+    /// Its first key, or a shortened one that sorts before it and after all blocks before.
+    pub key: KeyBuf,
+}
+
+/// Up to `limit` entries of the block index, the first `skip` left out. Index blocks that these are not in are read to be counted.
+pub fn index_entries(reader: &Arc<Reader>, skip: usize, limit: usize) -> Result<Vec<IndexEntry>> {
+    let mut page = IndexPage {
+        skip,
+        limit,
+        entries: Vec::new(),
+    };
+    page.walk(reader, &reader.root, reader.trailer.levels)?;
+    Ok(page.entries)
+}
+
+/// A part of the block index that is being collected.
+struct IndexPage {
+    /// Entries that are still to be passed over.
+    skip: usize,
+    limit: usize,
+    entries: Vec<IndexEntry>,
+}
+
+impl IndexPage {
+    /// Goes through an index block with so many levels from it down, itself included. An index is at most `LEVELS_MAX` deep, which
+    /// the reader has checked.
+    fn walk(&mut self, reader: &Arc<Reader>, index: &IndexBlock, levels: u32) -> Result<()> {
+        let first = if levels <= 1 {
+            let passed = self.skip.min(index.len());
+            self.skip -= passed;
+            passed
+        } else {
+            0
+        };
+        for entry in first..index.len() {
+            if self.entries.len() >= self.limit {
+                break;
+            }
+            let handle = index.handle(entry);
+            if levels > 1 {
+                let want = if levels == 2 {
+                    Want::Leaf
+                } else {
+                    Want::Intermediate
+                };
+                let block = reader.block(want, handle, OPTIONS)?;
+                self.walk(reader, block.index(), levels - 1)?;
+            } else {
+                self.entries.push(IndexEntry {
+                    offset: handle.offset,
+                    bytes: handle.bytes,
+                    key: KeyBuf::copy_of(index.key(entry)),
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A value of the file info in the form that fits its key.
@@ -72,7 +167,7 @@ fn info_value(key: &[u8], value: &[u8]) -> String {
         return ShownKey(key).to_string();
     }
     if value.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') {
-        return value.escape_ascii().to_string();
+        return escape(value);
     }
     if let [byte] = value {
         return (*byte != 0).to_string();
@@ -83,7 +178,7 @@ fn info_value(key: &[u8], value: &[u8]) -> String {
     if let Ok(number) = value.try_into().map(i64::from_be_bytes) {
         return number.to_string();
     }
-    value.escape_ascii().to_string()
+    escape(value)
 }
 
 /// A key as HBase's tools print it: row/family:qualifier/timestamp/type.
@@ -95,9 +190,9 @@ impl fmt::Display for ShownKey<'_> {
         write!(
             f,
             "{}/{}:{}/{}/{:?}",
-            key.row().escape_ascii(),
-            key.family().escape_ascii(),
-            key.qualifier().escape_ascii(),
+            Escaped(key.row()),
+            Escaped(key.family()),
+            Escaped(key.qualifier()),
             key.timestamp(),
             key.cell_type()
         )
@@ -114,10 +209,10 @@ impl fmt::Display for Shown<'_> {
             "{}/seq={} value={}",
             ShownKey(cell.key),
             cell.seq,
-            cell.value.escape_ascii()
+            Escaped(cell.value)
         )?;
         for (tag_type, value) in crate::cell::tags(cell.tags) {
-            write!(f, " tag {tag_type}={}", value.escape_ascii())?;
+            write!(f, " tag {tag_type}={}", Escaped(value))?;
         }
         Ok(())
     }

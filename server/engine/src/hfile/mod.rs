@@ -58,7 +58,7 @@ use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
 pub use cursor::FileCursor;
-pub use dump::dump;
+pub use dump::{IndexEntry, Summary, dump, index_entries, summary};
 pub use reader::{Block, Reader};
 pub use writer::Writer;
 

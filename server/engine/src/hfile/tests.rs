@@ -705,3 +705,35 @@ fn dump_prints_cells_for_people() {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
 }
+
+/// Pages of the block index, together, are the data blocks in their order, whatever the number of levels.
+#[test]
+fn the_block_index_is_shown_in_pages() {
+    for index_block_bytes in [100, 600, 1 << 20] {
+        let fixture = Fixture::write(
+            &grid(300, 2),
+            WriterOptions {
+                block_bytes: 200,
+                index_block_bytes,
+                ..options()
+            },
+        );
+        let reader = fixture.open().unwrap();
+        let all = index_entries(&reader, 0, usize::MAX).unwrap();
+        assert!(all.len() > 40, "{} blocks", all.len());
+        assert!(all.windows(2).all(|pair| pair[0].offset < pair[1].offset
+            && compare_keys(pair[0].key.as_key(), pair[1].key.as_key()).is_lt()));
+        let ends = (all[0].offset, all[all.len() - 1].offset);
+        assert_eq!(reader.trailer.data_blocks, Some(ends));
+        for per_page in [1, 7, 40] {
+            let mut pages = Vec::new();
+            while let Some(page) =
+                Some(index_entries(&reader, pages.len(), per_page).unwrap()).filter(|page| !page.is_empty())
+            {
+                assert!(page.len() <= per_page);
+                pages.extend(page);
+            }
+            assert_eq!(pages, all, "{per_page} a page, {} levels", reader.trailer.levels);
+        }
+    }
+}

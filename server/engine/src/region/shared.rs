@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::clock::{Clock, Timestamps};
 use crate::disk::DiskSpace;
 use crate::id::FileId;
+use crate::jobs::JobLog;
 use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::options::Options;
@@ -35,6 +36,8 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     /// Told of events.
     pub listener: Arc<dyn EventListener>,
+    /// Flushes and compactions, for people to look at.
+    pub jobs: JobLog,
     /// Space on the disk, and whether writes are suspended for want of it.
     pub disk: DiskSpace,
     /// All row locks.
@@ -74,6 +77,7 @@ impl Shared {
             disk: DiskSpace::new(Arc::clone(&store.vfs), dir.clone(), options.disk_reserve_bytes),
             dir,
             options,
+            jobs: JobLog::new(Arc::clone(&clock)),
             clock,
             timestamps,
             wal,

@@ -17,8 +17,12 @@ use super::{Moment, NewFile, StoreContext, WrittenFile};
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::Result;
 use crate::id::SeqId;
+use crate::jobs::JobProgress;
 use crate::memstore::Memstore;
 use crate::schema::FamilyDescriptor;
+
+/// Progress is noted after so many cells.
+const STEP_CELLS: u64 = 4096;
 
 /// What a flush did.
 #[derive(Clone, Debug)]
@@ -32,7 +36,7 @@ pub struct Flushed {
 }
 
 /// Writes all cells of `memstores` (newest first) that must be kept into one store file, durable when this returns. Nobody reads
-/// at an earlier moment than `horizon`.
+/// at an earlier moment than `horizon`. `progress` is told how many cells have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub fn flush(
     context: &StoreContext,
@@ -40,6 +44,7 @@ pub fn flush(
     memstores: &[Arc<Memstore>],
     target: &NewFile,
     horizon: Moment,
+    progress: &JobProgress,
 ) -> Result<Flushed> {
     let expected: u64 = memstores.iter().map(|memstore| memstore.cell_count()).sum();
     let max_seq = memstores
@@ -50,7 +55,7 @@ pub fn flush(
     let mut output = FileOutput::new(context, target, family, max_seq, false, expected)?;
     let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, horizon);
     let mut cursor = MergeCursor::new(memstores.iter().map(Memstore::cursor).collect());
-    let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family) {
+    let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family, progress) {
         Ok(cells_in) => cells_in,
         Err(error) => {
             output.abandon();
@@ -75,6 +80,7 @@ fn write_kept(
     matcher: &mut RetainMatcher,
     output: &mut FileOutput<'_>,
     family: &FamilyDescriptor,
+    progress: &JobProgress,
 ) -> Result<u64> {
     let mut cells_in = 0;
     cursor.seek(KeyBuf::first_on_row(b"", &family.name).as_key())?;
@@ -82,6 +88,9 @@ fn write_kept(
         cells_in += 1;
         if matcher.keeps(cell) {
             output.append(cell)?;
+        }
+        if cells_in % STEP_CELLS == 0 {
+            progress.add(STEP_CELLS);
         }
         cursor.advance()?;
     }

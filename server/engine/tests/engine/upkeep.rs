@@ -1,6 +1,10 @@
 //! Background work when something is in its way: regions that go away, a full disk, a log that grows.
 
+use std::sync::Arc;
+
+use basalt_engine::clock::ManualClock;
 use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
+use basalt_engine::jobs::{JobEnd, JobKind};
 
 use crate::rig::{Rig, apply, create, descriptor, mutation, name, put, row, rows, value};
 
@@ -210,4 +214,50 @@ fn upkeep_of_one_region_touches_no_other() {
     engine.merge_regions(&[regions[0].id, regions[1].id]).unwrap();
     let gone = engine.flush_region(regions[0].id).unwrap_err();
     assert!(matches!(gone, basalt_engine::Error::NoSuchRegion(_)), "{gone}");
+}
+
+/// A compaction that waits for its rate limit is seen with what is left of it, and its end with how it came. The clock stands still, so it waits
+/// until it is told to give up.
+#[test]
+fn a_running_compaction_is_seen() {
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let mut rig = Rig::in_memory();
+    rig.clock = clock.clone();
+    rig.options.memstore_flush_bytes = 64 << 20;
+    rig.options.compaction_max_bytes_per_second = 8_000_000;
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..8_000 {
+        put(&engine, &table, &row(number), &[b'v'; 100]);
+    }
+    engine.flush(&table).unwrap();
+    let flush = engine.jobs().ended().remove(0);
+    assert_eq!((flush.info.kind, flush.info.input_cells), (JobKind::Flush, 8_000));
+    assert!(
+        matches!(flush.end, JobEnd::Done { written_bytes: 1.. }),
+        "{flush:?}"
+    );
+
+    // A tenth of a second's bytes may be written at once.
+    clock.advance_ms(1_000);
+    std::thread::scope(|scope| {
+        let compacting = scope.spawn(|| engine.compact(&table, None, true, true));
+        let running = loop {
+            match engine.jobs().running().pop() {
+                Some(job) if job.cells > 0 => break job,
+                _ => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(
+            (running.info.kind, running.info.inputs),
+            (JobKind::MajorCompaction, 1)
+        );
+        assert_eq!(running.info.family.as_deref(), Some("f"));
+        let left = running.bytes_left() as f64 / running.info.input_bytes as f64;
+        assert!((0.4..0.6).contains(&left), "{left} of {running:?}");
+        engine.close().unwrap();
+        compacting.join().unwrap().unwrap();
+    });
+    assert!(engine.jobs().running().is_empty());
+    assert_eq!(engine.jobs().ended()[0].end, JobEnd::Cancelled);
 }

@@ -17,6 +17,7 @@ use crate::cell::{CellCursor, KeyBuf};
 use crate::error::{Error, Result};
 use crate::hfile::ReadOptions;
 use crate::id::SeqId;
+use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
 use crate::store::matcher::{Purge, RetainMatcher};
 use crate::store::output::FileOutput;
@@ -48,6 +49,8 @@ pub struct CompactionJob<'a> {
     pub limiter: &'a RateLimiter,
     /// Set from outside to stop it.
     pub cancel: &'a AtomicBool,
+    /// Told how many cells have been read.
+    pub progress: &'a JobProgress,
 }
 
 /// What a compaction did.
@@ -129,6 +132,9 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
         cells_in += 1;
         if matcher.keeps(cell) {
             output.append(cell)?;
+        }
+        if cells_in % STEP_CELLS == 0 {
+            job.progress.add(STEP_CELLS);
         }
         // A block that is compressed takes less once it is written than while it was buffered, so the sum may go back.
         let unpaid_bytes = output.written_bytes().saturating_sub(paid_bytes);

@@ -16,6 +16,7 @@ use crate::filter::Filter;
 use crate::fs::sim::{SimFs, SimOptions};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, SeqId};
+use crate::jobs::JobProgress;
 use crate::memstore::Memstore;
 use crate::metrics::{Counters, EventListener};
 use crate::op::{FamilySelection, ReadSpec};
@@ -157,6 +158,7 @@ impl TestStore {
             &frozen,
             &target,
             self.horizon,
+            &JobProgress::default(),
         )?;
         assert_eq!(
             flushed.cells_out,
@@ -188,6 +190,7 @@ impl TestStore {
             horizon: self.horizon,
             limiter: &RateLimiter::new(Arc::clone(&self.context.clock), 0),
             cancel,
+            progress: &JobProgress::default(),
         })?;
         let Some(compacted) = compacted else {
             return Ok(false);

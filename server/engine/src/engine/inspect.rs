@@ -1,0 +1,66 @@
+//! What pages and people look at: regions with their files, and the work in the background. Nothing here changes anything, and
+//! nothing but [`crate::hfile::index_entries`], which takes a file from here, reads from disk.
+
+use std::sync::Arc;
+
+use super::Engine;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::id::RegionId;
+use crate::jobs::JobLog;
+use crate::region::{RegionStats, RegionVersion};
+use crate::schema::TableName;
+
+/// What a region was asked for since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionRequests {
+    /// Which.
+    pub region: RegionId,
+    /// Rows read by gets and scans.
+    pub reads: u64,
+    /// Row mutations.
+    pub writes: u64,
+}
+
+impl Engine {
+    /// Figures of a table's regions in key order.
+    pub fn table_region_stats(&self, table: &TableName) -> Result<Vec<RegionStats>> {
+        let table = self.catalog.table(table)?;
+        Ok(table.regions.iter().map(|region| region.stats()).collect())
+    }
+    /// Requests of every region but those of the system tables, by id.
+    pub fn region_requests(&self) -> Vec<RegionRequests> {
+        let requests = |region: &Arc<crate::region::Region>| RegionRequests {
+            region: region.id(),
+            reads: region.reads.get(),
+            writes: region.writes.get(),
+        };
+        self.catalog.tables().regions().map(requests).collect()
+    }
+    /// The figures of a region and what it consists of now, its store files among it. `None`: no user table has a region of that
+    /// encoded name.
+    pub fn region_view(&self, encoded_name: &str) -> Option<(RegionStats, Arc<RegionVersion>)> {
+        let tables = self.catalog.tables();
+        let region = tables
+            .regions()
+            .find(|region| region.info().encoded_name == encoded_name)?;
+        Some((region.stats(), region.load_version()))
+    }
+    /// The encoded name of a region; `None` when it is gone.
+    pub fn encoded_name(&self, region: RegionId) -> Option<String> {
+        let tables = self.catalog.tables();
+        Some(tables.region(region)?.info().encoded_name.clone())
+    }
+    /// Flushes and compactions that run, and the last ones that ended.
+    pub fn jobs(&self) -> &JobLog {
+        &self.catalog.shared().jobs
+    }
+    /// The engine's time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.catalog.shared().clock
+    }
+    /// The numbers of the log's first and last segment.
+    pub fn wal_segments(&self) -> (u64, u64) {
+        self.catalog.shared().wal.segments()
+    }
+}

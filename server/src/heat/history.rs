@@ -1,0 +1,215 @@
+//! Columns that are closed, in rings: the last hour in columns of ten seconds, twelve hours in columns of two minutes, a week in columns of half an hour.
+//!
+//! A column that is too old for its ring goes into the column of the next ring that has its time. Every column has the same room, which its
+//! tables share: a table gets an equal part. When there are more tables than parts that hold anything, those that most went to have one.
+//!
+//! Invariant: a ring has at most one column more than its span has, and a column at most [`History::column_bytes`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use basalt_engine::schema::TableName;
+
+use super::COLUMN_MS;
+use super::slice::{Point, SLICE_BYTES, Slice};
+
+/// Length of a column, and how far back the ring goes, both in milliseconds. Each length divides the next.
+const RINGS: [(u64, u64); 3] = [
+    (COLUMN_MS, 3_600_000),
+    (120_000, 12 * 3_600_000),
+    (1_800_000, 7 * 24 * 3_600_000),
+];
+
+/// A table's part of a column is not smaller: less does not hold a few keys.
+const PART_BYTES_MIN: usize = SLICE_BYTES + 256;
+
+/// What a column costs besides its slices.
+const COLUMN_BYTES: usize = 64;
+
+/// What happened in a time.
+#[derive(Debug)]
+pub(super) struct Column {
+    start_ms: u64,
+    slices: BTreeMap<TableName, Slice>,
+}
+
+/// A time and what went to one table in it.
+#[derive(Debug)]
+pub(super) struct Span {
+    pub(super) from_ms: u64,
+    /// One past the end.
+    pub(super) to_ms: u64,
+    pub(super) points: Vec<Point>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    step_ms: u64,
+    span_ms: u64,
+    /// Oldest first; times in which nothing happened have none.
+    columns: VecDeque<Column>,
+}
+
+/// The rings.
+#[derive(Debug)]
+pub(super) struct History {
+    rings: [Ring; 3],
+    column_bytes: usize,
+}
+
+impl Column {
+    /// The column of these points, in at most `bytes`. `boundaries` are a table's regions' start keys.
+    pub(super) fn of_samples(
+        start_ms: u64,
+        points: BTreeMap<TableName, Vec<Point>>,
+        bytes: usize,
+        boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>,
+    ) -> Self {
+        let mut tables: Vec<_> = points.into_iter().collect();
+        let room = bytes.saturating_sub(COLUMN_BYTES);
+        let parts_max = room / PART_BYTES_MIN;
+        if tables.len() > parts_max {
+            tables.sort_by_cached_key(|(_, points)| {
+                let total = super::slice::sum(points.iter().map(|point| point.amounts));
+                std::cmp::Reverse((total[0] + total[1]) as u64)
+            });
+            tables.truncate(parts_max);
+        }
+        let part = room / tables.len().max(1);
+        let slices = tables
+            .into_iter()
+            .filter_map(|(table, points)| {
+                let slice = Slice::of(points, &boundaries(&table), part)?;
+                Some((table, slice))
+            })
+            .collect();
+        Self { start_ms, slices }
+    }
+
+    /// What was in both, for the time of the first.
+    fn and(&self, other: &Self, bytes: usize, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) -> Self {
+        let mut points: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
+        for (table, slice) in self.slices.iter().chain(&other.slices) {
+            points.entry(table.clone()).or_default().extend(slice.points());
+        }
+        Self::of_samples(self.start_ms, points, bytes, boundaries)
+    }
+
+    fn used_bytes(&self) -> usize {
+        COLUMN_BYTES + self.slices.values().map(Slice::used_bytes).sum::<usize>()
+    }
+}
+
+impl History {
+    /// Rings of at most so many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        let columns: u64 = RINGS.iter().map(|(step, span)| span / step + 2).sum();
+        Self {
+            rings: RINGS.map(|(step_ms, span_ms)| Ring {
+                step_ms,
+                span_ms,
+                columns: VecDeque::new(),
+            }),
+            column_bytes: bytes / usize::try_from(columns).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Most bytes of a column.
+    pub(super) fn column_bytes(&self) -> usize {
+        self.column_bytes
+    }
+
+    /// Takes a column of the first ring that is the newest there is, and moves on what is too old at `now_ms`.
+    pub(super) fn push(
+        &mut self,
+        column: Column,
+        now_ms: u64,
+        boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>,
+    ) {
+        let [fine, middle, coarse] = &mut self.rings;
+        if !column.slices.is_empty() {
+            fine.columns.push_back(column);
+        }
+        for old in fine.expired(now_ms) {
+            middle.add(&old, self.column_bytes, &boundaries);
+        }
+        for old in middle.expired(now_ms) {
+            coarse.add(&old, self.column_bytes, &boundaries);
+        }
+        coarse.expired(now_ms);
+    }
+
+    /// The clock was set back: forgets what would lie in the future.
+    pub(super) fn forget_from(&mut self, now_ms: u64) {
+        for ring in &mut self.rings {
+            ring.columns.retain(|column| column.start_ms < now_ms);
+        }
+    }
+
+    /// What went to a table in columns that end after `from_ms`, oldest first.
+    pub(super) fn spans(&self, table: &TableName, from_ms: u64) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for ring in self.rings.iter().rev() {
+            for column in &ring.columns {
+                let to_ms = column.start_ms + ring.step_ms;
+                if let Some(slice) = column.slices.get(table).filter(|_| to_ms > from_ms) {
+                    spans.push(Span {
+                        from_ms: column.start_ms,
+                        to_ms,
+                        points: slice.points().collect(),
+                    });
+                }
+            }
+        }
+        spans
+    }
+
+    /// Tables that something went to.
+    pub(super) fn tables(&self) -> BTreeSet<TableName> {
+        let columns = self.rings.iter().flat_map(|ring| &ring.columns);
+        columns.flat_map(|column| column.slices.keys().cloned()).collect()
+    }
+
+    /// The beginning of the oldest column.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let columns = self.rings.iter().filter_map(|ring| ring.columns.front());
+        columns.map(|column| column.start_ms).min()
+    }
+
+    /// Bytes in use.
+    pub(super) fn used_bytes(&self) -> usize {
+        let columns = self.rings.iter().flat_map(|ring| &ring.columns);
+        columns.map(Column::used_bytes).sum()
+    }
+
+    /// Everything that is known to have gone to a table.
+    #[cfg(test)]
+    pub(super) fn total(&self, table: &TableName) -> super::Amounts {
+        let columns = self.rings.iter().flat_map(|ring| &ring.columns);
+        super::slice::sum(columns.filter_map(|column| Some(column.slices.get(table)?.total())))
+    }
+}
+
+impl Ring {
+    /// Takes out what is too old.
+    fn expired(&mut self, now_ms: u64) -> Vec<Column> {
+        let oldest_ms = now_ms.saturating_sub(self.span_ms) / self.step_ms * self.step_ms;
+        let mut expired = Vec::new();
+        while let Some(column) = self.columns.pop_front_if(|column| column.start_ms < oldest_ms) {
+            expired.push(column);
+        }
+        expired
+    }
+
+    /// Adds a finer column to the one that has its time. Columns come oldest first.
+    fn add(&mut self, finer: &Column, bytes: usize, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
+        let start_ms = finer.start_ms / self.step_ms * self.step_ms;
+        let here = match self.columns.pop_back_if(|last| last.start_ms == start_ms) {
+            Some(last) => last,
+            None => Column {
+                start_ms,
+                slices: BTreeMap::new(),
+            },
+        };
+        self.columns.push_back(here.and(finer, bytes, boundaries));
+    }
+}

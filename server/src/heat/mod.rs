@@ -1,0 +1,301 @@
+//! The key visualiser's memory: where in the key space requests went, and when.
+//!
+//! 1. The API says which rows a call has read or written ([`Heat::touched`]). Most rows are only counted down; some are samples:
+//!    table, row key, size, and how many rows the sample stands for. Samples wait in shards, one for a few threads.
+//! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a short list of keys, each with what
+//!    went to the keys from it up to the next ([`slice`]). The boundaries are those of regions, and quantiles of the samples in between, so
+//!    that a hot region can be looked into.
+//! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days. What falls out of a ring is
+//!    added up in the next.
+//! 4. [`Heat::picture`] makes a grid of times and key ranges of them ([`picture`]).
+//!
+//! Invariants:
+//! - A request takes no lock that all requests take: at most its own shard's, for as long as a key is copied, and only for a sample.
+//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys; while a column is made, the samples of
+//!   it may be there twice. A full shard throws away every other sample and lets the others count double, so sums stay right on the average.
+//! - The data of a restart before is gone: nothing of this is on disk.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use basalt_engine::clock::Clock;
+use basalt_engine::schema::TableName;
+use parking_lot::Mutex;
+
+use crate::config;
+
+mod history;
+mod picture;
+mod shard;
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use history::{Column, History};
+pub(crate) use picture::{Axis, Picture, Query};
+use shard::{Sample, Shard};
+use slice::Point;
+
+/// Length of the finest columns.
+pub(crate) const COLUMN_MS: u64 = 10_000;
+
+/// Longer keys are cut off: what differs only behind cannot be told apart.
+pub(crate) const KEY_BYTES_MAX: usize = 128;
+
+/// Threads share these.
+const SHARDS: usize = 16;
+
+/// One part of the memory of so many is for samples that wait, the rest for columns.
+const PENDING_SHARE: usize = 4;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Rows that were asked for, and rows that scans returned.
+    Reads,
+    /// Row mutations.
+    Writes,
+    /// Bytes of keys and values, of both.
+    Bytes,
+}
+
+impl Kind {
+    /// All of them, in the order of amounts.
+    pub(crate) const ALL: [Self; 3] = [Self::Reads, Self::Writes, Self::Bytes];
+
+    /// As it is called in addresses.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    /// The kind of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What went somewhere, in the order of [`Kind::ALL`].
+type Amounts = [f32; 3];
+
+/// What a call does with its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// It reads them.
+    Read,
+    /// It writes them.
+    Write,
+}
+
+/// What a thread remembers between two samples.
+#[derive(Debug)]
+struct Sampler {
+    random: Random,
+    /// Which shard its samples go to.
+    shard: usize,
+    /// The column for which `gap` was drawn.
+    column: u64,
+    /// Rows to pass over before the next sample.
+    gap: usize,
+    /// What the next sample stands for.
+    weight: u32,
+}
+
+impl Sampler {
+    fn new(number: usize) -> Self {
+        Self {
+            random: Random(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1)),
+            shard: number,
+            column: u64::MAX,
+            gap: 0,
+            weight: 1,
+        }
+    }
+
+    /// The next sample is one of `weight` rows on the average. Gaps are random: rows that come in turns, one for each salt, would else
+    /// give samples of one salt only.
+    fn draw(&mut self, weight: u32) {
+        let span = u64::from(weight) * 2 - 1;
+        self.gap = usize::try_from(self.random.next() % span).unwrap_or(0);
+        self.weight = weight;
+    }
+}
+
+/// Random numbers that cost nothing (Marsaglia's xorshift). Not for secrets.
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+thread_local! {
+    static SAMPLER: RefCell<Sampler> = {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        RefCell::new(Sampler::new(THREADS.fetch_add(1, Ordering::Relaxed)))
+    };
+}
+
+/// Keeps neighbours apart in memory, so that threads do not take each other's cache lines.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Apart<T>(T);
+
+/// Where requests went. Shared by all threads.
+#[derive(Debug)]
+pub(crate) struct Heat {
+    clock: Arc<dyn Clock>,
+    /// A row of so many is a sample, while there is room.
+    sample_every: u32,
+    /// Number of the open column, in [`COLUMN_MS`] since 1970. Read by every request, changed by [`Self::tick`].
+    column: Apart<AtomicU64>,
+    /// None when the visualiser is off.
+    shards: Box<[Apart<Mutex<Shard>>]>,
+    history: Mutex<History>,
+}
+
+impl Heat {
+    /// Nothing has happened yet.
+    pub(crate) fn new(config: &config::KeyVisualizer, clock: Arc<dyn Clock>) -> Self {
+        let pending = config.bytes / PENDING_SHARE;
+        let shards = if config.bytes == 0 { 0 } else { SHARDS };
+        let shard = |number| Apart(Mutex::new(Shard::new(pending / SHARDS, number as u64)));
+        Self {
+            column: Apart(AtomicU64::new(clock.wall_ms() / COLUMN_MS)),
+            clock,
+            sample_every: config.sample_every.max(1),
+            shards: (0..shards).map(shard).collect(),
+            history: Mutex::new(History::new(config.bytes - pending)),
+        }
+    }
+
+    /// Whether anything is recorded.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.shards.is_empty()
+    }
+
+    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of each by its number; it is asked for few of
+    /// them.
+    pub(crate) fn touched<'a>(
+        &self,
+        table: &TableName,
+        request: Request,
+        count: usize,
+        row: impl Fn(usize) -> (&'a [u8], usize),
+    ) {
+        if self.is_on() {
+            SAMPLER.with_borrow_mut(|sampler| self.sample(sampler, table, request, count, row));
+        }
+    }
+
+    fn sample<'a>(
+        &self,
+        sampler: &mut Sampler,
+        table: &TableName,
+        request: Request,
+        count: usize,
+        row: impl Fn(usize) -> (&'a [u8], usize),
+    ) {
+        let column = self.column.0.load(Ordering::Relaxed);
+        if sampler.column != column {
+            // After a busy time the gap may be long.
+            sampler.column = column;
+            sampler.draw(self.sample_every);
+        }
+        let mut passed = 0_usize;
+        let mut shard = None;
+        while let Some(at) = passed.checked_add(sampler.gap).filter(|at| *at < count) {
+            let shard = shard.get_or_insert_with(|| self.shards[sampler.shard % self.shards.len()].0.lock());
+            let (key, bytes) = row(at);
+            let sample = Sample::new(key, bytes, request, sampler.weight);
+            let scale = shard.push(table, sample);
+            sampler.draw(self.sample_every.saturating_mul(scale));
+            passed = at + 1;
+        }
+        sampler.gap -= count - passed;
+    }
+
+    /// Closes the open column when its time is over. To be called every second or so. `boundaries` are the start keys of a table's
+    /// regions, in order.
+    pub(crate) fn tick(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
+        let now = self.clock.wall_ms() / COLUMN_MS;
+        let open = self.column.0.load(Ordering::Relaxed);
+        if !self.is_on() || now == open {
+            return;
+        }
+        let samples = self.gather(Shard::drain);
+        self.column.0.store(now, Ordering::Relaxed);
+        let bytes = self.history.lock().column_bytes();
+        let column = Column::of_samples(open * COLUMN_MS, samples, bytes, &boundaries);
+        let mut history = self.history.lock();
+        if now < open {
+            history.forget_from(now * COLUMN_MS);
+        } else {
+            history.push(column, now * COLUMN_MS, &boundaries);
+        }
+    }
+
+    /// What waits in the shards, by table.
+    fn gather(
+        &self,
+        take: impl Fn(&mut Shard) -> Vec<(TableName, Vec<Point>)>,
+    ) -> BTreeMap<TableName, Vec<Point>> {
+        let mut all: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
+        for shard in &self.shards {
+            for (table, points) in take(&mut shard.0.lock()) {
+                all.entry(table).or_default().extend(points);
+            }
+        }
+        all
+    }
+
+    /// What went to a table, as a grid. `boundaries` are the start keys of its regions, in order.
+    pub(crate) fn picture(&self, query: &Query, boundaries: &[Vec<u8>]) -> Picture {
+        let now_ms = self.clock.wall_ms();
+        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open = self.gather(|shard| shard.peek(&query.table)).remove(&query.table);
+        let mut spans = self.history.lock().spans(&query.table, query.from_ms);
+        spans.push(history::Span {
+            from_ms: open_ms,
+            to_ms: now_ms.clamp(open_ms + 1_000, open_ms + COLUMN_MS),
+            points: open.unwrap_or_default(),
+        });
+        picture::draw(query, boundaries, &spans)
+    }
+
+    /// Tables that something went to, in columns that are closed or in the open one.
+    pub(crate) fn tables(&self) -> Vec<TableName> {
+        let mut tables = self.history.lock().tables();
+        for shard in &self.shards {
+            tables.extend(shard.0.lock().tables().cloned());
+        }
+        tables.into_iter().collect()
+    }
+
+    /// The time from which on there are columns, in milliseconds since 1970.
+    pub(crate) fn oldest_ms(&self) -> u64 {
+        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        self.history.lock().oldest_ms().unwrap_or(open_ms)
+    }
+
+    /// The time now, in milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.wall_ms()
+    }
+
+    /// Bytes that are in use.
+    pub(crate) fn used_bytes(&self) -> usize {
+        let pending: usize = self.shards.iter().map(|shard| shard.0.lock().used_bytes()).sum();
+        pending + self.history.lock().used_bytes()
+    }
+}

@@ -1,0 +1,66 @@
+//! What is around every page: head, navigation, footer.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::Page;
+
+/// Where a page stands in the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Overview,
+    Tables,
+    Heat,
+    Cache,
+    Jobs,
+    Slow,
+    Settings,
+    /// Nowhere.
+    Elsewhere,
+}
+
+const NAVIGATION: [(Place, &str, &str); 7] = [
+    (Place::Overview, "/", "Overview"),
+    (Place::Tables, "/tables", "Tables"),
+    (Place::Heat, "/heat", "Key visualiser"),
+    (Place::Cache, "/cache", "Block cache"),
+    (Place::Jobs, "/jobs", "Flushes and compactions"),
+    (Place::Slow, "/slow", "Slow requests"),
+    (Place::Settings, "/settings", "Configuration"),
+];
+
+/// The whole document.
+pub(super) fn frame(page: &Page) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { @if page.title != "Basalt" { (page.title) " - " } "Basalt" }
+                link rel="stylesheet" href="/assets/style.css";
+                link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header {
+                    a.brand href="/" { "Basalt" }
+                    nav aria-label="Pages" {
+                        ul {
+                            @for (place, address, name) in NAVIGATION {
+                                li { a href=(address) aria-current=[(place == page.place).then_some("page")] { (name) } }
+                            }
+                        }
+                    }
+                }
+                main id="main" tabindex="-1" {
+                    h1 { (page.title) }
+                    (page.body)
+                }
+                footer {
+                    p { "Basalt " (env!("CARGO_PKG_VERSION")) ". Figures for Prometheus: " a href="/metrics" { "/metrics" } "." }
+                }
+            }
+        }
+    }
+}

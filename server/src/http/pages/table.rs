@@ -1,0 +1,44 @@
+//! One table: its schema, and its regions.
+
+use basalt_engine::schema::TableName;
+use maud::html;
+
+use super::frame::Place;
+use super::paging::Params;
+use super::{Made, Page, Refusal, region_list, show};
+use crate::api::Server;
+
+pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
+    let table = table_named(name)?;
+    let (descriptor, state) = server.engine().table(&table)?;
+    let stats = server.engine().table_region_stats(&table)?;
+    let note = server.rates().since();
+    let sum = |figure: fn(&basalt_engine::engine::RegionStats) -> u64| stats.iter().map(figure).sum::<u64>();
+    let name = table.to_string();
+    let body = html! {
+        p.figures {
+            span { (state.as_str()) }
+            span { b { (show::of(stats.len() as u64, "region")) } }
+            span { b { (show::bytes(sum(|region| region.store_file_bytes))) } " in " (show::of(sum(|region| region.store_files), "store file")) }
+            span { b { (show::bytes(sum(|region| region.memstore_bytes))) } " in memstores" }
+            span { b { (show::count(sum(|region| region.reads))) } " reads, " b { (show::count(sum(|region| region.writes))) } " writes since the start" }
+            span { a href=(show::link("/heat", &[("table", &name)])) { "Key visualiser" } }
+        }
+        h2 { "Schema" }
+        pre.schema tabindex="0" aria-label="Schema as describe prints it" {
+            @for line in Server::described(&descriptor) { (line) "\n" }
+        }
+        h2 { "Regions" }
+        (region_list::of_table(&stats, &note, params)?)
+    };
+    Ok(Page {
+        place: Place::Tables,
+        title: format!("Table {name}"),
+        body,
+    })
+}
+
+/// A table's name in an address. What can be no table's name is that of none.
+pub(super) fn table_named(name: &str) -> Result<TableName, Refusal> {
+    TableName::parse(name.as_bytes()).map_err(|_| Refusal::NotFound(format!("There is no table {name}.")))
+}
