@@ -1,7 +1,7 @@
 //! Tables for a run: found, created and dropped, over the interface that the server has.
 
 use basalt_client::idl::thrift1::{ColumnDescriptor, args};
-use basalt_client::idl::thrift2::TColumnFamilyDescriptor;
+use basalt_client::idl::thrift2::{TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm};
 use basalt_client::{FamilySchema, TableSchema};
 use bytes::Bytes;
 
@@ -119,8 +119,8 @@ fn column_descriptor(family: &TColumnFamilyDescriptor) -> Result<ColumnDescripto
             "HBase's Thrift 1 cannot create family {name} with a block size or a block encoding: use --api thrift2"
         )));
     }
-    let bloom = family.bloomn_filter_type.and_then(|kind| kind.name());
-    let compression = family.compression_type.and_then(|algorithm| algorithm.name());
+    let bloom = family.bloomn_filter_type.and_then(TBloomFilterType::name);
+    let compression = family.compression_type.and_then(TCompressionAlgorithm::name);
     let default = ColumnDescriptor::default();
     Ok(ColumnDescriptor {
         name: Some(family.name.clone()),

@@ -20,7 +20,11 @@ fn twit(author: &str, time_ms: i64, number: u32) -> Twit {
 #[test]
 fn keys_have_the_documented_layout() {
     let ada = hash("ada");
-    let hex: String = ada.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = ada
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .concat();
     assert_eq!(hex, "8c8d357b5e872bbacd45197626bd5759");
     let order = FeedOrder::new(ada, 1, 2);
     let time = [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe];

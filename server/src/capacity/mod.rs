@@ -81,17 +81,17 @@ fn hbase_time(time: Duration) -> String {
     // Up to the next millisecond: who waits so long has waited long enough.
     let milliseconds = time.as_nanos().div_ceil(1_000_000);
     let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
-    let mut text = String::new();
-    for (count, one, many) in [
+    let mut parts: Vec<String> = [
         (seconds / 3600, "hr", "hrs"),
         (seconds / 60 % 60, "min", "mins"),
         (seconds % 60, "sec", "sec"),
-    ] {
-        if count > 0 {
-            text += &format!("{count}{}, ", if count == 1 { one } else { many });
-        }
-    }
-    text + &format!("{rest}ms")
+    ]
+    .into_iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(|(count, one, many)| format!("{count}{}", if count == 1 { one } else { many }))
+    .collect();
+    parts.push(format!("{rest}ms"));
+    parts.join(", ")
 }
 
 /// Handles of what happens to calls because of one kind of payer.

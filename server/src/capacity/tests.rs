@@ -50,6 +50,7 @@ impl Rig {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a call that waits has a time")]
 fn seconds(seconds: u64) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
@@ -196,7 +197,7 @@ fn times_are_those_that_hbases_client_reads() {
         (Duration::from_nanos(1), "1ms"),
         (Duration::from_millis(1_001), "1sec, 1ms"),
         (Duration::from_millis(65_015), "1min, 5sec, 15ms"),
-        (Duration::from_millis(302_000), "5mins, 2sec, 0ms"),
+        (Duration::from_secs(302), "5mins, 2sec, 0ms"),
         (Duration::from_millis(3_785_001), "1hr, 3mins, 5sec, 1ms"),
         (Duration::from_hours(50), "50hrs, 0ms"),
     ] {

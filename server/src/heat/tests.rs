@@ -1,5 +1,7 @@
 //! What is recorded is what was done: hot keys, even loads, long times, many tables, little memory.
 
+#![expect(clippy::float_cmp, reason = "small whole numbers are exact")]
+
 use basalt_engine::clock::ManualClock;
 
 use super::*;

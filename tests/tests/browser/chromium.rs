@@ -99,6 +99,7 @@ impl Chromium {
     }
 
     /// Calls a method and returns its result.
+    #[expect(clippy::needless_pass_by_value, reason = "parameters are made for this call")]
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });

@@ -1,5 +1,7 @@
 //! The key visualiser over HTTP: what was read and written is in the picture, at its keys.
 
+#![expect(clippy::float_cmp, reason = "small whole numbers are exact")]
+
 use basalt_client::{Client, FamilySchema, Get, Increment, Put, Scan, TableSchema};
 use basalt_tests::Server;
 use serde_json::Value;

@@ -57,6 +57,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     /// Decides a claim. Two figures of 0 show nothing and confirm nothing.
+    #[expect(clippy::needless_pass_by_value, reason = "figures are made for this call")]
     pub(crate) fn judge(claim: &str, first: Measure, second: Measure, rule: Rule) -> Finding {
         let verdict = match (first.value, second.value) {
             (Some(first), Some(second)) if rule.holds(first, second) => Verdict::Confirmed,

@@ -78,29 +78,28 @@ fn terminal(report: &LabReport) -> String {
 
 /// The report in Markdown.
 pub(crate) fn markdown(report: &LabReport) -> String {
-    let mut out = format!(
+    let mut out = vec![format!(
         "# {}\n\n{} at {}, measured by {}.\n",
         report.title, report.head.server, report.head.target, report.head.tool
-    );
+    )];
     for part in &report.parts {
         let head = head(part);
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
-        out += &format!(
+        out.push(format!(
             "\n## {}\n\n{}\n\n{}\n{}",
             part.title,
             part.setup,
             markdown_words(&FINDINGS, findings(part)),
             markdown_table(&head, lines(part)),
-        );
-        for remark in remarks(part) {
-            out += &format!("\n{remark}\n");
-        }
+        ));
+        out.extend(remarks(part).into_iter().map(|remark| format!("\n{remark}\n")));
     }
     let settings = report
         .settings
         .iter()
         .map(|(name, value)| [name.clone(), value.clone()]);
-    out + "\n" + &markdown_words(&["setting", "value"], settings)
+    out.push("\n".to_owned() + &markdown_words(&["setting", "value"], settings));
+    out.concat()
 }
 
 /// The report as one HTML file.

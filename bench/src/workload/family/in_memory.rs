@@ -69,7 +69,9 @@ impl Run {
             lab.ask("warm up", std::slice::from_ref(table), 1, all).await?;
         }
         let scan = self.reads(Ask::All, rows);
-        let scanned = lab.ask("polluting scan", &[polluting.clone()], 1, scan).await?;
+        let scanned = lab
+            .ask("polluting scan", std::slice::from_ref(&polluting), 1, scan)
+            .await?;
         let mut answers = Vec::new();
         for (table, name) in hot.iter().zip([normal, protected]) {
             let gets = self.reads(Ask::Row, self.few_rows());

@@ -14,6 +14,7 @@ const PRIORITIES: [(&str, &str, &str); 3] = [
     ("in memory", "25 %", "blocks of IN_MEMORY families"),
 ];
 
+#[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let cache = server.engine().cache_usage();
     let counters = server.engine().counters();

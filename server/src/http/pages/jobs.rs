@@ -8,6 +8,7 @@ use super::paging::Params;
 use super::{Made, Page, show};
 use crate::api::Server;
 
+#[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let jobs = server.engine().jobs();
     let queues = server.engine().queues();

@@ -12,6 +12,7 @@ use crate::rates::CallRate;
 /// Methods and regions that are listed.
 const LISTED: usize = 10;
 
+#[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let stats = server.engine().region_stats();
     let note = server.rates().since();

@@ -209,6 +209,7 @@ mod tests {
 
     #[test]
     fn addresses_keep_the_other_parameters() {
+        const COLUMNS: &[Column] = &[text("key", "Key"), number("size", "Size")];
         let params = params(&[("sort", "reads"), ("page", "3"), ("x", "&<")]);
         assert_eq!(
             params.with(&[("page", "4")]),
@@ -218,7 +219,6 @@ mod tests {
             params.with(&[("sort", "size"), ("page", "")]),
             "/tables/t?sort=size&x=%26%3C"
         );
-        const COLUMNS: &[Column] = &[text("key", "Key"), number("size", "Size")];
         assert!(matches!(params.sort(COLUMNS), Err(Refusal::BadRequest(why)) if why.contains("key, size")));
     }
 }

@@ -8,6 +8,7 @@ use super::{Made, Page};
 use crate::api::Server;
 use crate::config::Config;
 
+#[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let settings = server.config().settings();
     let defaults = Config::default().settings();

@@ -70,6 +70,10 @@ pub fn script(seed: u64, steps: usize) -> Script {
 }
 
 /// Makes one script.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what a script may have; each is independent of the others"
+)]
 struct Generator {
     random: SmallRng,
     lines: Vec<Line>,
