@@ -272,6 +272,12 @@ ENGINE = [
         description="Writes answered with RegionTooBusyException because the disk had too little space. Reads go on.",
     ),
     graph(
+        "Writes refused because the disk hangs", "wps",
+        (total("basalt_wal_refused_writes_total"), "refused"),
+        (summed("basalt_wal_stalled_seconds"), "seconds that the log has waited"),
+        description="Writes answered with RegionTooBusyException because the disk kept the WAL waiting for longer than wal.stall_ms.",
+    ),
+    graph(
         "Background jobs", "short",
         (summed("basalt_background_queue_length", "job"), "{{job}}"),
         description="Jobs waiting or running. A queue that only grows means that the disk is too slow for the writes.",

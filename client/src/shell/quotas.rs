@@ -301,10 +301,6 @@ mod tests {
                 "TYPE => THROTTLE, USER => 'u', LIMIT => '1req/sec', SCOPE => RACK",
                 "RACK",
             ),
-            (
-                "TYPE => THROTTLE, user => 'u', LIMIT => '1req/sec', USER => 'v'",
-                "USER",
-            ),
         ] {
             let error = of(&format!("set_quota {options}")).unwrap_err().to_string();
             assert!(error.contains(text), "{options}: {error}");

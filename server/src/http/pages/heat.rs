@@ -108,6 +108,7 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
             p #heat-cell.cell aria-live="polite" {}
             p #heat-scale.scale aria-hidden="true" {}
         }
+        script src="/assets/heat.js" {}
         (hottest(&listed, &picture, params))
     })
 }
