@@ -269,5 +269,6 @@ fn ten_thousand_regions_are_shown_in_pages() {
         assert!(rows <= 120, "{address} has {rows} rows");
         check(&browser, &origin, address);
     }
-    server.stop();
+    // A clean stop would flush ten thousand regions, which is not what this is about.
+    drop(server);
 }
