@@ -215,7 +215,9 @@ fn the_dashboard_is_what_the_script_writes() {
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
+    // So few that calls are held back.
+    let settings = ["rehearsal.servers=2", "rehearsal.write_requests_per_second=20"];
+    let server = Server::start(&dir.path().join("data"), &settings);
     let Some(prometheus) = Prometheus::start(dir.path(), server.http) else {
         return println!(
             "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"
