@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use basalt_tests::{Server, workspace};
 
+mod alerts;
 mod load;
 mod prometheus;
 mod queries;
