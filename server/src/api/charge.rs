@@ -208,7 +208,7 @@ fn cell_bytes(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> usiz
     CELL_BYTES + row.len() + family.len() + qualifier.len() + value.len()
 }
 
-/// Bytes of a mutation's cells; a deletion is a cell without value.
+/// Bytes of a mutation's cells; a deletion is a cell without value. The key visualiser counts them too.
 pub(super) fn mutation_bytes(mutation: &RowMutation<'_>) -> usize {
     let bytes = |write: &Write<'_>| match write {
         Write::Put {
