@@ -3,17 +3,20 @@
 
     cargo build --release -p basalt-bench
     bench/against_rocksdb.py > comparison.md
+    bench/against_rocksdb.py --suite threads,sync,disk,mixed,compaction > more.md
 
-Needs RocksDB's db_bench (Debian: rocksdb-tools). Each round runs db_bench and `basalt-bench engine` one after the
-other, and the one that begins changes with every round, so that what else the machine does meets both. The table shows
-medians over the rounds. A benchmark that is named twice in --benchmarks warms the cache with its first run; the last run
-counts.
+Needs RocksDB's db_bench (Debian: rocksdb-tools). A suite is a list of groups, a group is one command line for each side.
+Each round runs db_bench and `basalt-bench engine` one after the other, each on a new database, and the one that begins
+changes with every round, so that what else the machine does meets both. The table shows medians over the rounds. A
+benchmark that is named twice warms the cache with its first run; the last run counts.
 
-Both write to the WAL without a sync, have a bloom filter of 10 bits a key and no compression. What differs on purpose:
-a block has its own default on each side (RocksDB 4 KiB, Basalt HBase's 64 KiB) unless --block-size is given.
+Both write to the WAL without a sync unless the suite is `sync`, have a bloom filter of 10 bits a key and no compression.
+What differs on purpose: a block has its own default on each side (RocksDB 4 KiB, Basalt HBase's 64 KiB) unless
+--block-size is given or the suite says otherwise.
 """
 
 import argparse
+import os
 import platform
 import re
 import shutil
@@ -21,42 +24,138 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
-BENCHMARKS = "fillseq,fillrandom,overwrite,compact,readrandom,readrandom,readmissing,seekrandom,readseq,readwhilewriting"
-LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec;?.*?(?:([\d.]+) MB/s)?(?: \(.*)?$")
+LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec")
+PERCENTILES = re.compile(r"^Percentiles:.*\bP99: ([\d.]+)")
+# Compactions only when they are asked for; RocksDB would stop writes for the number of files that has no compaction.
+NO_COMPACTIONS = ["--disable_auto_compactions=true"]
+NO_COMPACTIONS_ROCKSDB = ["--level0_slowdown_writes_trigger=1000", "--level0_stop_writes_trigger=1000"]
+
+
+@dataclass
+class Group:
+    """Benchmarks of one command line, and what is special about it."""
+
+    title: str
+    benchmarks: str
+    words: list = field(default_factory=list)
+    rocksdb_words: list = field(default_factory=list)
+    threads: int = 1
+    # Keys, as a share of --num.
+    num: float = 1
+    # A first command that makes the database; the measured one then reads from the disk what it needs.
+    prepare: str | None = None
+    cache_size: int | None = None
+    block_size: int | None = None
+    latencies: bool = False
+
+
+def suites(options):
+    disk = {
+        "prepare": "fillrandom,compact",
+        "cache_size": 64 << 20,
+        "block_size": 4096,
+        "num": options.disk_factor,
+    }
+    reads = 40_000
+    return {
+        "cached": [
+            Group(
+                "one thread",
+                "fillseq,fillrandom,overwrite,compact,readrandom,readrandom,readmissing,seekrandom,readseq,"
+                "readwhilewriting",
+            )
+        ],
+        "threads": [
+            Group("two threads: writes", "fillrandom", threads=2),
+            Group(
+                "two threads: reads",
+                "fillrandom,compact,readrandom,readrandom,readmissing,seekrandom",
+                threads=2,
+                words=["--writes={num}"],
+            ),
+        ],
+        "sync": [
+            Group("a sync for each write, 1 thread", "fillrandom", words=["--sync=true"], num=0.01),
+            Group("a sync for each write, 16 threads", "fillrandom", words=["--sync=true"], num=0.01, threads=16),
+        ],
+        "disk": [
+            Group("from disk, 1 thread", "readrandom", words=[f"--reads={reads}"], **disk),
+            Group("from disk, 16 threads", "readrandom", words=[f"--reads={reads // 8}"], threads=16, **disk),
+        ],
+        "mixed": [
+            Group(
+                "reads while one thread writes 10 MB a second",
+                "fillrandom,compact,readrandom,readwhilewriting",
+                words=["--benchmark_write_rate_limit=10485760"],
+                latencies=True,
+            ),
+            Group(
+                "reads while one thread writes as fast as it can",
+                "fillrandom,compact,readrandom,readwhilewriting",
+                latencies=True,
+            ),
+        ],
+        "compaction": [
+            Group(
+                "every file that the writes left, into one",
+                "fillrandom,compact",
+                words=NO_COMPACTIONS,
+                rocksdb_words=NO_COMPACTIONS_ROCKSDB,
+            )
+        ],
+    }
 
 
 def parse_lines(text):
-    """Operations a second and MB/s by benchmark; of one that ran twice, the last."""
-    found = {}
+    """Operations a second, microseconds an operation and the 99th percentile by benchmark; of one that ran twice, the last."""
+    found, name = {}, None
     for line in text.splitlines():
-        match = LINE.match(line.strip())
-        if match:
-            name, micros, operations, megabytes = match.groups()
-            found[name] = (float(operations), float(micros), float(megabytes or 0))
+        if match := LINE.match(line.strip()):
+            name = match.group(1)
+            found[name] = {"ops": float(match.group(3)), "micros": float(match.group(2)), "p99": None}
+        elif (match := PERCENTILES.match(line.strip())) and name:
+            # Operations of readwhilewriting are listed in the order reads, writes by db_bench: the first are the reads.
+            if found[name]["p99"] is None:
+                found[name]["p99"] = float(match.group(1))
     return found
 
 
-def common_options(options, db):
+def words_of(options, group, db, benchmarks, existing):
+    num = max(1, int(options.num * group.num))
     words = [
-        f"--benchmarks={options.benchmarks}",
+        f"--benchmarks={benchmarks}",
         f"--db={db}",
-        f"--num={options.num}",
+        f"--num={num}",
         f"--value_size={options.value_size}",
-        f"--threads={options.threads}",
-        f"--cache_size={options.cache_size}",
+        f"--threads={1 if group.prepare and not existing else group.threads}",
+        f"--cache_size={group.cache_size or options.cache_size}",
         f"--write_buffer_size={options.write_buffer_size}",
         f"--seek_nexts={options.seek_nexts}",
         "--compression_type=none",
         "--bloom_bits=10",
         f"--seed={options.seed}",
     ]
-    if options.reads:
+    if options.reads and not any(word.startswith("--reads=") for word in group.words):
         words.append(f"--reads={options.reads}")
-    if options.block_size:
-        words.append(f"--block_size={options.block_size}")
-    return words
+    if block_size := options.block_size or group.block_size:
+        words.append(f"--block_size={block_size}")
+    if existing:
+        words.append("--use_existing_db=true")
+    if group.latencies:
+        words.append("--histogram=true")
+    return words + [word.format(num=num // group.threads) for word in group.words]
+
+
+def forget(directory):
+    """Takes the files of a directory out of the page cache."""
+    for path in Path(directory).rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def run(command, expected):
@@ -70,6 +169,19 @@ def run(command, expected):
     if missing:
         sys.exit(f"{command[0]} printed no line for {', '.join(missing)}:\n{done.stdout}")
     return figures
+
+
+def play(options, group, side):
+    """One side's run of a group, on a new database."""
+    program = [options.db_bench] if side == "rocksdb" else [options.basalt_bench, "engine"]
+    own = group.rocksdb_words if side == "rocksdb" else []
+    with tempfile.TemporaryDirectory(prefix=f"against-{side}-", dir=options.dir) as scratch:
+        db = str(Path(scratch) / "db")
+        if group.prepare:
+            run(program + words_of(options, group, db, group.prepare, False) + own, group.prepare.split(","))
+            forget(db)
+        words = words_of(options, group, db, group.benchmarks, bool(group.prepare))
+        return run(program + words + own, group.benchmarks.split(","))
 
 
 def human(number):
@@ -93,34 +205,51 @@ def machine():
         return model
 
 
-def write_table(options, names, rounds, out):
-    version = subprocess.run([options.db_bench, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    print(f"{options.num} keys of 16 bytes, values of {options.value_size} bytes, {options.threads} thread(s), "
-          f"cache {options.cache_size >> 20} MiB, {options.rounds} round(s). "
-          f"{version or options.db_bench}. {machine()}.\n", file=out)
+def row(name, rocks, basalt, shown, better):
+    """A line of the table. `better` gives Basalt's advantage from a pair of figures."""
+    ratios = [better(theirs, ours) for theirs, ours in zip(rocks, basalt)]
+    sides = [shown(statistics.median(side)) for side in (rocks, basalt)]
+    return (f"| {name} | {sides[0]} | {sides[1]} | {statistics.median(ratios):.2f} "
+            f"| {min(ratios):.2f}-{max(ratios):.2f} |")
+
+
+def write_table(options, group, rounds, out):
+    num = int(options.num * group.num)
+    block = options.block_size or group.block_size
+    print(f"\n**{group.title[0].upper()}{group.title[1:]}.** {num} keys of 16 bytes, values of {options.value_size} bytes, "
+          f"cache {(group.cache_size or options.cache_size) >> 20} MiB, "
+          f"blocks of {f'{block} bytes' if block else 'the default size'}.\n", file=out)
     print("| benchmark | RocksDB ops/s | Basalt ops/s | Basalt / RocksDB | range of the ratio |", file=out)
     print("| --- | ---: | ---: | ---: | ---: |", file=out)
-    for name in names:
-        rocks = [pair["rocksdb"][name] for pair in rounds]
-        basalt = [pair["basalt"][name] for pair in rounds]
+    for name in dict.fromkeys(group.benchmarks.split(",")):
+        def figures(what, name=name):
+            return [[pair[side][name][what] for pair in rounds] for side in ("rocksdb", "basalt")]
+
+        def less(theirs, ours):
+            return ours and theirs / ours
+
+        def more(theirs, ours):
+            return theirs and ours / theirs
+
         if name == "compact":
             # One operation: the time says more than a rate, and the ratio is that of speed all the same.
-            shown = [f"{statistics.median(side[1] for side in sides) / 1e6:.2f} s" for sides in (rocks, basalt)]
-            ratios = [ours[1] and theirs[1] / ours[1] for theirs, ours in zip(rocks, basalt)]
+            print(row(name, *figures("micros"), lambda micros: f"{micros / 1e6:.2f} s", less), file=out)
         else:
-            shown = [human(statistics.median(side[0] for side in sides)) for sides in (rocks, basalt)]
-            ratios = [theirs[0] and ours[0] / theirs[0] for theirs, ours in zip(rocks, basalt)]
-        print(f"| {name} | {shown[0]} | {shown[1]} | {statistics.median(ratios):.2f} "
-              f"| {min(ratios):.2f}-{max(ratios):.2f} |", file=out)
+            print(row(name, *figures("ops"), human, more), file=out)
+        if group.latencies and name == "readwhilewriting":
+            print(row(f"{name}, p99 of the reads", *figures("p99"), lambda micros: f"{micros:.0f} µs", less), file=out)
+    out.flush()
 
 
 def main():
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--benchmarks", default=BENCHMARKS)
+    parser.add_argument("--suite", default="cached", help="of: cached, threads, sync, disk, mixed, compaction; or all")
+    parser.add_argument("--benchmarks", help="these, with one thread, instead of a suite")
     parser.add_argument("--num", type=int, default=1_000_000)
+    parser.add_argument("--disk-factor", type=float, default=10, help="keys of the suite `disk`, times --num")
     parser.add_argument("--value-size", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="for --benchmarks")
     parser.add_argument("--reads", type=int, help="reads of each thread (default: --num)")
     parser.add_argument("--cache-size", type=int, default=1 << 30, help="bytes")
     parser.add_argument("--write-buffer-size", type=int, default=64 << 20, help="bytes")
@@ -135,17 +264,22 @@ def main():
     for program in (options.db_bench, options.basalt_bench):
         if shutil.which(program) is None:
             sys.exit(f"{program} is not there; see --help")
-    names = list(dict.fromkeys(options.benchmarks.split(",")))
-    rounds = []
-    for index in range(options.rounds):
-        pair = {}
-        for side in ("rocksdb", "basalt") if index % 2 == 0 else ("basalt", "rocksdb"):
-            with tempfile.TemporaryDirectory(prefix=f"against-{side}-", dir=options.dir) as scratch:
-                words = common_options(options, str(Path(scratch) / "db"))
-                command = [options.db_bench] if side == "rocksdb" else [options.basalt_bench, "engine"]
-                pair[side] = run(command + words, names)
-        rounds.append(pair)
-    write_table(options, names, rounds, sys.stdout)
+    known = suites(options)
+    if options.benchmarks:
+        groups = [Group("as asked for", options.benchmarks, threads=options.threads)]
+    else:
+        names = list(known) if options.suite == "all" else options.suite.split(",")
+        if unknown := [name for name in names if name not in known]:
+            sys.exit(f"there is no suite {', '.join(unknown)}; there are {', '.join(known)}")
+        groups = [group for name in names for group in known[name]]
+    version = subprocess.run([options.db_bench, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    print(f"Medians of {options.rounds} round(s). {version or options.db_bench}. {machine()}.")
+    for group in groups:
+        rounds = []
+        for index in range(options.rounds):
+            order = ("rocksdb", "basalt") if index % 2 == 0 else ("basalt", "rocksdb")
+            rounds.append({side: play(options, group, side) for side in order})
+        write_table(options, group, rounds, sys.stdout)
 
 
 if __name__ == "__main__":

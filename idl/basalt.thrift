@@ -102,6 +102,46 @@ struct TServerStatus {
   17: optional list<string> rehearsalServers
 }
 
+/** What can be paused. */
+enum TBackgroundWork {
+  FLUSHES = 1,
+  COMPACTIONS = 2
+}
+
+/** What a job in the background does. */
+enum TJobKind {
+  FLUSH = 1,
+  MINOR_COMPACTION = 2,
+  MAJOR_COMPACTION = 3
+}
+
+/** A flush or compaction that runs. */
+struct TRunningJob {
+  1: required TJobKind kind,
+  2: required binary tableName,
+  /** 32 hex digits. Unset when the region is gone. */
+  3: optional string encodedName,
+  /** Of a compaction; a flush is of all families. */
+  4: optional string family,
+  /** Of the memstores or store files that it reads. */
+  5: required i64 inputBytes,
+  /** How much of that is still to be read. */
+  6: required i64 leftBytes,
+  7: required i64 tookMs
+}
+
+/** What is done in the background. */
+struct TBackgroundState {
+  /** The longest first. */
+  1: required list<TRunningJob> running,
+  /** Waiting or running, as the next two. */
+  2: required i32 flushes,
+  3: required i32 compactions,
+  4: required i32 splits,
+  5: required bool flushesPaused,
+  6: required bool compactionsPaused
+}
+
 /** What a quota counts. Names and values are HBase's (ThrottleType). */
 enum TThrottleType {
   REQUEST_NUMBER = 1,
@@ -138,6 +178,21 @@ struct TThrottle {
   7: optional TQuotaScope scope
 }
 
+/** A snapshot of a table. */
+struct TSnapshot {
+  1: required string name,
+  /** The full name, without default:. */
+  2: required binary tableName,
+  /** Milliseconds since 1970. */
+  3: required i64 createdMs,
+  /** It is removed after so many seconds. 0: never. */
+  4: required i64 ttlSeconds,
+  5: required i32 regions,
+  6: required i32 files,
+  /** Size of the files. The table, its clones and other snapshots may have the same ones: they take disk space once. */
+  7: required i64 bytes
+}
+
 /** An operation failed. The same fields as in HBase's THBaseService. */
 exception TIOError {
   1: optional string message,
@@ -156,6 +211,15 @@ service BasaltAdmin {
     2: optional binary family,
     3: bool major = false,
     4: bool wait = false) throws (1: TIOError io),
+
+  /** Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart ends a pause. */
+  bool basaltPause(1: required TBackgroundWork work, 2: required bool paused) throws (1: TIOError io),
+
+  /** What runs and waits in the background, and what is paused. */
+  TBackgroundState basaltBackgroundState() throws (1: TIOError io),
+
+  /** Takes the blocks of a table, or of all, out of the block cache. Returns how many. */
+  i64 basaltClearBlockCache(1: optional binary table) throws (1: TIOError io),
 
   /** Splits a region, or every region of a table, at the key or in the middle. */
   void basaltSplit(1: required binary tableOrRegion, 2: optional binary splitKey) throws (1: TIOError io),
@@ -193,5 +257,25 @@ service BasaltAdmin {
   /** Quotas whose owner matches the regular expressions, all of them without. A user's quotas in tables and namespaces match by the user
       alone, too. */
   list<TThrottle> basaltListQuotas(1: optional string userName, 2: optional string tableName, 3: optional string nsName)
-      throws (1: TIOError io)
+      throws (1: TIOError io),
+
+  /** Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in store files. It is removed after
+      ttlSeconds; 0: never. */
+  void basaltSnapshot(
+    1: required string name,
+    2: required binary table,
+    3: bool flush = true,
+    4: i64 ttlSeconds = 0) throws (1: TIOError io),
+
+  /** Snapshots whose name and table match the regular expressions, all of them without; by name. */
+  list<TSnapshot> basaltListSnapshots(1: optional string name, 2: optional string tableName) throws (1: TIOError io),
+
+  /** Removes a snapshot. */
+  void basaltDeleteSnapshot(1: required string name) throws (1: TIOError io),
+
+  /** Creates a table, enabled, that is what the snapshot's was. */
+  void basaltCloneSnapshot(1: required string name, 2: required binary table) throws (1: TIOError io),
+
+  /** Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is created, enabled. */
+  void basaltRestoreSnapshot(1: required string name) throws (1: TIOError io)
 }

@@ -24,11 +24,10 @@ miri() {
 
 # The tests of the engine and of the server, with real threads.
 tsan() {
-    for package in basalt-engine basalt; do
-        CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" \
-            TSAN_OPTIONS="halt_on_error=1" \
-            cargo +nightly test -Zbuild-std --target "$host" -p "$package" --lib
-    done
+    CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" \
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt-engine --lib --test engine
+    CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1" \
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt --lib --bins
 }
 
 for check in "${@:-loom miri tsan}"; do

@@ -2,6 +2,7 @@
 //!
 //! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be
 //! Basalt's or a real HBase's. `report` runs all but `verify` at a small size and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
+//! `roundtrip` sends ready-made calls, side by side with a bare TCP echo and another server.
 
 use std::process::ExitCode;
 
@@ -43,6 +44,7 @@ enum Workload {
     Verify(workload::verify::Arguments),
     Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::Arguments>),
+    Roundtrip(Box<workload::roundtrip::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
         Workload::Compare(arguments) => workload::compare::run(&arguments),
         Workload::Engine(arguments) => workload::engine::run(&arguments),
+        Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,8 +7,8 @@ use basalt_idl::admin::args;
 use bytes::Bytes;
 
 pub use basalt_idl::admin::{
-    TCacheState, TMemstoreState, TQuotaScope, TRegionMemstore, TRegionMetrics, TServerStatus, TThrottle,
-    TThrottleType, TTimeUnit,
+    TBackgroundState, TBackgroundWork, TCacheState, TJobKind, TMemstoreState, TQuotaScope, TRegionMemstore,
+    TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType, TTimeUnit,
 };
 
 use crate::client::Client;
@@ -55,6 +55,23 @@ impl Admin {
             wait: compaction.wait,
         };
         self.client.call(&call).await
+    }
+
+    /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart of the server ends a
+    /// pause.
+    pub async fn pause(&self, work: TBackgroundWork, paused: bool) -> Result<bool> {
+        self.client.call(&args::BasaltPause { work, paused }).await
+    }
+
+    /// What runs and waits in the background, and what is paused.
+    pub async fn background(&self) -> Result<TBackgroundState> {
+        self.client.call(&args::BasaltBackgroundState {}).await
+    }
+
+    /// Takes the blocks of a table, or of all, out of the block cache. Returns how many.
+    pub async fn clear_block_cache(&self, table: Option<&str>) -> Result<i64> {
+        let table = table.map(full_name).transpose()?;
+        self.client.call(&args::BasaltClearBlockCache { table }).await
     }
 
     /// Splits a region, or every region of a table, at the key or in the middle. A region is named as in
@@ -137,6 +154,47 @@ impl Admin {
             ns_name: namespace,
         };
         self.client.call(&call).await
+    }
+
+    /// Takes a snapshot of a table: with `flush` of everything that was acknowledged before, else of what is in store files. It is
+    /// removed after `ttl_seconds`; 0: never.
+    pub async fn snapshot(&self, table: &str, name: &str, flush: bool, ttl_seconds: i64) -> Result<()> {
+        let call = args::BasaltSnapshot {
+            name: name.to_owned(),
+            table: full_name(table)?,
+            flush,
+            ttl_seconds,
+        };
+        self.client.call(&call).await
+    }
+
+    /// The snapshots whose name and table match the regular expressions, by name.
+    pub async fn snapshots(&self, name: Option<String>, table: Option<String>) -> Result<Vec<TSnapshot>> {
+        let table_name = table;
+        self.client
+            .call(&args::BasaltListSnapshots { name, table_name })
+            .await
+    }
+
+    /// Removes a snapshot.
+    pub async fn delete_snapshot(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.client.call(&args::BasaltDeleteSnapshot { name }).await
+    }
+
+    /// Creates a table of a snapshot, enabled.
+    pub async fn clone_snapshot(&self, name: &str, table: &str) -> Result<()> {
+        let call = args::BasaltCloneSnapshot {
+            name: name.to_owned(),
+            table: full_name(table)?,
+        };
+        self.client.call(&call).await
+    }
+
+    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is created, enabled.
+    pub async fn restore_snapshot(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.client.call(&args::BasaltRestoreSnapshot { name }).await
     }
 
     /// The state of the server.

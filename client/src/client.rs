@@ -89,11 +89,13 @@ fn only_reads(method: &str) -> bool {
             | "getThriftServerType"
             | "getClusterId"
             | "getSlowLogResponses"
+            | "basaltBackgroundState"
             | "basaltRegionMetrics"
             | "basaltMemstoreState"
             | "basaltCacheState"
             | "basaltServerStatus"
             | "basaltListQuotas"
+            | "basaltListSnapshots"
     )
 }
 
@@ -138,6 +140,8 @@ mod tests {
             "isTableAvailableWithSplit",
             "basaltFlush",
             "basaltCompact",
+            "basaltPause",
+            "basaltClearBlockCache",
             "basaltSplit",
             "basaltMerge",
             "basaltMove",
@@ -145,6 +149,10 @@ mod tests {
             "basaltUnassign",
             "basaltBalance",
             "basaltSetQuota",
+            "basaltSnapshot",
+            "basaltDeleteSnapshot",
+            "basaltCloneSnapshot",
+            "basaltRestoreSnapshot",
         ];
         for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
             assert_ne!(

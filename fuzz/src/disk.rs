@@ -23,6 +23,9 @@ pub(crate) fn with_files(files: &[(&Path, &[u8])]) -> SimFs {
 
 /// Bytes of an HFile block's header.
 const BLOCK_HEADER_BYTES: usize = 33;
+/// Inputs never grow a manifest to this: a roll is what opening does.
+pub(crate) const MANIFEST_ROLL_BYTES: u64 = 1 << 20;
+
 /// Bytes of an HFile's trailer.
 pub(crate) const TRAILER_BYTES: usize = 4096;
 /// Where the mark that the trailer has a checksum stands; the checksum and the version follow.

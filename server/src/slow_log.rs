@@ -37,6 +37,8 @@ pub(crate) enum Kind {
 /// One remarkable call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
+    /// Its number in log lines, since the start.
+    pub(crate) request: u64,
     pub(crate) remarkable: Remarkable,
     /// When the whole message was there, in milliseconds since 1970.
     pub(crate) began_ms: i64,
@@ -219,6 +221,7 @@ mod tests {
 
     fn record(method: &'static str, remarkable: Remarkable, table: &str, client: &str) -> Record {
         Record {
+            request: 1,
             remarkable,
             began_ms: 0,
             took: Duration::ZERO,

@@ -31,9 +31,22 @@ pub fn workspace() -> &'static Path {
         .expect("the tests' folder lies in the workspace")
 }
 
-/// The binary of that name, built if need be, in the profile of the running test.
+/// The variable that names a directory with programs to test, instead of those that belong to the test's own build:
+/// `BASALT_PROGRAMS=target/release cargo test --workspace --test api` tests the release build.
+const PROGRAMS: &str = "BASALT_PROGRAMS";
+
+/// Names of the programs that this process has had built.
+static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
+
+/// The program of that name in the directory that `BASALT_PROGRAMS` names; without the variable it is built if need be, in the
+/// profile of the running test.
 pub fn binary(name: &str) -> PathBuf {
-    static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
+    if let Some(programs) = std::env::var_os(PROGRAMS) {
+        // A test's working directory is its package's; the variable is written for the workspace's.
+        let program = workspace().join(programs).join(name);
+        assert!(program.is_file(), "{PROGRAMS}: no file {}", program.display());
+        return program;
+    }
     // A test runs from target/<profile>/deps, a program of this crate from target/<profile>.
     let mut profile_dir = std::env::current_exe().expect("a program knows its own path");
     profile_dir.pop();
@@ -90,6 +103,8 @@ fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Comman
 #[derive(Debug)]
 pub struct Server {
     child: Child,
+    /// Reads what it prints to standard error.
+    log: Option<std::thread::JoinHandle<String>>,
     /// Address of the Thrift port.
     pub thrift: SocketAddr,
     /// Address of the HTTP port.
@@ -120,7 +135,12 @@ impl Server {
             .read_line(&mut line)
             .expect("the server prints text");
         if let Some((thrift, http)) = addresses(&line) {
-            return Ok(Self { child, thrift, http });
+            return Ok(Self {
+                child,
+                log: Some(log),
+                thrift,
+                http,
+            });
         }
         let status = child.wait().expect("the process was started here");
         let log = log.join().expect("reading does not panic");
@@ -135,6 +155,17 @@ impl Server {
 
     /// SIGTERM, and waits for the end; panics when it does not come within a minute or is not clean.
     pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// The same; what it printed to standard error since its start.
+    pub fn stop_and_log(mut self) -> String {
+        self.end();
+        let log = self.log.take().expect("taken once");
+        log.join().expect("reading does not panic")
+    }
+
+    fn end(&mut self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill")
             .args(["-TERM", &pid])

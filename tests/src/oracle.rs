@@ -22,6 +22,15 @@ const ANSWER_MAX: Duration = Duration::from_mins(5);
 /// The longest wait for its end after `stop`.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
+/// What the Java process is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Answers: a start as quick as can be, few threads, little memory.
+    Answers,
+    /// Speed: HBase's own defaults, the optimizing compiler, a heap of 4 GiB.
+    Load,
+}
+
 /// A running HBase. Stopped and deleted when dropped.
 #[derive(Debug)]
 pub struct Oracle {
@@ -41,8 +50,37 @@ impl Oracle {
 
     /// The same, with settings of HBase as `key=value`.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
+        Self::start_for(Purpose::Answers, settings)
+    }
+
+    /// One with so many region servers whose speed is to be compared, each of which takes at most so many requests in a second, if
+    /// that is given: HBase's own quota.
+    pub fn start_for_load(
+        region_servers: u16,
+        requests_per_second: Option<u64>,
+    ) -> Result<Option<Self>, String> {
+        let mut settings = vec![
+            format!("hbase.regionservers={region_servers}"),
+            format!("hbase.master.wait.on.regionservers.mintostart={region_servers}"),
+            format!("hbase.master.wait.on.regionservers.maxtostart={region_servers}"),
+        ];
+        if requests_per_second.is_some() {
+            settings.push("hbase.quota.enabled=true".to_owned());
+            settings.push("hbase.quota.refresh.period=1000".to_owned());
+        }
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let Some(mut oracle) = Self::start_for(Purpose::Load, &settings) else {
+            return Ok(None);
+        };
+        if let Some(limit) = requests_per_second {
+            oracle.process.command(&format!("limit {limit}"))?;
+        }
+        Ok(Some(oracle))
+    }
+
+    fn start_for(purpose: Purpose, settings: &[&str]) -> Option<Self> {
         let program = JavaProgram::find("oracle")?;
-        let mut process = Process::spawn(&program, settings);
+        let mut process = Process::spawn(&program, purpose, settings);
         let line = process.answer().unwrap_or_else(|error| error);
         let Some((thrift1, thrift2)) = ports(&line) else {
             panic!("HBase did not start: {line}\n{}", process.log());
@@ -105,16 +143,20 @@ struct Process {
 }
 
 impl Process {
-    fn spawn(program: &JavaProgram, settings: &[&str]) -> Self {
+    fn spawn(program: &JavaProgram, purpose: Purpose, settings: &[&str]) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("hbase-oracle-")
             .tempdir()
             .expect("a temporary folder");
         let errors = std::fs::File::create(dir.path().join("stderr.log")).expect("the folder is ours");
+        let machine: &[&str] = match purpose {
+            // The optimizing compiler costs more than it gains in the minutes that a test runs.
+            Purpose::Answers => &["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+            Purpose::Load => &["-Xmx4g", "-Dbasalt.load=true"],
+        };
         let mut child = program
             .java()
-            // The optimizing compiler costs more than it gains in the minutes that a test runs.
-            .args(["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+            .args(machine)
             .arg(format!("-Dbasalt.log={}", dir.path().join("hbase.log").display()))
             .arg("basalt.Oracle")
             .arg(dir.path())

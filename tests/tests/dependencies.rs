@@ -1,7 +1,7 @@
 //! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from `Cargo.lock` and what
 //! cargo has already fetched.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
@@ -91,8 +91,7 @@ fn reachable<'a>(
     edges: Edges,
 ) -> BTreeSet<&'a str> {
     let id = |value: &'a Value| value.as_str().expect("an id is text");
-    let by_id: std::collections::BTreeMap<&str, &Value> =
-        nodes.iter().map(|node| (id(&node["id"]), node)).collect();
+    let by_id: BTreeMap<&str, &Value> = nodes.iter().map(|node| (id(&node["id"]), node)).collect();
     let counts = |dependency: &Value| {
         let kinds = dependency["dep_kinds"]
             .as_array()
@@ -227,6 +226,50 @@ fn every_dependency_is_licensed_sourced_and_sound() {
         built.len()
     );
     assert!(findings.is_empty(), "{findings:#?}");
+}
+
+/// The dependencies of our own packages (those without a source) by package, as the fuzzers' own `Cargo.lock` has them.
+fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
+    let path = basalt_tests::workspace().join("fuzz/libfuzzer/Cargo.lock");
+    let text = std::fs::read_to_string(&path).expect("the fuzzers have a lock file");
+    let lock: toml::Table = text.parse().expect("cargo wrote the lock file");
+    let packages = lock["package"].as_array().expect("a list of packages");
+    let text = |value: &toml::Value| value.as_str().expect("a name is text").to_owned();
+    let ours = packages.iter().filter(|package| package.get("source").is_none());
+    ours.map(|package| {
+        let dependencies = package.get("dependencies").and_then(toml::Value::as_array);
+        // A name that stands for several versions has one of them behind.
+        let name = |dependency| text(dependency).split(' ').next().unwrap_or_default().to_owned();
+        (
+            text(&package["name"]),
+            dependencies.into_iter().flatten().map(name).collect(),
+        )
+    })
+    .collect()
+}
+
+/// The fuzzers are built with `--locked` from a lock file of their own, which cargo does not bring up to date by itself.
+#[test]
+fn the_fuzzers_lock_file_is_up_to_date() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let mut locked = locked_for_the_fuzzers();
+    locked.remove("basalt-libfuzzer");
+    assert!(locked.contains_key("basalt-engine"), "{locked:?}");
+    for (name, locked) in locked {
+        let package = packages.iter().find(|package| package["name"] == name.as_str());
+        let dependencies = package.and_then(|package| package["dependencies"].as_array());
+        let dependencies = dependencies.unwrap_or_else(|| panic!("{name} is no package of the workspace"));
+        let stated: BTreeSet<String> = dependencies
+            .iter()
+            .filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().expect("a name is text").to_owned())
+            .collect();
+        assert_eq!(
+            locked, stated,
+            "{name}: run `cargo update --workspace` in fuzz/libfuzzer"
+        );
+    }
 }
 
 #[test]

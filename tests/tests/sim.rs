@@ -5,7 +5,7 @@ use basalt_tests::sim::bits::Bits;
 use basalt_tests::sim::cuts::Cuts;
 use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::random::Random;
-use basalt_tests::sim::{bits, cuts, errors, random};
+use basalt_tests::sim::{bits, cuts, errors, random, seeded};
 
 /// Goal: a power cut or a kill at any call of the file system loses nothing that anybody was told, also when recovery is cut three times.
 #[test]
@@ -77,4 +77,12 @@ fn damage_is_detected() {
     report.assert_clean();
     assert!(report.figures.get("bits flipped") > 2_000, "{report}");
     assert!(report.figures.get("refused by reads") > 50, "{report}");
+}
+
+/// Goal: `basalt-sim seeded` can put each of its bugs into the code as it is now. Whether they are caught takes an hour and is for
+/// that command.
+#[test]
+fn every_seeded_bug_can_be_made() {
+    let bugs = seeded::check_patches().unwrap_or_else(|broken| panic!("{broken}"));
+    assert!(bugs >= 30, "only {bugs} bugs");
 }

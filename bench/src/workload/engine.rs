@@ -35,6 +35,10 @@ use outcome::EngineReport;
 
 /// Run db_bench's benchmarks on the storage engine.
 #[derive(Clone, Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a command line, independent of each other"
+)]
 pub(crate) struct Arguments {
     /// Benchmarks, in this order.
     #[arg(value_name = "BENCHMARKS", value_delimiter = ',')]
@@ -92,6 +96,10 @@ pub(crate) struct Arguments {
     /// Bytes of a memstore that are flushed together.
     #[arg(long, alias = "write_buffer_size", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(1 << 16..))]
     pub(crate) write_buffer_size: u64,
+    /// No compaction but the one of `compact`.
+    #[arg(long, alias = "disable_auto_compactions", num_args = 0..=1, default_value = "false", default_missing_value = "true",
+        action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pub(crate) disable_auto_compactions: bool,
     /// Rows that seekrandom reads behind the first.
     #[arg(long, alias = "seek_nexts", default_value_t = 0)]
     pub(crate) seek_nexts: u32,

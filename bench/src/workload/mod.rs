@@ -11,6 +11,7 @@ pub(crate) mod ids;
 pub(crate) mod orders;
 pub(crate) mod pe;
 pub(crate) mod report;
+pub(crate) mod roundtrip;
 pub(crate) mod twibase;
 pub(crate) mod verify;
 pub(crate) mod ycsb;

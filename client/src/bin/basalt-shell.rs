@@ -3,17 +3,26 @@
 //! Commands come from `-e`, else from the terminal, else from standard input. Without a person at the terminal the
 //! first error ends the program with exit code 1, like `hbase shell -n`, so that scripts stop where they fail.
 
+use std::cell::RefCell;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use basalt_client::shell::complete::complete;
 use basalt_client::shell::output::Output;
+use basalt_client::shell::progress::Progress;
 use basalt_client::shell::session::Next;
 use basalt_client::shell::{Session, ShellError, ShellResult, parse};
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
 use clap::{Parser, ValueEnum};
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Context, Editor, Helper};
 
 /// A shell for Basalt that reads what HBase's shell reads.
 #[derive(Debug, Parser)]
@@ -87,11 +96,15 @@ fn run(options: &Options) -> ShellResult<()> {
     };
     let client = Client::new(options.target.clone(), pool)?;
     let at_terminal = options.execute.is_empty() && !options.noninteractive && std::io::stdin().is_terminal();
-    // Standard output flushes at every line on a terminal; scripts get their output in larger pieces.
+    // Written in larger pieces, and flushed at the end of each command.
     let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())));
-    let mut session = Session::new(client, output, at_terminal);
+    let mut session = Session::new(client.clone(), output, at_terminal);
+    if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
+        session.progress = Some(Progress::new(Box::new(std::io::stderr())));
+    }
     if at_terminal {
-        return interact(&runtime, &mut session, &options.target);
+        session.answer = Some(read_answer);
+        return interact(&runtime, client, &mut session, &options.target);
     }
     if options.execute.is_empty() {
         return run_script(&runtime, &mut session, std::io::stdin().lock());
@@ -141,13 +154,75 @@ fn run_script(
     Ok(())
 }
 
+/// How long the names of tables are good for completion, and how long the server may take to tell them.
+const TABLES_AGE_MAX: Duration = Duration::from_secs(2);
+
+/// What the line editor asks while a person types.
+struct Typing<'r> {
+    runtime: &'r tokio::runtime::Runtime,
+    client: Client,
+    /// The names of tables, and when they were asked for.
+    tables: RefCell<Option<(Instant, Vec<String>)>>,
+}
+
+impl Typing<'_> {
+    /// The names of all tables; none when the server does not tell them in time. The command itself will say what is wrong.
+    fn tables(&self) -> Vec<String> {
+        let mut known = self.tables.borrow_mut();
+        if let Some((asked, names)) = &*known
+            && asked.elapsed() < TABLES_AGE_MAX
+        {
+            return names.clone();
+        }
+        let asking = async {
+            let tables = self.client.list_tables(None);
+            tokio::time::timeout(TABLES_AGE_MAX, tables).await
+        };
+        let names = match self.runtime.block_on(asking) {
+            Ok(Ok(tables)) => tables.iter().map(ToString::to_string).collect(),
+            Ok(Err(_)) | Err(_) => Vec::new(),
+        };
+        known.insert((Instant::now(), names)).1.clone()
+    }
+}
+
+impl Completer for Typing<'_> {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(complete(line.get(..at).unwrap_or(line), || self.tables()))
+    }
+}
+
+impl Hinter for Typing<'_> {
+    type Hint = String;
+}
+
+impl Highlighter for Typing<'_> {}
+
+impl Validator for Typing<'_> {}
+
+impl Helper for Typing<'_> {}
+
 /// Reads commands from a person until Ctrl-D or exit. Errors are printed and forgotten.
-fn interact(runtime: &tokio::runtime::Runtime, session: &mut Session, target: &str) -> ShellResult<()> {
+fn interact(
+    runtime: &tokio::runtime::Runtime,
+    client: Client,
+    session: &mut Session,
+    target: &str,
+) -> ShellResult<()> {
     let broken = |error: ReadlineError| ShellError::Io {
         what: "cannot read from the terminal".to_owned(),
         source: std::io::Error::other(error),
     };
-    let mut editor = rustyline::DefaultEditor::new().map_err(broken)?;
+    let config = rustyline::Config::builder().completion_type(CompletionType::List);
+    let mut editor: Editor<Typing<'_>, DefaultHistory> =
+        Editor::with_config(config.build()).map_err(broken)?;
+    editor.set_helper(Some(Typing {
+        runtime,
+        client,
+        tables: RefCell::default(),
+    }));
     let history = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".basalt_shell_history"));
     if let Some(history) = &history {
         // The first session has no history, and a history that cannot be read is not worth an error.
@@ -195,6 +270,13 @@ fn interact(runtime: &tokio::runtime::Runtime, session: &mut Session, target: &s
         eprintln!("cannot save the history to {}: {error}", history.display());
     }
     Ok(())
+}
+
+/// A line from the person at the terminal.
+fn read_answer() -> std::io::Result<String> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    Ok(line)
 }
 
 fn print_error(error: &ShellError) {

@@ -66,6 +66,24 @@ impl Arguments {
         }
     }
 
+    /// The next argument as true or false.
+    pub fn boolean(&mut self, what: &str) -> ShellResult<bool> {
+        match self.take() {
+            Some(Value::Bool(value)) => Ok(value),
+            Some(Value::Bytes(text)) if text == b"true" => Ok(true),
+            Some(Value::Bytes(text)) if text == b"false" => Ok(false),
+            _ => wrong(format!(
+                "{} needs {what}; see help '{}'",
+                self.command, self.command
+            )),
+        }
+    }
+
+    /// Whether the next argument is options.
+    pub fn next_is_options(&self) -> bool {
+        matches!(self.values.front(), Some(Value::Hash(_)))
+    }
+
     /// The next argument as options, if it is there.
     pub fn options(&mut self) -> ShellResult<Options> {
         match self.take() {

@@ -17,7 +17,7 @@ const COUNT_CACHE: i32 = 10;
 /// Rows deleted at once by `deleteall` with a prefix, as in HBase.
 const DELETE_BATCH: usize = 100;
 
-const SCAN_OPTIONS: [&str; 15] = [
+pub(super) const SCAN_OPTIONS: [&str; 15] = [
     "COLUMNS",
     "COLUMN",
     "STARTROW",
@@ -34,7 +34,9 @@ const SCAN_OPTIONS: [&str; 15] = [
     "CACHE",
     "CACHE_BLOCKS",
 ];
-const GET_OPTIONS: [&str; 6] = [
+/// Of `count` alone; it takes those of a scan, too.
+pub(super) const COUNT_OPTIONS: [&str; 1] = ["INTERVAL"];
+pub(super) const GET_OPTIONS: [&str; 6] = [
     "COLUMN",
     "COLUMNS",
     "VERSIONS",
@@ -214,6 +216,9 @@ impl Session {
         self.output.header("ROW", "COLUMN+CELL")?;
         let mut count = 0;
         let mut last = None;
+        if let Some(progress) = &mut self.progress {
+            progress.begin();
+        }
         while let Some(row) = rows.next().await? {
             let key = printable(&row.key);
             for cell in &row.cells {
@@ -223,6 +228,9 @@ impl Session {
             // A row in pieces is one row.
             if last.as_ref() != Some(&row.key) {
                 count += 1;
+                if let Some(progress) = &mut self.progress {
+                    progress.rows(count, &row.key)?;
+                }
                 last = Some(row.key);
             }
         }
@@ -244,7 +252,7 @@ impl Session {
         // A filter of the user's would be pushed aside by one that only shortens rows.
         let filtered = options.has("FILTER");
         let mut scan = scan_from(&mut options)?.rows_per_fetch(cache);
-        options.end(&SCAN_OPTIONS)?;
+        options.end(&[&COUNT_OPTIONS[..], &SCAN_OPTIONS].concat())?;
         if !filtered {
             scan = scan.filter("FirstKeyOnlyFilter() AND KeyOnlyFilter()");
         }
@@ -255,6 +263,8 @@ impl Session {
             if count % interval == 0 && !row.partial {
                 let text = format!("Current count: {count}, row: {}", printable(&row.key));
                 self.output.line(&text)?;
+                // It tells that the count goes on, which nobody needs to hear at its end.
+                self.output.flush()?;
             }
         }
         self.output.line(&format!("{count} row(s)"))?;

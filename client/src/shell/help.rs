@@ -39,7 +39,7 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "alter 't', NAME => 'f', VERSIONS => 5\nalter 't', {NAME => 'f1'}, {NAME => 'f2', IN_MEMORY => true}\n\
              alter 't', 'delete' => 'f'\nalter 't', NAME => 'f', METHOD => 'delete'\nalter 't', MAX_FILESIZE => 1073741824\n\
              alter 't', METHOD => 'table_att_unset', NAME => 'MAX_FILESIZE'",
-                "Adds, changes and deletes families, and changes settings of the table.",
+                "Adds, changes and deletes families, and changes settings of the table. Also called alter_async.",
             ),
             entry("describe", "describe 't'", "The schema of a table."),
             entry(
@@ -57,6 +57,16 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "Whether a table is out of service.",
             ),
             entry("drop", "drop 't'", "Deletes a disabled table."),
+            entry(
+                "alter_status",
+                "alter_status 't'",
+                "Whether all regions have the newest schema: they have it when alter returns.",
+            ),
+            entry(
+                "clone_table_schema",
+                "clone_table_schema 't', 'new'\nclone_table_schema 't', 'new', false",
+                "Creates an empty table with the schema of another, and its regions unless false is said.",
+            ),
             entry(
                 "list_regions",
                 "list_regions 't'",
@@ -146,6 +156,11 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "Creates a namespace.",
             ),
             entry(
+                "alter_namespace",
+                "alter_namespace 'n', {METHOD => 'set', 'KEY' => 'value'}\nalter_namespace 'n', {METHOD => 'unset', NAME => 'KEY'}",
+                "Sets or takes away a setting of a namespace.",
+            ),
+            entry(
                 "drop_namespace",
                 "drop_namespace 'ns'",
                 "Deletes an empty namespace.",
@@ -212,6 +227,96 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "balancer",
                 "Evens out the regions over the virtual servers. Also called balance.",
             ),
+            entry(
+                "compaction_switch",
+                "compaction_switch false\ncompaction_switch true",
+                "Pauses compactions, or lets them go on, and says whether they were on. A compaction that runs stands still. A restart of \
+                 the server ends a pause.",
+            ),
+            entry(
+                "flush_switch",
+                "flush_switch false\nflush_switch true",
+                "The same for flushes. While they are paused memstores fill up, until writes are refused.",
+            ),
+            entry(
+                "compaction_state",
+                "compaction_state 't'",
+                "Which compactions of a table run: NONE, MINOR, MAJOR or MAJOR_AND_MINOR.",
+            ),
+            entry(
+                "processlist",
+                "processlist",
+                "Flushes and compactions that run, with the bytes left of each, and what is paused.",
+            ),
+            entry(
+                "clear_block_cache",
+                "clear_block_cache 't'\nclear_block_cache",
+                "Takes the blocks of a table, or of all, out of the block cache.",
+            ),
+        ],
+    ),
+    (
+        "slow log",
+        &[
+            entry(
+                "get_slowlog_responses",
+                "get_slowlog_responses '*'\nget_slowlog_responses '*', {'LIMIT' => 50}\n\
+             get_slowlog_responses ['host,9090,1700000000000'], {'TABLE_NAME' => 't', 'CLIENT_IP' => '10.0.0.7'}\n\
+             get_slowlog_responses '*', {REGION_NAME => 'region', USER => 'bob', FILTER_BY_OP => 'AND'}",
+                "Calls that took long, the newest first.",
+            ),
+            entry(
+                "get_largelog_responses",
+                "get_largelog_responses '*'\nget_largelog_responses '*', {LIMIT => 50, TABLE_NAME => 't'}",
+                "Calls with large answers, the newest first. It takes what get_slowlog_responses takes.",
+            ),
+            entry(
+                "clear_slowlog_responses",
+                "clear_slowlog_responses\nclear_slowlog_responses ['host,9090,1700000000000']",
+                "Empties the slow log.",
+            ),
+        ],
+    ),
+    (
+        "snapshots, on Basalt only",
+        &[
+            entry(
+                "snapshot",
+                "snapshot 't', 'name'\nsnapshot 't', 'name', {SKIP_FLUSH => true, TTL => 86400}",
+                "Takes a snapshot of a table with all that was written so far. SKIP_FLUSH leaves out what is in no store file yet; after \
+                 TTL seconds it is removed.",
+            ),
+            entry(
+                "list_snapshots",
+                "list_snapshots\nlist_snapshots 'abc.*'",
+                "Snapshots, all or those whose names match a regular expression.",
+            ),
+            entry(
+                "list_table_snapshots",
+                "list_table_snapshots 'table.*'\nlist_table_snapshots 'ns:table.*', 'name.*'",
+                "Snapshots of the tables that match a regular expression; the second one is for names of snapshots.",
+            ),
+            entry(
+                "clone_snapshot",
+                "clone_snapshot 'name', 'table'\nclone_snapshot 'name', 'ns:table'",
+                "Creates a table that is what the snapshot's was. No data is copied.",
+            ),
+            entry(
+                "restore_snapshot",
+                "restore_snapshot 'name'",
+                "Makes the snapshot's table what it was, families and regions too. It must be disabled; what was written since is lost.",
+            ),
+            entry("delete_snapshot", "delete_snapshot 'name'", "Deletes a snapshot."),
+            entry(
+                "delete_all_snapshot",
+                "delete_all_snapshot 's.*'",
+                "Deletes the snapshots whose names match a regular expression; asks a person at a terminal before.",
+            ),
+            entry(
+                "delete_table_snapshots",
+                "delete_table_snapshots 'table.*'\ndelete_table_snapshots 'table.*', 'name.*'",
+                "Deletes the snapshots of the tables that match a regular expression; asks as delete_all_snapshot does.",
+            ),
         ],
     ),
     (
@@ -250,6 +355,7 @@ pub(super) fn canonical(name: &str) -> &str {
         "desc" => "describe",
         "quit" => "exit",
         "merge" => "merge_region",
+        "alter_async" => "alter",
         "balance" => "balancer",
         other => other,
     }
@@ -258,6 +364,36 @@ pub(super) fn canonical(name: &str) -> &str {
 /// The names of all commands, for completion.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     entries().map(|entry| entry.name)
+}
+
+/// Whether the first argument of a command is a table that there is.
+pub(super) fn takes_table(command: &str) -> bool {
+    let name = canonical(command);
+    let begins = format!("{name} 't'");
+    let entry = entries().find(|entry| entry.name == name && name != "create");
+    entry.is_some_and(|entry| entry.usage.lines().any(|form| form.starts_with(&begins)))
+}
+
+/// The options that the forms of a command show: words in capitals before `=>`.
+pub(super) fn options(command: &str) -> Vec<&'static str> {
+    let usage = entries()
+        .find(|entry| entry.name == command)
+        .map(|entry| entry.usage);
+    let before_arrows = usage.into_iter().flat_map(|usage| {
+        let mut parts: Vec<&str> = usage.split("=>").collect();
+        parts.pop();
+        parts
+    });
+    let is_letter = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+    let last_word = |part: &'static str| {
+        let part = part.trim_end().trim_end_matches('\'');
+        part.rfind(|letter: char| !is_letter(letter))
+            .map_or(part, |at| &part[at + 1..])
+    };
+    before_arrows
+        .map(last_word)
+        .filter(|word| word.len() > 1)
+        .collect()
 }
 
 /// What is said about a name that is no command.

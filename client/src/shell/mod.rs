@@ -3,23 +3,28 @@
 //! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
 //! 2. [`arguments`] takes a command's values apart and says what is wrong with them.
 //! 3. [`session`] runs commands through the client, one small file for each group of commands.
-//! 4. [`output`] prints rows, names and values as HBase does.
+//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows that a long scan goes on.
+//! 5. [`complete`] says what the tab key may make of a line.
 //!
 //! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.
 
 pub mod arguments;
+pub mod complete;
 mod data;
 mod escape;
 mod help;
 mod namespaces;
 pub mod output;
 mod places;
+pub mod progress;
 mod quotas;
 mod schema_text;
 pub mod session;
+mod snapshots;
 pub mod syntax;
 mod tables;
 mod tools;
+mod upkeep;
 
 pub use session::Session;
 pub use syntax::parse;

@@ -38,6 +38,37 @@ impl Session {
         Ok(None)
     }
 
+    pub(super) async fn alter_namespace(&mut self, mut arguments: Arguments) -> Outcome {
+        let name = arguments.text("a namespace")?;
+        let mut options = arguments.options()?;
+        arguments.end()?;
+        let method = options.text("METHOD")?;
+        let mut namespace = self.client.describe_namespace(&name).await?;
+        match method.as_deref() {
+            Some("set") => {
+                for (key, value) in options.rest() {
+                    let value = text(super::arguments::bytes(value, &key)?, &key)?;
+                    namespace.configuration.insert(key, value);
+                }
+            }
+            Some("unset") => {
+                let Some(key) = options.text("NAME")? else {
+                    let text = "METHOD => 'unset' needs the setting: NAME => 'KEY'";
+                    return Err(ShellError::Arguments(text.to_owned()));
+                };
+                options.end(&["METHOD", "NAME"])?;
+                namespace.configuration.remove(&key);
+            }
+            _ => {
+                let text =
+                    "alter_namespace needs METHOD => 'set' or METHOD => 'unset'; see help 'alter_namespace'";
+                return Err(ShellError::Arguments(text.to_owned()));
+            }
+        }
+        self.client.alter_namespace(namespace).await?;
+        Ok(None)
+    }
+
     pub(super) async fn drop_namespace(&mut self, mut arguments: Arguments) -> Outcome {
         let name = arguments.text("a namespace")?;
         arguments.end()?;

@@ -2,13 +2,19 @@
 
 use std::time::Instant;
 
+use basalt_idl::thrift2::TLogType;
+
 use super::arguments::Arguments;
 use super::output::Output;
+use super::progress::Progress;
 use super::syntax::{Command, Value};
 use super::{ShellError, ShellResult, help};
-use crate::admin::Admin;
+use crate::admin::{Admin, TBackgroundWork};
 use crate::client::Client;
 use crate::error::Error;
+
+/// Reads a person's answer, a line.
+pub type ReadAnswer = fn() -> std::io::Result<String>;
 
 /// A client, an output, and what is remembered between commands: nothing.
 #[derive(Debug)]
@@ -17,8 +23,12 @@ pub struct Session {
     pub(super) admin: Admin,
     /// Where output goes.
     pub output: Output,
+    /// Told of rows while a scan runs, where the rows themselves are not seen.
+    pub progress: Option<Progress>,
     /// Whether a person is there: values of commands are printed as `=> value` then.
     interactive: bool,
+    /// Reads a person's answer to a question that was just printed. Without it, whoever runs a command means it.
+    pub answer: Option<ReadAnswer>,
 }
 
 /// What the caller does after a command.
@@ -40,8 +50,24 @@ impl Session {
             admin: Admin::new(&client),
             client,
             output,
+            progress: None,
             interactive,
+            answer: None,
         }
+    }
+
+    /// Asks a question; any answer that has a y means yes, as in HBase's shell.
+    pub(super) fn is_agreed(&mut self, question: &str) -> ShellResult<bool> {
+        let Some(answer) = self.answer else {
+            return Ok(true);
+        };
+        self.output.line(question)?;
+        self.output.flush()?;
+        let answer = answer().map_err(|source| ShellError::Io {
+            what: "cannot read the answer".to_owned(),
+            source,
+        })?;
+        Ok(answer.to_ascii_lowercase().contains('y'))
     }
 
     /// Runs one command and prints its output.
@@ -82,6 +108,8 @@ impl Session {
             "disable" => self.disable(arguments).await,
             "is_enabled" => self.is_enabled(arguments).await,
             "is_disabled" => self.is_disabled(arguments).await,
+            "alter_status" => self.alter_status(arguments).await,
+            "clone_table_schema" => self.clone_table_schema(arguments).await,
             "drop" => self.drop_table(arguments).await,
             "truncate" => self.truncate(arguments, false).await,
             "truncate_preserve" => self.truncate(arguments, true).await,
@@ -96,6 +124,7 @@ impl Session {
             "append" => self.append(arguments).await,
             "list_namespace" => self.list_namespaces(arguments).await,
             "create_namespace" => self.create_namespace(arguments).await,
+            "alter_namespace" => self.alter_namespace(arguments).await,
             "drop_namespace" => self.drop_namespace(arguments).await,
             "describe_namespace" => self.describe_namespace(arguments).await,
             "list_namespace_tables" => self.list_namespace_tables(arguments).await,
@@ -105,6 +134,14 @@ impl Session {
             "flush" => self.flush(arguments).await,
             "compact" => self.compact(arguments, false).await,
             "major_compact" => self.compact(arguments, true).await,
+            "compaction_switch" => self.switch(arguments, TBackgroundWork::COMPACTIONS).await,
+            "flush_switch" => self.switch(arguments, TBackgroundWork::FLUSHES).await,
+            "compaction_state" => self.compaction_state(arguments).await,
+            "processlist" => self.process_list(arguments).await,
+            "clear_block_cache" => self.clear_block_cache(arguments).await,
+            "get_slowlog_responses" => self.slow_log(arguments, TLogType::SLOW_LOG).await,
+            "get_largelog_responses" => self.slow_log(arguments, TLogType::LARGE_LOG).await,
+            "clear_slowlog_responses" => self.clear_slow_log(arguments).await,
             "split" => self.split(arguments).await,
             "merge_region" => self.merge_regions(arguments).await,
             "move" => self.move_region(arguments).await,
@@ -113,6 +150,14 @@ impl Session {
             "balancer" => self.balancer(arguments).await,
             "set_quota" => self.set_quota(arguments).await,
             "list_quotas" => self.list_quotas(arguments).await,
+            "snapshot" => self.snapshot(arguments).await,
+            "list_snapshots" => self.list_snapshots(arguments).await,
+            "list_table_snapshots" => self.list_table_snapshots(arguments).await,
+            "clone_snapshot" => self.clone_snapshot(arguments).await,
+            "restore_snapshot" => self.restore_snapshot(arguments).await,
+            "delete_snapshot" => self.delete_snapshot(arguments).await,
+            "delete_all_snapshot" => self.delete_all_snapshots(arguments).await,
+            "delete_table_snapshots" => self.delete_table_snapshots(arguments).await,
             "status" => self.status(arguments).await,
             "version" => self.version(arguments).await,
             "help" => self.help(arguments),
@@ -148,7 +193,7 @@ fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     ShellError::Refused(match command {
         "create" => format!("Table already exists: {subject}!"),
         "create_namespace" => format!("Namespace already exists: {subject}!"),
-        "drop_namespace" | "describe_namespace" | "list_namespace_tables" => {
+        "drop_namespace" | "alter_namespace" | "describe_namespace" | "list_namespace_tables" => {
             format!("Unknown namespace {subject}!")
         }
         _ => format!("Unknown table {subject}!"),
@@ -158,6 +203,26 @@ fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: nothing is done when a person does not say yes; without a person, commands are meant.
+    #[tokio::test]
+    async fn questions_are_asked_of_people_only() {
+        let client = Client::new("127.0.0.1:1".to_owned(), crate::PoolOptions::default()).unwrap();
+        let mut session = Session::new(client, Output::new(Box::new(std::io::sink())), true);
+        assert!(session.is_agreed("Sure?").unwrap());
+        let answers: [(ReadAnswer, bool); 4] = [
+            (|| Ok("y\n".into()), true),
+            (|| Ok("YES\n".into()), true),
+            (|| Ok("n\n".into()), false),
+            (|| Ok(String::new()), false),
+        ];
+        for (answer, agreed) in answers {
+            session.answer = Some(answer);
+            assert_eq!(session.is_agreed("Sure?").unwrap(), agreed);
+        }
+        session.answer = Some(|| Err(std::io::ErrorKind::UnexpectedEof.into()));
+        assert!(session.is_agreed("Sure?").is_err());
+    }
 
     #[test]
     fn a_bare_name_becomes_a_sentence() {

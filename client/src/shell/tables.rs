@@ -8,6 +8,7 @@ use super::session::{Outcome, Session};
 use super::syntax::Value;
 use super::{ShellError, ShellResult};
 use crate::keys::presplit::SplitAlgorithm;
+use crate::name::TableName;
 use crate::schema::{FamilySchema, TableSchema};
 
 fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
@@ -179,6 +180,37 @@ impl Session {
         let disabled = self.client.is_table_disabled(&table).await?;
         self.output.line(&disabled.to_string())?;
         Ok(Some(disabled.to_string()))
+    }
+
+    /// As HBase prints it once all regions have a new schema, which here they have when `alter` returns.
+    pub(super) async fn alter_status(&mut self, mut arguments: Arguments) -> Outcome {
+        let table = arguments.text("a table")?;
+        arguments.end()?;
+        let regions = self.client.table(&table)?.regions().await?.len();
+        self.output
+            .line(&format!("{regions}/{regions} regions updated."))?;
+        self.output.line("Done.")?;
+        Ok(None)
+    }
+
+    pub(super) async fn clone_table_schema(&mut self, mut arguments: Arguments) -> Outcome {
+        let (from, to) = (arguments.text("a table")?, arguments.text("a new table")?);
+        let preserve_splits = match arguments.take() {
+            None => true,
+            Some(Value::Bool(preserve)) => preserve,
+            Some(_) => return wrong("preserving splits is true or false"),
+        };
+        arguments.end()?;
+        let mut schema = self.client.describe_table(&from).await?;
+        schema.descriptor.table_name = (&to.parse::<TableName>()?).into();
+        let mut keys = Vec::new();
+        if preserve_splits {
+            let regions = self.client.table(&from)?.regions().await?;
+            let starts = regions.into_iter().map(|region| region.start_key.to_vec());
+            keys = starts.filter(|start| !start.is_empty()).collect();
+        }
+        self.client.create_table_split(schema, keys).await?;
+        Ok(None)
     }
 
     pub(super) async fn drop_table(&mut self, mut arguments: Arguments) -> Outcome {

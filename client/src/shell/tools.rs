@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Columns with bars between them, the first row as a header.
-    fn print_grid<const N: usize>(&mut self, rows: &[[String; N]]) -> ShellResult<()> {
+    pub(super) fn print_grid<const N: usize>(&mut self, rows: &[[String; N]]) -> ShellResult<()> {
         let widths: [usize; N] = std::array::from_fn(|column| {
             rows.iter()
                 .map(|row| row[column].chars().count())

@@ -14,7 +14,7 @@ use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescript
 
 use super::seed;
 use crate::corpus::Input;
-use crate::disk::put_frame;
+use crate::disk::{MANIFEST_ROLL_BYTES, put_frame};
 
 /// The file is printed too.
 const PRINTED: u8 = 16;
@@ -153,13 +153,13 @@ fn payloads(history: &[ManifestEdit], rolled: bool) -> Vec<Vec<u8>> {
     let written = || -> basalt_engine::Result<std::path::PathBuf> {
         disk.create_dir_all(dir)
             .map_err(|source| basalt_engine::Error::io("creating", dir, source))?;
-        let (mut manifest, _) = Manifest::open(Arc::new(disk.clone()), dir)?;
+        let (mut manifest, _) = Manifest::open(Arc::new(disk.clone()), dir, MANIFEST_ROLL_BYTES)?;
         for edit in history {
             manifest.append(edit)?;
         }
         if rolled {
             drop(manifest);
-            manifest = Manifest::open(Arc::new(disk.clone()), dir)?.0;
+            manifest = Manifest::open(Arc::new(disk.clone()), dir, MANIFEST_ROLL_BYTES)?.0;
         }
         Ok(manifest.path().to_path_buf())
     };

@@ -19,6 +19,7 @@ use basalt_engine::id::Uuid;
 use basalt_engine::manifest::{Manifest, dump, verify};
 use basalt_engine::record::{fill_header, reserve_header};
 
+use crate::disk::MANIFEST_ROLL_BYTES;
 use crate::{disk, memory};
 
 const DIR: &str = "/db";
@@ -61,7 +62,7 @@ pub fn run(input: &[u8]) {
     let Ok(verified) = verified else {
         return;
     };
-    let opened = Manifest::open(Arc::new(disk.clone()), Path::new(DIR));
+    let opened = Manifest::open(Arc::new(disk.clone()), Path::new(DIR), MANIFEST_ROLL_BYTES);
     let (_, state) = opened.expect("what is believed can be opened");
     assert_eq!(state, verified.state, "another state when it is opened");
     let again = verify(&disk, Path::new(DIR)).expect("what was opened is believed");

@@ -1,7 +1,7 @@
 //! Basalt's own interface: `basalt.thrift`.
 //!
 //! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, where regions
-//! are, quotas, and the state of the server. Method names start with `basalt`, so they never collide with HBase's.
+//! are, quotas, snapshots of tables, and the state of the server. Method names start with `basalt`, so they never collide with HBase's.
 
 mod service;
 
@@ -16,6 +16,19 @@ use crate::schema::names::*;
 use crate::schema::{EnumDescriptor, StructDescriptor};
 
 thrift_enum! {
+    /// What can be paused.
+    pub enum TBackgroundWork {
+        FLUSHES = 1,
+        COMPACTIONS = 2,
+    }
+
+    /// What a job in the background does.
+    pub enum TJobKind {
+        FLUSH = 1,
+        MINOR_COMPACTION = 2,
+        MAJOR_COMPACTION = 3,
+    }
+
     /// What a quota counts. Names and values are HBase's (ThrottleType).
     pub enum TThrottleType {
         REQUEST_NUMBER = 1,
@@ -135,6 +148,33 @@ thrift_struct! {
         17: optional list<string> rehearsalServers as rehearsal_servers,
     }
 
+    /// A flush or compaction that runs.
+    pub struct TRunningJob {
+        1: required TJobKind kind,
+        2: required binary tableName as table_name,
+        /// 32 hex digits. Unset when the region is gone.
+        3: optional string encodedName as encoded_name,
+        /// Of a compaction; a flush is of all families.
+        4: optional string family,
+        /// Of the memstores or store files that it reads.
+        5: required i64 inputBytes as input_bytes,
+        /// How much of that is still to be read.
+        6: required i64 leftBytes as left_bytes,
+        7: required i64 tookMs as took_ms,
+    }
+
+    /// What is done in the background.
+    pub struct TBackgroundState {
+        /// The longest first.
+        1: required list<TRunningJob> running,
+        /// Waiting or running, as the next two.
+        2: required i32 flushes,
+        3: required i32 compactions,
+        4: required i32 splits,
+        5: required bool flushesPaused as flushes_paused,
+        6: required bool compactionsPaused as compactions_paused,
+    }
+
     /// A quota: of a table, of a namespace, of a user, or of a user in a table or namespace.
     pub struct TThrottle {
         1: optional string userName as user_name,
@@ -145,6 +185,21 @@ thrift_struct! {
         5: optional i64 softLimit as soft_limit,
         6: optional TTimeUnit timeUnit as time_unit,
         7: optional TQuotaScope scope,
+    }
+
+    /// A snapshot of a table.
+    pub struct TSnapshot {
+        1: required string name,
+        /// The full name, without default:.
+        2: required binary tableName as table_name,
+        /// Milliseconds since 1970.
+        3: required i64 createdMs as created_ms,
+        /// It is removed after so many seconds. 0: never.
+        4: required i64 ttlSeconds as ttl_seconds,
+        5: required i32 regions,
+        6: required i32 files,
+        /// Size of the files. The table, its clones and other snapshots may have the same ones: they take disk space once.
+        7: required i64 bytes,
     }
 
     /// An operation failed. The same fields as in HBase's THBaseService.
@@ -162,12 +217,17 @@ pub const STRUCTS: &[&StructDescriptor] = &[
     &TMemstoreState::DESCRIPTOR,
     &TCacheState::DESCRIPTOR,
     &TServerStatus::DESCRIPTOR,
+    &TRunningJob::DESCRIPTOR,
+    &TBackgroundState::DESCRIPTOR,
     &TThrottle::DESCRIPTOR,
+    &TSnapshot::DESCRIPTOR,
     &TIOError::DESCRIPTOR,
 ];
 
 /// Every enum of the interface.
 pub const ENUMS: &[&EnumDescriptor] = &[
+    &TBackgroundWork::DESCRIPTOR,
+    &TJobKind::DESCRIPTOR,
     &TThrottleType::DESCRIPTOR,
     &TTimeUnit::DESCRIPTOR,
     &TQuotaScope::DESCRIPTOR,

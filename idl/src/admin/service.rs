@@ -26,6 +26,19 @@ thrift_service! {
             4: bool wait = false,
         ) throws (1: TIOError io);
 
+        /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart ends a pause.
+        bool basaltPause as BasaltPause(
+            1: required TBackgroundWork work, 2: required bool paused
+        ) throws (1: TIOError io);
+
+        /// What runs and waits in the background, and what is paused.
+        TBackgroundState basaltBackgroundState as BasaltBackgroundState() throws (1: TIOError io);
+
+        /// Takes the blocks of a table, or of all, out of the block cache. Returns how many.
+        i64 basaltClearBlockCache as BasaltClearBlockCache(
+            1: optional binary table
+        ) throws (1: TIOError io);
+
         /// Splits a region, or every region of a table, at the key or in the middle.
         void basaltSplit as BasaltSplit(
             1: required binary tableOrRegion as table_or_region, 2: optional binary splitKey as split_key
@@ -78,6 +91,31 @@ thrift_service! {
             2: optional string tableName as table_name,
             3: optional string nsName as ns_name,
         ) throws (1: TIOError io);
+
+        /// Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in store files. It is removed
+        /// after ttlSeconds; 0: never.
+        void basaltSnapshot as BasaltSnapshot(
+            1: required string name,
+            2: required binary table,
+            3: bool flush = true,
+            4: i64 ttlSeconds as ttl_seconds = 0,
+        ) throws (1: TIOError io);
+
+        /// Snapshots whose name and table match the regular expressions, all of them without; by name.
+        list<TSnapshot> basaltListSnapshots as BasaltListSnapshots(
+            1: optional string name, 2: optional string tableName as table_name
+        ) throws (1: TIOError io);
+
+        /// Removes a snapshot.
+        void basaltDeleteSnapshot as BasaltDeleteSnapshot(1: required string name) throws (1: TIOError io);
+
+        /// Creates a table, enabled, that is what the snapshot's was.
+        void basaltCloneSnapshot as BasaltCloneSnapshot(
+            1: required string name, 2: required binary table
+        ) throws (1: TIOError io);
+
+        /// Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is created, enabled.
+        void basaltRestoreSnapshot as BasaltRestoreSnapshot(1: required string name) throws (1: TIOError io);
     }
     legacy {
     }

@@ -61,6 +61,18 @@ pub enum Error {
     /// A namespace of that name is there already.
     #[error("{0}")]
     NamespaceExists(String),
+    /// A snapshot of that name is there already.
+    #[error("Snapshot '{0}' already stored on the filesystem.")]
+    SnapshotExists(String),
+    /// No snapshot of that name.
+    #[error("Snapshot '{0}' doesn't exist on the filesystem")]
+    NoSuchSnapshot(String),
+    /// The snapshot's time to live is over; it is only there until the next survey removes it.
+    #[error("TTL for snapshot '{0}' has already expired.")]
+    SnapshotExpired(String),
+    /// A snapshot was asked for of a table that is not there.
+    #[error("Table '{0}' doesn't exist, can't take snapshot.")]
+    NoTableForSnapshot(TableName),
     /// A rule of the schema forbids the call.
     #[error("{0}")]
     Constraint(String),

@@ -31,6 +31,8 @@ pub struct Options {
     pub wal_idle_marker: Duration,
     /// While the disk keeps the log waiting for longer than this, new writes are refused.
     pub wal_stall: Duration,
+    /// The manifest is written anew when its edits have grown to this, and to four times what it then begins with.
+    pub manifest_roll_bytes: u64,
     /// A region whose memstores hold more is flushed (HBase: `hbase.hregion.memstore.flush.size`).
     pub memstore_flush_bytes: u64,
     /// A region whose memstores hold this many times the flush size refuses writes (HBase: `memstore.block.multiplier`).
@@ -82,6 +84,7 @@ impl Default for Options {
             wal_segment_bytes: 64 * MIB,
             wal_idle_marker: Duration::from_millis(100),
             wal_stall: Duration::from_secs(5),
+            manifest_roll_bytes: MIB,
             memstore_flush_bytes: 128 * MIB,
             memstore_block_multiplier: 4,
             memstore_total_bytes: 1024 * MIB,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use basalt_engine::engine::RegionStats;
+use basalt_engine::engine::{RegionStats, Work};
+use basalt_engine::jobs::{JobKind, RunningJob};
 use basalt_idl::admin::{self, Method, args};
 use basalt_idl::wire::WireError;
 use basalt_idl::{Call, Decode};
@@ -10,7 +11,7 @@ use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
 use super::regions::{self, Target};
-use super::{Failure, Server, from_thrift, places, quotas};
+use super::{Failure, Server, from_thrift, places, quotas, snapshots};
 
 /// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
 pub(super) async fn call<P: Codec>(
@@ -39,6 +40,15 @@ pub(super) async fn call<P: Codec>(
                 args.wait,
             )
         }),
+        Method::BasaltPause => on_pool!(BasaltPause, |server, args| pause(server, args.work, args.paused)),
+        Method::BasaltBackgroundState => {
+            on_pool!(BasaltBackgroundState, |server, _args| Ok(background_state(
+                server
+            )));
+        }
+        Method::BasaltClearBlockCache => on_pool!(BasaltClearBlockCache, |server, args| {
+            clear_block_cache(server, args.table.as_ref())
+        }),
         Method::BasaltSplit => on_pool!(BasaltSplit, |server, args| {
             split(server, &args.table_or_region, args.split_key.as_deref())
         }),
@@ -63,8 +73,78 @@ pub(super) async fn call<P: Codec>(
         Method::BasaltBalance => on_pool!(BasaltBalance, |server, _args| places::balance(server)),
         Method::BasaltSetQuota => on_pool!(BasaltSetQuota, |server, args| quotas::set(server, &args.quota)),
         Method::BasaltListQuotas => on_pool!(BasaltListQuotas, |server, args| quotas::list(server, &args)),
+        Method::BasaltSnapshot => on_pool!(BasaltSnapshot, |server, args| snapshots::take(server, &args)),
+        Method::BasaltListSnapshots => {
+            on_pool!(BasaltListSnapshots, |server, args| snapshots::list(server, &args));
+        }
+        Method::BasaltDeleteSnapshot => on_pool!(BasaltDeleteSnapshot, |server, args| {
+            Ok(server.engine().delete_snapshot(&args.name)?)
+        }),
+        Method::BasaltCloneSnapshot => on_pool!(BasaltCloneSnapshot, |server, args| {
+            let table = from_thrift::table(Some(&args.table))?;
+            Ok(server.engine().clone_snapshot(&args.name, &table)?)
+        }),
+        Method::BasaltRestoreSnapshot => on_pool!(BasaltRestoreSnapshot, |server, args| {
+            Ok(server.engine().restore_snapshot(&args.name)?)
+        }),
     }
     Ok(())
+}
+
+/// Pauses, or ends a pause; and says so in the log, since nothing else will remember who did it.
+fn pause(server: &Server, work: admin::TBackgroundWork, paused: bool) -> Result<bool, Failure> {
+    let (work, what) = match work {
+        admin::TBackgroundWork::FLUSHES => (Work::Flushes, "flushes"),
+        admin::TBackgroundWork::COMPACTIONS => (Work::Compactions, "compactions"),
+        other => {
+            return Err(Failure::illegal_argument(format!(
+                "work is {}, and must be 1 (flushes) or 2 (compactions)",
+                other.0
+            )));
+        }
+    };
+    let before = server.engine().pause(work, paused);
+    if before != paused {
+        let now = if paused { "paused" } else { "no longer paused" };
+        tracing::info!("{what} are {now}");
+    }
+    Ok(before)
+}
+
+fn background_state(server: &Server) -> admin::TBackgroundState {
+    let engine = server.engine();
+    let queues = engine.queues();
+    let running = engine.jobs().running();
+    admin::TBackgroundState {
+        running: running.iter().map(|job| to_running_job(server, job)).collect(),
+        flushes: queues.flushes as i32,
+        compactions: queues.compactions as i32,
+        splits: queues.splits as i32,
+        flushes_paused: engine.is_paused(Work::Flushes),
+        compactions_paused: engine.is_paused(Work::Compactions),
+    }
+}
+
+fn to_running_job(server: &Server, job: &RunningJob) -> admin::TRunningJob {
+    let info = &job.info;
+    admin::TRunningJob {
+        kind: match info.kind {
+            JobKind::Flush => admin::TJobKind::FLUSH,
+            JobKind::MinorCompaction => admin::TJobKind::MINOR_COMPACTION,
+            JobKind::MajorCompaction => admin::TJobKind::MAJOR_COMPACTION,
+        },
+        table_name: Bytes::from(info.table.to_string()),
+        encoded_name: server.engine().encoded_name(info.region),
+        family: info.family.clone(),
+        input_bytes: info.input_bytes as i64,
+        left_bytes: job.bytes_left() as i64,
+        took_ms: job.took.as_millis() as i64,
+    }
+}
+
+fn clear_block_cache(server: &Server, table: Option<&Bytes>) -> Result<i64, Failure> {
+    let table = table.map(|table| from_thrift::table(Some(table))).transpose()?;
+    Ok(server.engine().clear_block_cache(table.as_ref())? as i64)
 }
 
 /// Splits a region, or of a table the region that holds the key, or every region of it.

@@ -148,6 +148,26 @@ impl From<Error> for Failure {
                 "org.apache.hadoop.hbase.constraint.ConstraintException",
                 false,
             ),
+            Error::SnapshotExists(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotExistsException",
+                false,
+            ),
+            Error::NoSuchSnapshot(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException",
+                false,
+            ),
+            Error::SnapshotExpired(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotTTLExpiredException",
+                false,
+            ),
+            Error::NoTableForSnapshot(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotCreationException",
+                false,
+            ),
             Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
             Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
             Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),

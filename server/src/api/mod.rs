@@ -11,7 +11,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use basalt_engine::Engine;
@@ -49,6 +49,7 @@ mod regions;
 mod scans;
 mod schema;
 mod slow_log;
+mod snapshots;
 mod to_thrift;
 mod touched;
 mod writes;
@@ -73,6 +74,8 @@ pub(crate) struct Server {
     started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
+    /// Calls that have a number: those that are told of in the log.
+    requests: AtomicU64,
 }
 
 /// Who calls: what the server remembers of a connection between its calls.
@@ -195,6 +198,7 @@ impl Server {
             started: SystemTime::now(),
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
         };
         let (port, start_code) = (thrift_address.port(), server.start_code().unsigned_abs());
         let names = match server.config.rehearsal.servers {
@@ -386,10 +390,41 @@ impl Server {
             }
         }
         let answer_bytes = out.len() - length_before;
-        if let Some(remarkable) = self.slow_log.judge(took, answer_bytes)
-            && let Some((service, method)) = method_of(api, header.name())
-        {
+        let remarkable = self.slow_log.judge(took, answer_bytes);
+        if failed.is_none() && remarkable.is_none() {
+            return;
+        }
+        let Some((service, method)) = method_of(api, header.name()) else {
+            return;
+        };
+        // A call that nobody will read of needs no number.
+        let request = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = caller.address.map(tracing::field::display);
+        if let Some(exception) = failed {
+            tracing::debug!(
+                request,
+                service,
+                method = method.name,
+                client,
+                exception,
+                ?took,
+                "call failed"
+            );
+        }
+        if let Some(remarkable) = remarkable {
+            tracing::info!(
+                request,
+                service,
+                method = method.name,
+                client,
+                ?took,
+                answer_bytes,
+                slow = remarkable.slow,
+                large = remarkable.large,
+                "call is in the slow log"
+            );
             let call = slow_log::Call {
+                request,
                 remarkable,
                 took,
                 answer_bytes,

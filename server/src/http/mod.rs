@@ -1,4 +1,4 @@
-//! The HTTP port: metrics, health, pages for people, and Thrift calls by POST. A GET changes nothing.
+//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET changes nothing.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::wire::Listener;
 
 mod connection;
 mod pages;
+mod profile;
 mod thrift;
 
 /// What the handlers of all requests share.
@@ -25,6 +26,10 @@ struct Site {
     recorder: PrometheusHandle,
     /// Where calls run that must end although their connection may not live that long.
     tasks: TaskTracker,
+    /// Whether a profile is being taken.
+    profiling: profile::Profiling,
+    /// The server stops: what only waits is to end.
+    stop: CancellationToken,
 }
 
 /// Serves the HTTP port until told to stop.
@@ -39,6 +44,8 @@ pub(crate) async fn serve(
         server: Arc::clone(&server),
         recorder,
         tasks: tasks.clone(),
+        profiling: profile::Profiling::new(),
+        stop: stop.clone(),
     });
     let stopping = stop.clone();
     listener
@@ -63,6 +70,7 @@ fn router(site: Site) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/debug/pprof/profile", get(profile::profile))
         .merge(pages::router())
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {

@@ -82,6 +82,9 @@ metric_names! {
     gauge REGION_STORE_FILE_BYTES = "basalt_region_store_file_bytes", Unit::Bytes, "Size of the region's store files.";
     gauge REGIONS = "basalt_regions", Unit::Count, "Regions of all tables.";
     gauge TABLES = "basalt_tables", Unit::Count, "Tables.";
+    gauge SNAPSHOTS = "basalt_snapshots", Unit::Count, "Snapshots of tables.";
+    gauge SNAPSHOT_BYTES = "basalt_snapshot_bytes", Unit::Bytes,
+        "Size of the files of all snapshots; tables and other snapshots may have the same ones.";
 
     counter WAL_APPENDS = "basalt_wal_appends_total", Unit::Count, "Edits appended to the WAL.";
     counter WAL_BYTES = "basalt_wal_written_bytes_total", Unit::Bytes, "Bytes written to the WAL.";
@@ -109,6 +112,9 @@ metric_names! {
         "Writes refused because the disk had too little space.";
     counter STALLED_WRITES = "basalt_wal_refused_writes_total", Unit::Count,
         "Writes refused because the disk kept the WAL waiting for longer than wal.stall_ms.";
+    gauge WAL_SEGMENTS = "basalt_wal_segments", Unit::Count, "Segments of the WAL that the next start would read.";
+    gauge OLDEST_UNFLUSHED_SECONDS = "basalt_oldest_unflushed_seconds", Unit::Seconds,
+        "How long the oldest edit that is in no store file has been waiting.";
     gauge READ_POINT_LAG = "basalt_mvcc_read_point_lag", Unit::Count,
         "Edits that have a sequence id and are not visible to readers yet.";
 
@@ -122,7 +128,10 @@ metric_names! {
     counter COMPACTION_WRITTEN_BYTES = "basalt_compaction_written_bytes_total", Unit::Bytes,
         "Bytes of the output files of compactions.";
     histogram COMPACTION_SECONDS = "basalt_compaction_duration_seconds", Unit::Seconds, "Time of one compaction of a store.";
-    gauge QUEUE = "basalt_background_queue_length", Unit::Count, "Background jobs waiting or running, by job.";
+    gauge QUEUE = "basalt_background_queue_length", Unit::Count, "Background jobs waiting or running, by kind.";
+    gauge PAUSED = "basalt_background_paused", Unit::Count, "1 while the jobs of this kind are paused, else 0, by kind.";
+    gauge LEFT_BYTES = "basalt_background_left_bytes", Unit::Bytes,
+        "Bytes that the flushes and compactions that run still have to read, by kind.";
     counter SPLITS = "basalt_region_splits_total", Unit::Count, "Regions split.";
     counter MERGES = "basalt_region_merges_total", Unit::Count, "Merges of regions.";
 

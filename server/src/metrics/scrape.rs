@@ -1,7 +1,8 @@
 //! What a scrape reads from the engine.
 
 use basalt_engine::Engine;
-use basalt_engine::engine::RegionStats;
+use basalt_engine::engine::{RegionStats, Work};
+use basalt_engine::jobs::{JobKind, RunningJob};
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
@@ -63,14 +64,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     counter!(names::COMPACTIONS, "kind" => "minor").absolute(counters.minor_compactions.get());
     counter!(names::COMPACTIONS, "kind" => "major").absolute(counters.major_compactions.get());
 
-    let queues = engine.queues();
-    for (job, length) in [
-        ("flush", queues.flushes),
-        ("compaction", queues.compactions),
-        ("split", queues.splits),
-    ] {
-        gauge!(names::QUEUE, "job" => job).set(length as f64);
-    }
+    publish_background(engine);
     gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
@@ -83,12 +77,20 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::WRITES_SUSPENDED).set(if disk.suspended.is_some() { 1.0 } else { 0.0 });
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
+    let (first_segment, last_segment) = engine.wal_segments();
+    gauge!(names::WAL_SEGMENTS).set((last_segment + 1).saturating_sub(first_segment) as f64);
+    let oldest = engine.oldest_unflushed().unwrap_or_default();
+    gauge!(names::OLDEST_UNFLUSHED_SECONDS).set(oldest.as_secs_f64());
     let user_tables = engine
         .tables()
         .iter()
         .filter(|(table, _)| !table.name.is_system())
         .count();
     gauge!(names::TABLES).set(user_tables as f64);
+    let snapshots = engine.snapshots();
+    gauge!(names::SNAPSHOTS).set(snapshots.len() as f64);
+    let bytes = snapshots.iter().map(|snapshot| snapshot.bytes());
+    gauge!(names::SNAPSHOT_BYTES).set(bytes.sum::<u64>() as f64);
 
     let cache = engine.cache_usage();
     counter!(names::CACHE_MISSES).absolute(cache.misses);
@@ -99,6 +101,30 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         counter!(names::CACHE_EVICTIONS, "priority" => priority).absolute(cache.evictions[index]);
         gauge!(names::CACHE_BYTES, "priority" => priority).set(cache.bytes[index] as f64);
         gauge!(names::CACHE_BLOCKS, "priority" => priority).set(cache.blocks[index] as f64);
+    }
+}
+
+/// What waits and runs in the background.
+fn publish_background(engine: &Engine) {
+    let queues = engine.queues();
+    for (kind, length) in [
+        ("flush", queues.flushes),
+        ("compaction", queues.compactions),
+        ("split", queues.splits),
+    ] {
+        gauge!(names::QUEUE, "kind" => kind).set(length as f64);
+    }
+    for (kind, work) in [("flush", Work::Flushes), ("compaction", Work::Compactions)] {
+        let paused = if engine.is_paused(work) { 1.0 } else { 0.0 };
+        gauge!(names::PAUSED, "kind" => kind).set(paused);
+    }
+    let running = engine.jobs().running();
+    for (kind, flushes) in [("flush", true), ("compaction", false)] {
+        let of_kind = running
+            .iter()
+            .filter(|running| (running.info.kind == JobKind::Flush) == flushes);
+        let left: u64 = of_kind.map(RunningJob::bytes_left).sum();
+        gauge!(names::LEFT_BYTES, "kind" => kind).set(left as f64);
     }
 }
 

@@ -3,8 +3,12 @@
 //! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived together leave
 //! together. The task holds little between calls: an idle connection costs its task and two small buffers.
 
+use std::future::{pending, poll_fn};
+use std::io::ErrorKind;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::ready;
 use std::time::Duration;
 
 use basalt_idl::wire::{Detected, begin_frame, end_frame};
@@ -13,7 +17,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::admission::{Busy, Held};
 use crate::api::{Caller, Server};
@@ -71,6 +75,9 @@ pub(super) async fn run(
     let mut held = Held::nothing(server.admission().memory());
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
+    // A token of its own, waited for once and for all: connections that wait for their next call take no lock together.
+    let stop = stop.child_token();
+    let mut stopped = pin!(stop.cancelled());
     loop {
         match messages.next_message() {
             Ok(Some((speech, message))) => {
@@ -86,12 +93,12 @@ pub(super) async fn run(
             Err(garbled) => {
                 server.connections().protocol_errors.increment(1);
                 farewell(&messages, &garbled, &mut answers);
-                send(&server, &mut socket, &mut answers).await?;
+                send(&server, &socket, &mut answers).await?;
                 linger(&server, &mut socket, &stop).await;
                 return Err(garbled.into());
             }
         }
-        send(&server, &mut socket, &mut answers).await?;
+        send(&server, &socket, &mut answers).await?;
         held.set(messages.buffered_bytes() + answers.capacity());
         if held.is_something()
             && let Err(busy) = memory_for_more(&server).await
@@ -99,7 +106,7 @@ pub(super) async fn run(
             let reason =
                 TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, busy.to_string());
             refuse_partial(&messages, &reason, &mut answers);
-            send(&server, &mut socket, &mut answers).await?;
+            send(&server, &socket, &mut answers).await?;
             linger(&server, &mut socket, &stop).await;
             return Err(busy.into());
         }
@@ -118,7 +125,7 @@ pub(super) async fn run(
                 answers: &mut answers,
                 held: &mut held,
             };
-            receive(&server, &socket, kept, &stop).await?
+            receive(&server, &mut socket, kept, stopped.as_mut()).await?
         };
         if !is_open {
             return Ok(());
@@ -166,7 +173,7 @@ async fn call(
     answers: &mut Vec<u8>,
 ) {
     let gone = caller.gone();
-    let mut call = std::pin::pin!(server.call(caller, speech.protocol, message, answers));
+    let mut call = pin!(server.call(caller, speech.protocol, message, answers));
     tokio::select! {
         // Most calls are answered at the first poll: they never look at the socket.
         biased;
@@ -213,41 +220,50 @@ impl Kept<'_> {
 /// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or the server stops.
 async fn receive(
     server: &Server,
-    socket: &TcpStream,
+    socket: &mut TcpStream,
     mut kept: Kept<'_>,
-    stop: &CancellationToken,
+    mut stopped: Pin<&mut WaitForCancellationFuture<'_>>,
 ) -> Result<bool, End> {
     let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
-    let mut idle = std::pin::pin!(async {
-        if limit.is_zero() {
-            std::future::pending::<()>().await;
-        } else {
-            tokio::time::sleep(limit).await;
-        }
-    });
+    let mut idle = pin!(after(!limit.is_zero(), limit));
     let mut may_release = kept.bytes() > IDLE_KEEP_BYTES;
     loop {
         tokio::select! {
             biased;
-            readable = socket.readable() => readable?,
-            () = stop.cancelled() => return Ok(false),
-            () = &mut idle => return Err(End::Idle(limit)),
-            () = tokio::time::sleep(RELEASE_AFTER), if may_release => {
-                may_release = false;
-                kept.release();
-                continue;
-            }
-        }
-        match socket.try_read_buf(kept.messages.space()) {
-            Ok(count) => {
+            count = arrived(socket, kept.messages) => {
+                let count = count?;
                 server.connections().received_bytes.increment(count as u64);
                 return Ok(count > 0);
             }
-            // Readiness may be a false alarm.
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
+            () = &mut stopped => return Ok(false),
+            () = &mut idle => return Err(End::Idle(limit)),
+            () = after(may_release, RELEASE_AFTER) => {
+                may_release = false;
+                kept.release();
+            }
         }
     }
+}
+
+/// Returns after this time, or never. Touches no timer before it is polled, which it seldom is.
+async fn after(ever: bool, time: Duration) {
+    if ever {
+        tokio::time::sleep(time).await;
+    } else {
+        pending::<()>().await;
+    }
+}
+
+/// Reads what has arrived; 0 at the end. Room for it is taken when there is something: an idle connection holds none.
+///
+/// A read that does not fill its buffer has emptied the socket, and tokio waits for the next event then; reading by `try_read_buf`
+/// would find that out by one more system call for each message.
+async fn arrived(socket: &mut TcpStream, messages: &mut Messages) -> std::io::Result<usize> {
+    poll_fn(|context| {
+        ready!(socket.poll_read_ready(context))?;
+        pin!(socket.read_buf(messages.space())).poll(context)
+    })
+    .await
 }
 
 /// Reads more of a message that began then. The whole message has `thrift.message_timeout_ms`: a client that sends a byte now and
@@ -281,18 +297,22 @@ fn acknowledge(socket: &TcpStream) {
 }
 
 /// Writes the answers and empties the buffer.
-async fn send(server: &Server, socket: &mut TcpStream, answers: &mut Vec<u8>) -> Result<(), End> {
+async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Result<(), End> {
     if answers.is_empty() {
         return Ok(());
     }
     let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
     let mut left = answers.as_slice();
     while !left.is_empty() {
-        // Each piece that the client takes renews its time.
-        match timeout(limit, socket.write(left)).await {
-            Ok(Ok(0)) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
-            Ok(written) => left = left.split_at(written?).1,
-            Err(_) => return Err(End::SlowReader(limit)),
+        match socket.try_write(left) {
+            Ok(0) => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
+            Ok(written) => left = left.split_at(written).1,
+            // Each piece that the client takes renews its time.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let writable = timeout(limit, socket.writable()).await;
+                writable.map_err(|_| End::SlowReader(limit))??;
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     server.connections().sent_bytes.increment(answers.len() as u64);

@@ -67,6 +67,14 @@ pub(crate) enum Kind {
     Scan,
     /// A clean stop and a start.
     Restart,
+    /// A snapshot of a table.
+    Snapshot,
+    /// A table is made of a snapshot.
+    CloneSnapshot,
+    /// A table that is disabled or gone becomes what it was.
+    RestoreSnapshot,
+    /// A snapshot goes.
+    DeleteSnapshot,
 }
 
 /// How often each kind of call is made: in the reference workload, and as its share of a random one.
@@ -98,6 +106,31 @@ const MIX: &[(Kind, usize, u64)] = &[
     (Kind::Get, 4, 6),
     (Kind::Scan, 2, 2),
     (Kind::Restart, 1, 1),
+    (Kind::Snapshot, 0, 2),
+    (Kind::CloneSnapshot, 0, 1),
+    (Kind::RestoreSnapshot, 0, 1),
+    (Kind::DeleteSnapshot, 0, 1),
+];
+
+/// The end of each round of the reference workload: snapshots of a table whose regions share files and of one that was made of a
+/// snapshot, and tables that are written to and compacted meanwhile.
+const SNAPSHOTS: &[Kind] = &[
+    Kind::Snapshot,
+    Kind::Batch,
+    Kind::Split,
+    Kind::Snapshot,
+    Kind::Major,
+    Kind::CloneSnapshot,
+    Kind::Batch,
+    Kind::Disable,
+    Kind::RestoreSnapshot,
+    Kind::DeleteSnapshot,
+    Kind::Enable,
+    Kind::Snapshot,
+    Kind::Disable,
+    Kind::Drop,
+    Kind::RestoreSnapshot,
+    Kind::Scan,
 ];
 
 /// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the dice; tables are
@@ -113,6 +146,7 @@ pub(crate) fn reference(rounds: usize, dice: &mut SplitMix64) -> Vec<Kind> {
             kinds.swap(last, dice.below(last as u64 + 1) as usize);
         }
         all.append(&mut kinds);
+        all.extend(SNAPSHOTS);
     }
     all
 }
@@ -181,6 +215,9 @@ impl Life {
             | Kind::Enable
             | Kind::Truncate
             | Kind::Drop => self.change_schema(kind),
+            Kind::Snapshot | Kind::CloneSnapshot | Kind::RestoreSnapshot | Kind::DeleteSnapshot => {
+                self.change_snapshots(kind)
+            }
             Kind::Flush | Kind::Minor | Kind::Major | Kind::Split | Kind::Merge => self.upkeep(kind),
             Kind::Put
             | Kind::Batch

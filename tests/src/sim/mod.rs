@@ -42,6 +42,7 @@ mod read;
 mod reference;
 mod schema;
 pub mod seeded;
+mod snapshots;
 mod verify;
 
 /// Where the database lies on the simulated disk.
@@ -114,10 +115,14 @@ impl Machine {
         Options {
             background: Background::Manual,
             wal_segment_bytes: 12 << 10,
+            manifest_roll_bytes: 16 << 10,
             memstore_flush_bytes: 1 << 20,
             memstore_total_bytes: 16 << 20,
             block_cache_bytes: 1 << 20,
             compaction_min_files: 3,
+            // Few files at a time, and none for being small: older files stay out of most minor compactions.
+            compaction_max_files: 3,
+            compaction_min_bytes: 0,
             compaction_blocking_files: 64,
             disk_reserve_bytes: self.disk_reserve_bytes,
             row_lock_wait: Duration::from_secs(5),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use basalt_engine::id::RegionId;
 use basalt_engine::schema::TableDescriptor;
 
 /// Versions that the families which keep many keep.
@@ -106,8 +107,19 @@ pub(crate) enum Pending {
         /// It is one edit of the log: all of its rows or none.
         whole: bool,
     },
-    /// A change of the schema: all tables afterwards.
-    Schema(Box<Tables>),
+    /// A change of the schema or of snapshots.
+    Schema(Box<Change>),
+}
+
+/// What a change of the schema or of snapshots makes of everything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// All tables afterwards.
+    pub(crate) tables: Tables,
+    /// All snapshots afterwards, by name, each as the table that it is of was.
+    pub(crate) snapshots: Tables,
+    /// A table that gets other regions, with the ids of those that it has: nothing else may tell whether it was restored.
+    pub(crate) restored: Option<(String, Vec<RegionId>)>,
 }
 
 /// What somebody was told, and what was on its way.
@@ -115,6 +127,8 @@ pub(crate) enum Pending {
 pub(crate) struct Told {
     /// Acknowledged, or seen by a read.
     pub(crate) tables: Tables,
+    /// Snapshots by name, each as the table that it is of was.
+    pub(crate) snapshots: Tables,
     /// Rows that may go back, by table and key.
     pub(crate) weak: BTreeMap<(String, String), Weak>,
     /// The call on its way.

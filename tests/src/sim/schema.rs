@@ -5,7 +5,7 @@ use basalt_engine::{Error, Result};
 
 use super::Stop;
 use super::life::{Kind, Life};
-use super::model::{MANY, Pending, Table, Tables};
+use super::model::{self, MANY, Pending, Table, Tables};
 use super::read::name;
 
 /// The families: name, whether many versions are kept, encoding, compression, bloom filter.
@@ -17,7 +17,7 @@ const FAMILIES: &[(&str, bool, &str, &str, &str)] = &[
 ];
 
 /// Most tables.
-const TABLES: &[&str] = &["t1", "t2", "t3"];
+pub(super) const TABLES: &[&str] = &["t1", "t2", "t3"];
 
 fn family(index: usize) -> Result<FamilyDescriptor> {
     let (name, many, encoding, compression, bloom) = FAMILIES[index];
@@ -45,7 +45,11 @@ impl Life {
             return Ok(());
         };
         self.told.tell(change.story.clone());
-        self.told.pending = Pending::Schema(Box::new(change.after.clone()));
+        self.told.pending = Pending::Schema(Box::new(model::Change {
+            tables: change.after.clone(),
+            snapshots: self.told.snapshots.clone(),
+            restored: None,
+        }));
         self.make_change(&change)?;
         self.done();
         self.told.tables = change.after;

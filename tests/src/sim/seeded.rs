@@ -88,6 +88,23 @@ fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
+/// The number of bugs; an error that names the patches which cannot be applied to the workspace as it is.
+pub fn check_patches() -> Result<usize, String> {
+    let bugs = bugs()?;
+    let mut broken = Vec::new();
+    for bug in &bugs {
+        let mut command = Command::new("git");
+        command.current_dir(workspace()).args(["apply", "--check", "-C1"]);
+        if let Err(error) = must(command.arg(&bug.patch)) {
+            broken.push(format!("{}: {error}", bug.name));
+        }
+    }
+    if broken.is_empty() {
+        return Ok(bugs.len());
+    }
+    Err(broken.join("\n"))
+}
+
 /// The first of the commands that finds the bug, and the time that it took.
 type Caught = Option<(String, Duration)>;
 
@@ -186,11 +203,13 @@ fn copy_workspace(to: &Path) -> Result<(), String> {
         "--others",
         "--exclude-standard",
     ]))?;
-    for name in String::from_utf8_lossy(&listed.stdout).split('\0') {
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let names = || {
+        let names = listed.split('\0').filter(|name| !name.is_empty());
+        names.filter(|name| workspace().join(name).is_file())
+    };
+    for name in names() {
         let (source, target) = (workspace().join(name), to.join(name));
-        if name.is_empty() || !source.is_file() {
-            continue;
-        }
         let text = |error: std::io::Error| format!("copying {name}: {error}");
         let contents = fs::read(&source).map_err(text)?;
         if fs::read(&target).is_ok_and(|there| there == contents) {
@@ -200,6 +219,20 @@ fn copy_workspace(to: &Path) -> Result<(), String> {
             fs::create_dir_all(parent).map_err(text)?;
         }
         fs::write(&target, contents).map_err(text)?;
+    }
+    let known: BTreeSet<PathBuf> = names().map(|name| to.join(name)).collect();
+    remove_others(to, &known).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+/// Removes what lies below a directory and is none of these files: what an earlier copy had.
+fn remove_others(dir: &Path, known: &BTreeSet<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_others(&entry.path(), known)?;
+        } else if !known.contains(&entry.path()) {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }

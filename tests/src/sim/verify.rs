@@ -120,21 +120,34 @@ impl Life {
                     })
                 })
         };
-        if same(&self.told.tables) {
-            return Ok(());
-        }
+        let snapshots: Vec<String> = self
+            .engine
+            .snapshots()
+            .iter()
+            .map(|snapshot| snapshot.name.clone())
+            .collect();
+        let same_snapshots = |known: &Tables| known.keys().eq(&snapshots);
         match pending {
-            Pending::Schema(after) if same(after) => {
-                self.told.tables.clone_from(after);
+            Pending::Schema(after)
+                if same(&after.tables)
+                    && same_snapshots(&after.snapshots)
+                    && after
+                        .restored
+                        .as_ref()
+                        .is_none_or(|(table, ids)| self.region_ids(table) != *ids) =>
+            {
+                self.told.tables.clone_from(&after.tables);
+                self.told.snapshots.clone_from(&after.snapshots);
                 Ok(())
             }
+            _ if same(&self.told.tables) && same_snapshots(&self.told.snapshots) => Ok(()),
             _ => {
                 let shown: Vec<_> = found
                     .iter()
                     .map(|(name, table)| (name, table.enabled, table.descriptor.families.len()))
                     .collect();
                 Err(Stop::Wrong(format!(
-                    "the tables (with whether they are enabled, and the number of families) are {shown:?}"
+                    "the tables (with whether they are enabled, and the number of families) are {shown:?}, the snapshots {snapshots:?}"
                 )))
             }
         }
@@ -227,6 +240,7 @@ impl Life {
         for kind in [Kind::Increment, Kind::Tick, Kind::Scan] {
             self.act(kind)?;
         }
+        self.compare_snapshots()?;
         self.compare()
     }
 

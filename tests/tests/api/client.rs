@@ -25,12 +25,40 @@ pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
     Arc::new(Shared { server, _dir: dir })
 }
 
+impl Shared {
+    /// Where its data is.
+    pub(crate) fn data_dir(&self) -> std::path::PathBuf {
+        let Self { _dir: dir, .. } = self;
+        dir.path().join("data")
+    }
+
+    /// The server, and the folder that goes when it is dropped.
+    pub(crate) fn into_parts(self) -> (Server, tempfile::TempDir) {
+        let Self { server, _dir: dir } = self;
+        (server, dir)
+    }
+}
+
+/// The same server, killed and started again. Nobody else may use it.
+pub(crate) fn killed(shared: Arc<Shared>) -> Arc<Shared> {
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    server.kill();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    Arc::new(Shared { server, _dir: dir })
+}
+
 /// The same server, stopped and started again with these settings. Nobody else may use it.
 pub(crate) fn restarted(shared: Arc<Shared>, settings: &[&str]) -> Arc<Shared> {
     let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
     server.stop();
     let server = Server::start(&dir.path().join("data"), settings);
     Arc::new(Shared { server, _dir: dir })
+}
+
+/// Stops the server and returns its log. Nobody else may use it.
+pub(crate) fn shut_down(shared: Arc<Shared>) -> String {
+    let shared = Arc::into_inner(shared).expect("nobody else uses it");
+    shared.server.stop_and_log()
 }
 
 /// A connection, framed binary.

@@ -15,6 +15,7 @@ mod scans;
 mod schemas;
 mod service;
 mod slow_log;
+mod snapshots;
 mod system;
 mod tables;
 mod thrift1;

@@ -1,10 +1,10 @@
 //! Regions: where they are, and upkeep of them by name.
 
-use basalt_idl::admin::{self, args as own};
+use basalt_idl::admin::{self, TBackgroundWork, args as own};
 use basalt_idl::thrift1::args as one;
 use basalt_idl::thrift2::{self, args as two};
 
-use crate::client::{Wire, bytes, some, text};
+use crate::client::{Wire, bytes, restarted, some, start, text};
 
 /// Store files of each region, in key order.
 fn files(wire: &mut Wire, table: &str) -> Vec<i32> {
@@ -121,6 +121,83 @@ fn regions_are_split_and_merged_by_name() {
     assert!(memstores.limit_bytes > 0);
     assert!(wire.ok(&own::BasaltCacheState {}).capacity_bytes > 0);
     assert!(wire.ok(&own::BasaltServerStatus {}).tables > 0);
+}
+
+/// A pause holds back what is asked for, refuses what somebody waits for, shows in the state, the metrics and the pages, and ends with the
+/// process.
+#[test]
+fn flushes_and_compactions_are_paused() {
+    let mut wire = Wire::to(start(&[]));
+    wire.create("paused", &[]);
+    let pause = |work, paused| own::BasaltPause { work, paused };
+    let flush = own::BasaltFlush {
+        table: bytes("paused"),
+    };
+    let compact = |wait| own::BasaltCompact {
+        table: bytes("paused"),
+        family: None,
+        major: true,
+        wait,
+    };
+    for _ in 0..2 {
+        wire.put("paused", "a", "f:q", "v", None);
+        wire.ok(&flush);
+    }
+    assert!(!wire.ok(&pause(TBackgroundWork::COMPACTIONS, true)));
+    assert!(wire.ok(&pause(TBackgroundWork::COMPACTIONS, true)));
+    assert!(!wire.ok(&pause(TBackgroundWork::FLUSHES, true)));
+    wire.ok(&compact(false));
+    wire.refused(&compact(true), &["compactions are paused"]);
+    wire.refused(&flush, &["flushes are paused"]);
+    let unknown = TBackgroundWork(3);
+    wire.refused(
+        &pause(unknown, true),
+        &["work is 3", "1 (flushes) or 2 (compactions)"],
+    );
+    let state = wire.ok(&own::BasaltBackgroundState {});
+    assert!(state.flushes_paused && state.compactions_paused);
+    assert!(state.compactions > 0 && state.running.is_empty(), "{state:?}");
+    assert_eq!(files(&mut wire, "paused"), [2]);
+    let shared = wire.shared.clone();
+    for kind in ["flush", "compaction"] {
+        let name = format!("basalt_background_paused{{kind=\"{kind}\"}}");
+        assert_eq!(shared.server.metric(&name), 1, "{name}");
+    }
+    for page in ["/", "/jobs"] {
+        let page = shared.server.http_get(page);
+        assert!(page.contains("Flushes are paused") && page.contains("Compactions are paused"));
+    }
+
+    assert!(wire.ok(&pause(TBackgroundWork::COMPACTIONS, false)));
+    assert!(wire.ok(&pause(TBackgroundWork::FLUSHES, false)));
+    // The one that was asked for is done now.
+    let began = std::time::Instant::now();
+    while files(&mut wire, "paused") != [1] {
+        assert!(
+            began.elapsed() < std::time::Duration::from_mins(1),
+            "the compaction that was asked for does not come"
+        );
+    }
+    wire.ok(&pause(TBackgroundWork::FLUSHES, true));
+    drop(wire);
+    let mut wire = Wire::to(restarted(shared, &[]));
+    assert!(!wire.ok(&own::BasaltBackgroundState {}).flushes_paused);
+}
+
+#[test]
+fn a_block_cache_is_cleared() {
+    let mut wire = Wire::connect();
+    wire.create("cleared", &[]);
+    wire.put("cleared", "a", "f:q", "v", None);
+    wire.ok(&own::BasaltFlush {
+        table: bytes("cleared"),
+    });
+    assert_eq!(wire.row("cleared", "a").len(), 1);
+    let clear = |table| own::BasaltClearBlockCache { table };
+    assert!(wire.ok(&clear(some("cleared"))) > 0);
+    assert_eq!(wire.ok(&clear(some("cleared"))), 0);
+    assert_eq!(wire.row("cleared", "a").len(), 1);
+    wire.refused(&clear(some("nowhere")), &["nowhere"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use basalt_idl::thrift1::args as one;
 use basalt_idl::thrift2::{self, TFilterByOperator, TLogType, args as two};
 
-use crate::client::{Wire, bytes, put, some, start};
+use crate::client::{Wire, bytes, put, shut_down, some, start};
 
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
@@ -34,6 +34,56 @@ fn methods(wire: &mut Wire, filter: thrift2::TLogQueryFilter) -> String {
     let records = records(wire, filter);
     let names: Vec<&str> = records.iter().map(|record| &record.method_name[..]).collect();
     names.join(" ")
+}
+
+/// A call that fails and is slow has one number in both lines of the log and on the page; a call that is neither has no line.
+#[test]
+fn lines_of_one_call_have_one_number() {
+    let mut wire = Wire::to(start(&[
+        "log.json=true",
+        "log.filter=basalt=debug,info",
+        "slow_log.threshold_ms=0",
+    ]));
+    wire.create("told", &[]);
+    wire.refused(
+        &two::Get {
+            table: bytes("missing"),
+            tget: thrift2::TGet {
+                row: bytes("r"),
+                ..Default::default()
+            },
+        },
+        &["missing"],
+    );
+    let page = wire.shared.server.http_get("/slow");
+    let shared = wire.shared.clone();
+    drop(wire);
+    let log = shut_down(shared);
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let find = |message: &str, method: &str| {
+        let found: Vec<_> = lines
+            .iter()
+            .map(|line| &line["fields"])
+            .filter(|fields| fields["message"] == message && fields["method"] == method)
+            .collect();
+        assert!(found.len() < 2, "{found:?}");
+        found.first().map(|fields| (*fields).clone())
+    };
+    let failed = find("call failed", "get").expect("a line");
+    let slow = find("call is in the slow log", "get").expect("a line");
+    assert_eq!(failed["exception"], "TableNotFoundException");
+    let number = failed["request"].as_u64().expect("a number");
+    assert_eq!(slow["request"].as_u64(), Some(number));
+    assert!(
+        page.contains(&format!("<td class=\"n\">{number}</td>")),
+        "{number} is not in\n{page}"
+    );
+    let created = find("call is in the slow log", "createTable").expect("a line");
+    assert_ne!(created["request"], failed["request"]);
+    assert_eq!(find("call failed", "createTable"), None);
 }
 
 #[test]

@@ -107,6 +107,7 @@ fn pages_work_in_a_browser() {
         ("jobs", "/jobs"),
         ("slow", "/slow"),
         ("settings", "/settings"),
+        ("threads", "/threads"),
         ("heat-choice", "/heat"),
         ("heat-salted", "/heat?table=salted&from=-600000"),
         ("heat-sequential", "/heat?table=sequential&from=-600000"),

@@ -1,4 +1,4 @@
-//! The dashboard and docs/metrics.md against the metrics of a running server.
+//! The dashboards, the alert rules and docs/metrics.md against the metrics of a running server.
 //!
 //! A dashboard rots in silence: a renamed metric leaves an empty panel that looks like a quiet server. So the queries are
 //! parsed and compared, name by name and label by label, with what a server under some load exposes; and, where Prometheus is
@@ -11,18 +11,40 @@ use std::time::{Duration, Instant};
 use basalt_tests::{Server, workspace};
 
 mod alerts;
+mod boards;
 mod load;
 mod prometheus;
 mod queries;
 mod scrape;
 
+use boards::boards;
 use load::Client;
 use prometheus::Prometheus;
-use queries::{check, legend_labels, queries};
+use queries::{Query, check, legend_labels, queries};
 use scrape::Scrape;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(workspace().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Metrics that no dashboard and no rule needs, and why.
+const NOWHERE: [(&str, &str); 2] = [
+    (
+        "process_virtual_memory_bytes",
+        "address space says nothing about memory in use",
+    ),
+    (
+        "process_virtual_memory_max_bytes",
+        "the same; and it has no limit as a rule",
+    ),
+];
+
+/// The queries of all dashboards and rules.
+fn all_queries() -> Vec<Query> {
+    let mut all: Vec<Query> = boards().iter().flat_map(queries).collect();
+    assert!(all.len() > 100, "the dashboards have only {} queries", all.len());
+    all.extend(alerts::rule_queries());
+    all
 }
 
 fn scrape_under_load() -> Scrape {
@@ -53,21 +75,26 @@ fn declared() -> Vec<(String, String)> {
     declared
 }
 
-/// Goal: no panel is empty because of a name. Every query parses, every metric and label in it is exposed by a server under
-/// load, and every metric of the server is in some panel.
+/// Goal: no panel is empty and no rule is silent because of a name. Every query parses, every metric and label in it is exposed by a
+/// server under load, and every metric of the server is on a dashboard or in a rule, or there is a reason why not.
 #[test]
 fn every_query_names_what_a_server_exposes() {
     let scrape = scrape_under_load();
     let mut problems = Vec::new();
     let mut used = BTreeSet::new();
-    for query in queries() {
-        let (found, metrics) = check(&scrape, &query.expr, &query.legend);
+    for query in all_queries() {
+        let (found, metrics) = check(&scrape, &query);
         problems.extend(
             found
                 .into_iter()
                 .map(|problem| format!("{}: {problem} in {}", query.place, query.expr)),
         );
         used.extend(metrics);
+    }
+    for (name, _) in NOWHERE {
+        if !scrape.types.contains_key(name) {
+            problems.push(format!("{name} is in NOWHERE and does not exist"));
+        }
     }
     for (kind, name) in declared() {
         if scrape.types.get(&name) != Some(&kind) {
@@ -77,9 +104,21 @@ fn every_query_names_what_a_server_exposes() {
             ));
         }
     }
+    for (sample, labels) in &scrape.labels {
+        // Prometheus puts its own in their place, and sums by them would be sums of everything.
+        for label in scrape::TARGET_LABELS
+            .iter()
+            .filter(|label| labels.contains(**label))
+        {
+            problems.push(format!("{sample} has a label {label}, which is Prometheus' own"));
+        }
+    }
     for metric in scrape.types.keys() {
-        if !used.contains(metric) {
-            problems.push(format!("{metric} is in no panel"));
+        let nowhere = NOWHERE.iter().any(|(name, _)| name == metric);
+        if used.contains(metric) == nowhere {
+            problems.push(format!(
+                "{metric} must be on a dashboard, in a rule, or in NOWHERE"
+            ));
         }
         if !scrape.help.contains(metric) {
             problems.push(format!("{metric} has no help text"));
@@ -94,7 +133,15 @@ fn wrong_queries_are_found() {
     let scrape = Scrape::parse(
         "# TYPE a_total counter\na_total{table=\"t, {u}\"} 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_sum 1\nh_count 1\n",
     );
-    let of = |expr: &str, legend: &str| check(&scrape, expr, legend).0.join("; ");
+    let of = |expr: &str, legend: &str| {
+        let query = Query {
+            place: String::new(),
+            expr: expr.to_owned(),
+            legend: legend.to_owned(),
+            chosen: true,
+        };
+        check(&scrape, &query).0.join("; ")
+    };
     let s = r#"job="j",instance="i""#;
     assert_eq!(
         of(
@@ -190,14 +237,20 @@ fn the_page_on_metrics_is_complete_and_true() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The committed dashboard is what its script writes: nobody has edited the one without the other.
+/// The committed dashboards are what the generator writes: nobody has edited the one without the other.
 #[test]
-fn the_dashboard_is_what_the_script_writes() {
-    let script = workspace().join("grafana/dashboard.py");
-    let output = match Command::new("python3").arg(script).arg("--print").output() {
+fn the_dashboards_are_what_the_generator_writes() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let run = Command::new("python3")
+        .arg(workspace().join("grafana/generator"))
+        .arg("--out")
+        .arg(dir.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output();
+    let output = match run {
         Ok(output) => output,
         Err(error) => {
-            return println!("not run: the dashboard's script, since python3 does not start: {error}");
+            return println!("not run: the dashboards' generator, since python3 does not start: {error}");
         }
     };
     assert!(
@@ -205,27 +258,44 @@ fn the_dashboard_is_what_the_script_writes() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(
-        String::from_utf8_lossy(&output.stdout) == read("grafana/dashboards/basalt.json"),
-        "grafana/dashboards/basalt.json is not what grafana/dashboard.py writes; run the script"
-    );
+    let names = |folder: &std::path::Path| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder can be listed");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry
+                .expect("a folder can be listed")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        };
+        entries.map(name).collect()
+    };
+    let committed = workspace().join("grafana/dashboards");
+    assert_eq!(names(dir.path()), names(&committed));
+    for name in names(&committed) {
+        let written = std::fs::read_to_string(dir.path().join(&name)).expect("the generator wrote it");
+        assert!(
+            written == read(&format!("grafana/dashboards/{name}")),
+            "grafana/dashboards/{name} is not what grafana/generator writes; run python3 grafana/generator"
+        );
+    }
 }
 
 /// Goal: every panel shows something when a server is used. Keeps a server busy with a little of everything and runs all
-/// queries in Prometheus until each has given a number; an error, or a query that stays empty, fails.
+/// queries, and what the alert rules compare, in Prometheus until each has given a number; an error, or a query that stays empty, fails. The
+/// alerts that it runs fire at once, so that the dashboards' marks have something to show.
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     // So few that calls are held back.
     let settings = ["rehearsal.servers=2", "rehearsal.write_requests_per_second=20"];
     let server = Server::start(&dir.path().join("data"), &settings);
-    let Some(prometheus) = Prometheus::start(dir.path(), server.http) else {
+    let Some(prometheus) = Prometheus::start(dir.path(), server.http, &alerts::rules_that_fire()) else {
         return println!(
             "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"
         );
     };
     let mut client = Client::connect(server.thrift);
-    let mut pending = queries();
+    let mut pending = all_queries();
     let deadline = Instant::now() + Duration::from_secs(90);
     while !pending.is_empty() {
         assert!(

@@ -18,8 +18,8 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts with our scrape configuration, pointed at this server and hurried. `None` when it is not installed.
-    pub(crate) fn start(dir: &Path, server: SocketAddr) -> Option<Self> {
+    /// Starts with our scrape configuration, pointed at this server and hurried, and with these alert rules. `None` when it is not installed.
+    pub(crate) fn start(dir: &Path, server: SocketAddr, rules: &str) -> Option<Self> {
         let ours = read("grafana/prometheus.yml");
         let adapted = ours
             .replace("127.0.0.1:9095", &server.to_string())
@@ -34,6 +34,7 @@ impl Prometheus {
             "nor is the target"
         );
         std::fs::write(dir.join("prometheus.yml"), adapted).expect("the folder is ours");
+        std::fs::write(dir.join("alerts.yml"), rules).expect("the folder is ours");
         let started = Command::new("prometheus")
             .arg(format!("--config.file={}", dir.join("prometheus.yml").display()))
             .arg(format!(

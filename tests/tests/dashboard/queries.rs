@@ -2,87 +2,83 @@
 
 use std::collections::BTreeSet;
 
-use basalt_tests::workspace;
 use promql_parser::label::Matchers;
 use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
-use serde_json::Value;
 
+use crate::boards::Board;
 use crate::scrape::{Scrape, TARGET_LABELS};
 
-/// A query of a dashboard.
+/// A query of a dashboard or of an alert rule.
 pub(crate) struct Query {
-    /// Title of its panel.
+    /// Where it is.
     pub(crate) place: String,
     /// The query, its variables replaced.
     pub(crate) expr: String,
     /// Its legend, with `{{label}}` in it.
     pub(crate) legend: String,
+    /// Whether it must be limited to the servers that are chosen at the top of a dashboard.
+    pub(crate) chosen: bool,
 }
 
-/// Every query of every dashboard, those of variables too.
-pub(crate) fn queries() -> Vec<Query> {
+/// Every query of a dashboard, those of its variables and marks too.
+pub(crate) fn queries(board: &Board) -> Vec<Query> {
+    let query = |place: &str, expr: &str, legend: &str| Query {
+        place: format!("{}, {place}", board.file),
+        expr: replaced(expr),
+        legend: legend.to_owned(),
+        chosen: true,
+    };
     let mut queries = Vec::new();
-    for entry in std::fs::read_dir(workspace().join("grafana/dashboards")).expect("the folder is there") {
-        let path = entry.expect("the folder can be read").path();
-        let text = std::fs::read_to_string(&path).expect("a dashboard can be read");
-        let dashboard: Value = serde_json::from_str(&text).expect("a dashboard is JSON");
-        for variable in dashboard["templating"]["list"].as_array().expect("variables") {
-            if variable["type"] == "query" {
-                let name = variable["name"].as_str().expect("a name");
-                let query = variable["query"]["query"].as_str().expect("a query");
-                let inner = query
-                    .strip_prefix("label_values(")
-                    .and_then(|rest| rest.strip_suffix(')'));
-                let (metric, label) = inner
-                    .and_then(|inner| inner.rsplit_once(", "))
-                    .expect("label_values");
-                queries.push(Query {
-                    place: format!("variable {name}"),
-                    expr: format!("count by ({label}) ({})", replaced(metric)),
-                    legend: format!("{{{{{label}}}}}"),
-                });
-            }
-        }
-        for panel in dashboard["panels"]
-            .as_array()
-            .expect("panels")
-            .iter()
-            .filter(|panel| panel["type"] != "row")
-        {
-            let title = panel["title"].as_str().expect("a title");
-            assert!(
-                panel["description"]
-                    .as_str()
-                    .is_some_and(|text| text.ends_with('.')),
-                "{title}: no description"
-            );
-            assert!(
-                panel["fieldConfig"]["defaults"]["unit"].is_string(),
-                "{title}: no unit"
-            );
-            assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");
-            for target in panel["targets"].as_array().expect("targets") {
-                assert_eq!(target["datasource"]["uid"], "${datasource}", "{title}");
-                let legend = target["legendFormat"].as_str().expect("a legend");
-                assert!(
-                    panel["type"] == "stat" || !legend.is_empty(),
-                    "{title}: no legend"
-                );
-                let expr = target["expr"].as_str().expect("a query");
-                queries.push(Query {
-                    place: title.to_owned(),
-                    expr: replaced(expr),
-                    legend: legend.to_owned(),
-                });
-            }
+    for variable in board.list("/templating/list") {
+        if variable["type"] == "query" {
+            let name = variable["name"].as_str().expect("a name");
+            let text = variable["query"]["query"].as_str().expect("a query");
+            let inner = text
+                .strip_prefix("label_values(")
+                .and_then(|rest| rest.strip_suffix(')'));
+            let (metric, label) = inner
+                .and_then(|inner| inner.rsplit_once(", "))
+                .expect("label_values");
+            let expr = format!("count by ({label}) ({metric})");
+            queries.push(query(
+                &format!("variable {name}"),
+                &expr,
+                &format!("{{{{{label}}}}}"),
+            ));
         }
     }
-    assert!(
-        queries.len() > 40,
-        "the dashboards have only {} queries",
-        queries.len()
-    );
+    for marks in board.list("/annotations/list") {
+        let [expr, title, text] = ["expr", "titleFormat", "textFormat"].map(|key| marks[key].as_str());
+        let legend = format!("{} {}", title.expect("a title"), text.expect("a text"));
+        queries.push(query("marks", expr.expect("a query"), &legend));
+    }
+    for panel in board.panels() {
+        let title = panel["title"].as_str().expect("a title");
+        for target in panel["targets"].as_array().expect("targets") {
+            let [expr, legend] = ["expr", "legendFormat"].map(|key| target[key].as_str());
+            queries.push(query(title, expr.expect("a query"), legend.expect("a legend")));
+        }
+    }
     queries
+}
+
+/// What an alert rule compares: the parts of its expression that have a value whether it fires or not.
+pub(crate) fn operands(expr: &str) -> Vec<String> {
+    fn collect(expr: &Expr, found: &mut Vec<String>) {
+        match expr {
+            Expr::Paren(paren) => collect(&paren.expr, found),
+            Expr::Binary(binary) if binary.op.is_comparison_operator() || binary.op.is_set_operator() => {
+                collect(&binary.lhs, found);
+                collect(&binary.rhs, found);
+            }
+            Expr::NumberLiteral(_) => {}
+            expr => found.push(expr.to_string()),
+        }
+    }
+    let parsed = parser::parse(expr).unwrap_or_else(|error| panic!("{error} in {expr}"));
+    let mut found = Vec::new();
+    collect(&parsed, &mut found);
+    found
 }
 
 /// The query with Grafana's variables replaced, as if everything were chosen.
@@ -106,6 +102,7 @@ pub(crate) fn legend_labels(legend: &str) -> impl Iterator<Item = &str> {
 /// What is wrong in an expression, and the selectors in it.
 struct Checker<'a> {
     scrape: &'a Scrape,
+    chosen: bool,
     problems: Vec<String>,
     metrics: BTreeSet<String>,
 }
@@ -126,9 +123,10 @@ impl Checker<'_> {
             self.problems
                 .push(format!("{name} has no label {}", matcher.name));
         }
-        for label in TARGET_LABELS {
-            // The variable that offers jobs cannot depend on the chosen job.
-            if !matchers.iter().any(|matcher| matcher.name == label) && name != "basalt_build_info" {
+        // The variable that offers jobs cannot depend on the chosen job, and rules may sum over jobs.
+        let free = !self.chosen || name == "basalt_build_info" || name == "ALERTS";
+        for label in TARGET_LABELS.iter().filter(|_| !free) {
+            if !matchers.iter().any(|matcher| matcher.name == *label) {
                 self.problems
                     .push(format!("{name} is not limited to the chosen {label}"));
             }
@@ -190,16 +188,17 @@ impl Checker<'_> {
 }
 
 /// What is wrong with one query, and the metrics it uses.
-pub(crate) fn check(scrape: &Scrape, expr: &str, legend: &str) -> (Vec<String>, BTreeSet<String>) {
+pub(crate) fn check(scrape: &Scrape, query: &Query) -> (Vec<String>, BTreeSet<String>) {
     let mut checker = Checker {
         scrape,
+        chosen: query.chosen,
         problems: Vec::new(),
         metrics: BTreeSet::new(),
     };
-    match parser::parse(expr) {
+    match parser::parse(&query.expr) {
         Ok(parsed) => {
             let samples = checker.walk(&parsed);
-            for label in legend_labels(legend) {
+            for label in legend_labels(&query.legend) {
                 if !samples.iter().any(|sample| checker.scrape.has(sample, label)) {
                     checker
                         .problems

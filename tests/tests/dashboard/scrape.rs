@@ -7,6 +7,10 @@ use promql_parser::parser::{self, Expr};
 /// What Prometheus adds to every series.
 pub(crate) const TARGET_LABELS: [&str; 2] = ["job", "instance"];
 
+/// What Prometheus makes itself, with its labels.
+const MADE_BY_PROMETHEUS: [(&str, &[&str]); 2] =
+    [("up", &[]), ("ALERTS", &["alertname", "alertstate", "severity"])];
+
 /// Sample names (so a histogram's three) with their labels, and metric names with their types.
 #[derive(Default)]
 pub(crate) struct Scrape {
@@ -18,6 +22,10 @@ pub(crate) struct Scrape {
 impl Scrape {
     pub(crate) fn parse(text: &str) -> Self {
         let mut scrape = Self::default();
+        for (name, labels) in MADE_BY_PROMETHEUS {
+            let labels = labels.iter().map(|label| (*label).to_owned());
+            scrape.labels.insert(name.to_owned(), labels.collect());
+        }
         for line in text.lines().filter(|line| !line.is_empty()) {
             if let Some(rest) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = rest.split_once(' ').expect("a type");

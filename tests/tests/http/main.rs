@@ -9,6 +9,7 @@ use basalt_tests::Server;
 mod client;
 mod heat;
 mod pages;
+mod profile;
 mod rows;
 
 use client::{Http, request};

@@ -9,7 +9,7 @@ use basalt_tests::Server;
 use super::client::{Answer, Http};
 
 /// Pages that every server has.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "/",
     "/tables",
     "/cache",
@@ -17,6 +17,7 @@ const PAGES: [&str; 9] = [
     "/slow",
     "/slow?kind=large",
     "/settings",
+    "/threads",
     "/heat",
     "/tables?sort=size",
 ];
@@ -386,6 +387,8 @@ fn looking_changes_nothing() {
         "/jobs",
         "/slow",
         "/settings",
+        "/threads",
+        "/debug/pprof/profile",
         "/heat",
         "/api/heat",
         "/assets/heat.js",

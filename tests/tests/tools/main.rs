@@ -85,11 +85,86 @@ fn the_shell_rehearses_and_sets_quotas() {
     assert!(why.contains("is not online on rehearsal-"), "{why}");
 }
 
+/// Snapshots, with the words of HBase's shell.
+#[test]
+fn the_shell_takes_snapshots() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    for (commands, expected) in [
+        (
+            "create 't', 'f'\nput 't', 'a', 'f:q', 'first'\nsnapshot 't', 's1'\nlist_snapshots",
+            "SNAPSHOT                   TABLE + CREATION TIME + TTL(Sec)\n s1                        t (2",
+        ),
+        (
+            "snapshot 't', 's2', {SKIP_FLUSH => true, TTL => 86400}\nlist_snapshots 's2'",
+            ") 86400\n1 row(s)",
+        ),
+        ("list_snapshots 's1'", ") FOREVER\n1 row(s)"),
+        ("list_snapshots 's'", "0 row(s)"),
+        (
+            "list_table_snapshots 't', '.*2'",
+            " s2                        t (2",
+        ),
+        (
+            "put 't', 'b', 'f:q', 'later'\nclone_snapshot 's1', 'c'\ncount 'c'",
+            "1 row(s)",
+        ),
+        (
+            "disable 't'\nrestore_snapshot 's1'\nis_disabled 't'\nenable 't'\ncount 't'",
+            "1 row(s)",
+        ),
+        ("delete_snapshot 's1'\nlist_snapshots", "1 row(s)"),
+        (
+            "snapshot 'c', 'of-c'\ndelete_table_snapshots 'c'\nlist_snapshots",
+            "1 snapshots successfully deleted.",
+        ),
+        ("delete_all_snapshot 'x.*'", "No snapshots matched the regex x.*"),
+        (
+            "delete_table_snapshots 'x'",
+            "No snapshots matched the table name regular expression x and the snapshot name regular expression .*",
+        ),
+        (
+            "snapshot 't', 's3'\ndelete_all_snapshot 's.*'\nlist_snapshots",
+            "2 snapshots successfully deleted.",
+        ),
+        ("list_snapshots", "0 row(s)"),
+    ] {
+        let output = shell(&server, commands);
+        assert!(output.contains(expected), "{commands}\n{output}");
+    }
+    for (commands, why) in [
+        (
+            "restore_snapshot 'x'",
+            "ERROR: Snapshot 'x' doesn't exist on the filesystem",
+        ),
+        (
+            "snapshot 'x', 's'",
+            "ERROR: Table 'x' doesn't exist, can't take snapshot.",
+        ),
+        (
+            "snapshot 't', 's'\nclone_snapshot 's', 'c'",
+            "ERROR: Table already exists: c!",
+        ),
+        ("clone_snapshot 's', 'n:c'", "ERROR: Unknown namespace n!"),
+        ("snapshot 't', 'a/b'", "ERROR: Illegal character code:47"),
+        (
+            "snapshot 't', 'b', {TLL => 1}",
+            "unknown option TLL; known are SKIP_FLUSH, TTL",
+        ),
+    ] {
+        let refused = piped(&server, commands);
+        assert!(!refused.status.success(), "{commands}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(why), "{commands}: {said}");
+    }
+    server.stop();
+}
+
 /// Every command that the shell promises, piped in as a script does, each with the part of its output that tells its effect.
 #[test]
 fn the_shell_runs_every_command() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=0"]);
     for (commands, expected) in [
         (
             "create 't', {NAME => 'f', VERSIONS => 3}, SPLITS => ['m']",
@@ -97,6 +172,11 @@ fn the_shell_runs_every_command() {
         ),
         ("list", "t"),
         ("exists 't'", "Table t does exist"),
+        ("compaction_switch false", " true\n"),
+        ("compaction_switch true", " false\n"),
+        ("flush_switch false\nprocesslist", "Flushes are paused."),
+        ("flush_switch true\nprocesslist", " 0 jobs run;"),
+        ("compaction_state 't'", "NONE"),
         ("describe 't'", "VERSIONS => '3'"),
         (
             // Two puts of one millisecond would be one version.
@@ -121,6 +201,42 @@ fn the_shell_runs_every_command() {
         ("flush 't'", "Took"),
         ("compact 't'\nmajor_compact 't'", "Took"),
         ("split 't', 'f'\nlist_regions 't'", "3 rows"),
+        (
+            "get 't', 'a'\nclear_block_cache 't'\nclear_block_cache",
+            "evictedBlocks=",
+        ),
+        ("get_slowlog_responses '*', {'LIMIT' => 5}", "5 call(s)"),
+        (
+            "get_slowlog_responses '*', {TABLE_NAME => 't', LIMIT => 1000}",
+            "createTable took",
+        ),
+        ("get_largelog_responses", "0 call(s)"),
+        (
+            "clear_slowlog_responses",
+            "Cleared Slowlog responses from 1/1 RegionServers",
+        ),
+        ("alter_status 't'", "3/3 regions updated.\nDone."),
+        (
+            "clone_table_schema 't', 'copy'\nlist_regions 'copy'\ndescribe 'copy'",
+            "VERSIONS => '3'",
+        ),
+        ("list_regions 'copy'", "3 rows"),
+        (
+            "clone_table_schema 't', 'one', false\nlist_regions 'one'",
+            "1 rows",
+        ),
+        (
+            "create_namespace 'n'\nalter_namespace 'n', {METHOD => 'set', 'k' => 'v'}\ndescribe_namespace 'n'",
+            "k => 'v'",
+        ),
+        (
+            "alter_namespace 'n', {METHOD => 'unset', NAME => 'k'}\ndescribe_namespace 'n'",
+            "{NAME => 'n'}",
+        ),
+        (
+            "count 't', INTERVAL => 1, CACHE => 1",
+            "Current count: 1, row: a\n",
+        ),
         ("status", "1 servers, 0 dead"),
         ("disable 't'\nis_disabled 't'", "true"),
         ("enable 't'\nis_enabled 't'", "true"),
@@ -172,7 +288,7 @@ for line in keys.split("|"):
         screen += os.read(terminal, 4096)
     print(screen.decode(errors="replace"))
     screen = b""
-    os.write(terminal, line.encode().replace(b"UP", b"\x1b[A") + b"\r")
+    os.write(terminal, line.encode().replace(b"UP", b"\x1b[A").replace(b"TAB", b"\t") + b"\r")
 try:
     while chunk := os.read(terminal, 4096):
         screen += chunk
@@ -204,6 +320,29 @@ fn the_shell_remembers_what_was_typed() {
     assert!(
         screen.contains("remembered already exists") || screen.contains("Table already exists"),
         "the create of the first session was not run again:\n{screen}"
+    );
+    server.stop();
+}
+
+/// The tab key completes a command, a table that the server has, and an option.
+#[test]
+fn the_shell_completes_what_is_typed() {
+    let Some(python) = happybase() else { return };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let python = python.with_home(dir.path());
+    shell(
+        &server,
+        "create 'completed', 'f'\nput 'completed', 'a', 'f:q', 'one'\nput 'completed', 'b', 'f:q', 'two'",
+    );
+    let screen = typed(&python, &server, "scaTAB'compTAB, {LIMTAB1}|exit");
+    assert!(
+        screen.contains("scan 'completed', {LIMIT => ") && screen.contains("1 row(s)"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("value=one") && !screen.contains("value=two"),
+        "{screen}"
     );
     server.stop();
 }

@@ -54,6 +54,7 @@ impl Database {
             wal_sync: WalSync::Os,
             block_cache_bytes: arguments.cache_size,
             memstore_flush_bytes: arguments.write_buffer_size,
+            compaction_enabled: !arguments.disable_auto_compactions,
             ..Options::default()
         };
         let clock = Arc::new(SystemClock::new());

@@ -158,12 +158,10 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(key.hash()).unpin(block);
     }
 
-    /// Forgets all blocks of a file that is gone. Costs as much as there are such blocks. A reader that still holds the file
+    /// Forgets all blocks of a file, which is gone or is to be read anew, and returns how many they were. Costs as much as there are such blocks. A reader that still holds the file
     /// may put a block in afterwards; since file ids are never used again that block is dead weight, and ages out.
-    pub fn remove_file(&self, file: FileId) {
-        for shard in &self.shards {
-            shard.remove_file(file);
-        }
+    pub fn remove_file(&self, file: FileId) -> u64 {
+        self.shards.iter().map(|shard| shard.remove_file(file)).sum()
     }
 
     /// What it holds. Each shard's part is exact; shards are asked one after the other.

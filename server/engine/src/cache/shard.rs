@@ -235,13 +235,14 @@ impl<V: Weighted> Shard<V> {
         payer.expect("a block that fits an empty shard lacks room only when the shard is not empty")
     }
 
-    pub(super) fn remove_file(&self, file: FileId) {
+    pub(super) fn remove_file(&self, file: FileId) -> u64 {
         let mut removed = Removed::new();
         let mut state = self.state.write();
         while let Some(&slot) = state.files.get(&file) {
             removed.push(state.remove(slot));
         }
         drop(state);
+        removed.len() as u64
     }
 
     pub(super) fn add_usage(&self, usage: &mut CacheUsage) {

@@ -9,6 +9,7 @@
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
 //! places               which server a region is on; the only change that is not on disk
+//! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! view                 what a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -31,7 +32,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
 use crate::id::RegionId;
-use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
+use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
@@ -41,6 +42,7 @@ mod compact;
 mod flush;
 mod namespaces;
 mod places;
+mod snapshots;
 mod split;
 mod system;
 mod tables;
@@ -99,6 +101,8 @@ impl Table {
 pub struct Tables {
     /// Namespaces by name.
     pub namespaces: BTreeMap<String, NamespaceDescriptor>,
+    /// Snapshots of tables by name.
+    pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,
     by_name: HashMap<TableName, Arc<Table>>,
     /// In the order of their ids, so that a simulation visits them in the same order every time.
     regions: BTreeMap<RegionId, Arc<Region>>,
@@ -315,6 +319,11 @@ impl Catalog {
             seq: self.shared.wal.last_assigned(),
         };
         self.append(manifest, &edit)
+    }
+
+    /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.
+    pub fn pause_compactions(&self, paused: bool) {
+        self.limiter.pause(paused);
     }
 
     /// Lets every running compaction give up soon.

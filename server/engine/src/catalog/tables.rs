@@ -19,13 +19,7 @@ impl Catalog {
         descriptor.check()?;
         let splits = check_splits(splits)?;
         let _schema = self.schema.lock();
-        let tables = self.tables();
-        if !tables.namespaces.contains_key(descriptor.name.namespace()) {
-            return Err(Error::NoSuchNamespace(descriptor.name.namespace().into()));
-        }
-        if SystemTable::named(&descriptor.name).is_some() || tables.table(&descriptor.name).is_ok() {
-            return Err(Error::TableExists(descriptor.name));
-        }
+        self.check_new_name(&descriptor.name)?;
         self.create_dirs(&descriptor)?;
         let mut manifest = self.manifest.lock();
         let regions = region_metas(
@@ -279,7 +273,19 @@ impl Catalog {
         }
     }
 
-    fn create_dirs(&self, descriptor: &TableDescriptor) -> Result<()> {
+    /// Refuses a table that is there already, or whose namespace is not.
+    pub(super) fn check_new_name(&self, name: &TableName) -> Result<()> {
+        let tables = self.tables();
+        if !tables.namespaces.contains_key(name.namespace()) {
+            return Err(Error::NoSuchNamespace(name.namespace().into()));
+        }
+        if SystemTable::named(name).is_some() || tables.table(name).is_ok() {
+            return Err(Error::TableExists(name.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_dirs(&self, descriptor: &TableDescriptor) -> Result<()> {
         for family in &descriptor.families {
             create_store_dir(
                 &*self.shared.store.vfs,

@@ -33,13 +33,14 @@ use crate::workers::{Job, Workers};
 
 mod inspect;
 mod read;
+mod snapshots;
 mod upkeep;
 mod write;
 
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
-pub use crate::workers::QueueStats;
+pub use crate::workers::{QueueStats, Work};
 pub use inspect::RegionRequests;
 pub use read::Scanner;
 

@@ -1,30 +1,65 @@
-//! Upkeep that somebody asks for: flushes and compactions of tables and of single regions.
+//! Upkeep that somebody asks for: flushes and compactions of tables and of single regions, pauses of both, and an empty cache.
 
 use std::sync::Arc;
 
 use super::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::{Region, family_index};
 use crate::schema::{TableDescriptor, TableName};
-use crate::workers::Job;
+use crate::workers::{Job, Work};
 
 impl Engine {
+    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. Ends with this process.
+    ///
+    /// What is asked for meanwhile is done afterwards; what somebody waits for is refused. A flush that runs is finished; a compaction
+    /// that runs stands still. Flushes that belong to something else (the end of a table's service, a split, a close) are made all the
+    /// same. While flushes are held back memstores fill up, and writes are slowed and refused at their limits as ever.
+    pub fn pause(&self, work: Work, paused: bool) -> bool {
+        self.workers.pause(work, paused)
+    }
+
+    /// Whether flushes or compactions are held back.
+    pub fn is_paused(&self, work: Work) -> bool {
+        self.workers.is_paused(work)
+    }
+
+    /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how many. Blocks that open
+    /// store files keep for themselves stay.
+    pub fn clear_block_cache(&self, table: Option<&TableName>) -> Result<u64> {
+        let tables = match table {
+            Some(table) => vec![self.open_catalog()?.table(table)?],
+            None => self.open_catalog()?.tables().sorted(),
+        };
+        let cache = &self.catalog.shared().store.reader.cache;
+        let mut removed = 0;
+        for region in tables.iter().flat_map(|table| &table.regions) {
+            let version = region.load_version();
+            for file in version.stores.iter().flat_map(|store| &store.files) {
+                removed += cache.remove_file(file.id());
+            }
+        }
+        Ok(removed)
+    }
+
     /// Flushes a table's regions and waits.
     pub fn flush(&self, table: &TableName) -> Result<()> {
         let regions = self.open_catalog()?.table(table)?.regions.clone();
         regions.iter().try_for_each(|region| self.flush_one(region))
     }
+
     /// Flushes one region and waits.
     pub fn flush_region(&self, region: RegionId) -> Result<()> {
         let (_, region) = self.open_catalog()?.region(region)?;
         self.flush_one(&region)
     }
+
     /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done.
     pub fn compact(&self, table: &TableName, family: Option<&[u8]>, major: bool, wait: bool) -> Result<()> {
         let table = self.open_catalog()?.table(table)?;
         self.compact_regions(&table.descriptor, &table.regions, family, major, wait)
     }
+
     /// The same for one region.
     pub fn compact_region(
         &self,
@@ -36,13 +71,27 @@ impl Engine {
         let (table, region) = self.open_catalog()?.region(region)?;
         self.compact_regions(&table.descriptor, &[region], family, major, wait)
     }
+
     /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.
     pub fn run_pending(&self) -> Result<usize> {
         self.check_open()?;
         self.workers.run_pending()
     }
 
+    /// Nobody is to wait for what does not happen.
+    fn check_not_paused(&self, work: Work) -> Result<()> {
+        let what = match work {
+            Work::Flushes => "flushes",
+            Work::Compactions => "compactions",
+        };
+        if self.is_paused(work) {
+            return Err(Error::DoNotRetry(format!("{what} are paused on this server")));
+        }
+        Ok(())
+    }
+
     fn flush_one(&self, region: &Region) -> Result<()> {
+        self.check_not_paused(Work::Flushes)?;
         self.catalog.flush_region(region)?;
         self.workers.after_change(region);
         Ok(())
@@ -63,6 +112,9 @@ impl Engine {
             }
             None => table.families.iter().map(|family| &family.name[..]).collect(),
         };
+        if wait {
+            self.check_not_paused(Work::Compactions)?;
+        }
         for region in regions {
             for family in &families {
                 if wait {

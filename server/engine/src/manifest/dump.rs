@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::encode::Payload;
 use super::file::{Header, file_name, file_numbers, find_live, load, read_file, walk};
-use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta};
+use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta, RegionState, SnapshotMeta};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::schema::{Escaped, TableDescriptor};
@@ -132,7 +132,54 @@ fn print_state(state: &ManifestState, out: &mut dyn Write) -> fmt::Result {
             writeln!(out, "    {} {file}{clipped}", Escaped(family))?;
         }
     }
+    for snapshot in state.snapshots.values() {
+        writeln!(out, "  {snapshot}")?;
+        for region in &snapshot.regions {
+            writeln!(
+                out,
+                "    [{}, {}) flushed up to {}",
+                Escaped(&region.start),
+                Escaped(&region.end),
+                region.flushed
+            )?;
+            for (family, file) in region
+                .files
+                .iter()
+                .flat_map(|(family, files)| files.iter().map(move |file| (family, file)))
+            {
+                writeln!(out, "      {} {file}", Escaped(family))?;
+            }
+        }
+    }
     Ok(())
+}
+
+impl fmt::Display for SnapshotMeta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "snapshot {} of table {} created {}, {} regions, {} files",
+            self.name,
+            Table(&self.descriptor),
+            self.created_ms,
+            self.regions.len(),
+            self.files().len()
+        )?;
+        match self.ttl_seconds {
+            0 => Ok(()),
+            seconds => write!(f, ", for {seconds} s"),
+        }
+    }
+}
+
+/// A region with the number of its files.
+struct Filled<'a>(&'a RegionState);
+
+impl fmt::Display for Filled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = self.0.files.values().map(Vec::len).sum::<usize>();
+        write!(f, "{} with {files} files", self.0.meta)
+    }
 }
 
 struct Table<'a>(&'a TableDescriptor);
@@ -240,6 +287,16 @@ impl fmt::Display for ManifestEdit {
                 write!(f, "high water: timestamp {timestamp_ms}, sequence id {seq}")
             }
             Self::Log { first, last } => write!(f, "the log has segments {first} to {last}"),
+            Self::CreateSnapshot(snapshot) => write!(f, "create {snapshot}"),
+            Self::DropSnapshot(name) => write!(f, "drop snapshot {name}"),
+            Self::CloneTable { descriptor, regions } => {
+                write!(f, "create table {} from a snapshot, regions ", Table(descriptor))?;
+                print_list(f, regions.iter().map(Filled))
+            }
+            Self::RestoreTable { descriptor, regions } => {
+                write!(f, "restore table {} from a snapshot, regions ", Table(descriptor))?;
+                print_list(f, regions.iter().map(Filled))
+            }
         }
     }
 }

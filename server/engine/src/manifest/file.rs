@@ -27,9 +27,9 @@ pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
-/// The format this release writes. It reads version 1, too, in which files had any size and snapshots did not say which segments the
-/// log has.
-pub(super) const FORMAT_VERSION: u32 = 2;
+/// The format this release writes. It reads version 2, too, in which there were no snapshots of tables, and version 1, in which files
+/// had any size and snapshots of the state did not say which segments the log has.
+pub(super) const FORMAT_VERSION: u32 = 3;
 
 /// The oldest format that can be read.
 const FORMAT_VERSION_MIN: u32 = 1;
@@ -50,7 +50,7 @@ const CHECKED_BYTES: usize = 60;
 pub(super) const CURRENT: &str = "CURRENT";
 
 /// Directories whose content says that a manifest must have been there.
-const DATA_DIRS: [&str; 2] = ["tables", "wal"];
+const DATA_DIRS: [&str; 3] = ["tables", "wal", "snapshots"];
 
 /// What a manifest file's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,9 +22,6 @@ use crate::fs::{File, Open, Vfs, is_disk_full};
 use crate::id::Uuid;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
 
-/// A log shorter than this is never rolled while it is open.
-pub(super) const ROLL_BYTES_MIN: u64 = 1 << 20;
-
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;
 
@@ -42,6 +39,7 @@ pub struct Manifest {
     live: LiveFile,
     /// A roll that failed before the switch is tried again when the log has grown to this.
     roll_bytes: u64,
+    /// See [`Self::open`].
     roll_bytes_min: u64,
     roll_error: Option<Error>,
     /// Why nothing more is accepted.
@@ -86,15 +84,9 @@ impl Manifest {
     ///
     /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is [`Error::Corrupt`] with file
     /// and offset, and nothing has been changed then.
-    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path) -> Result<(Self, ManifestState)> {
-        Self::open_with(vfs, dir, ROLL_BYTES_MIN)
-    }
-
-    pub(super) fn open_with(
-        vfs: Arc<dyn Vfs>,
-        dir: &Path,
-        roll_bytes_min: u64,
-    ) -> Result<(Self, ManifestState)> {
+    ///
+    /// A log whose edits take fewer than `roll_bytes_min` bytes is never rolled while it is open.
+    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, roll_bytes_min: u64) -> Result<(Self, ManifestState)> {
         let found = find_live(&*vfs, dir)?;
         let previous = found.as_ref().map(|live| live.path.clone());
         let (state, last_edit) = match found {

@@ -23,7 +23,7 @@
 //! payload  = encoding version u8 (1), kind u8, body
 //! kind 1   snapshot         cluster id 16 B, next region v, next file v, timestamp ms v, seq v, namespace*,
 //!                           (table, state u8)*, (region, flushed v, (family bytes, file*)*, clipped file id v*)*,
-//!                           first segment of the log v, last segment v
+//!                           first segment of the log v, last segment v, snapshot of a table*
 //!      2   put namespace    namespace
 //!      3   drop namespace   name bytes
 //!      4   create table     table, region*
@@ -36,14 +36,23 @@
 //!     11   replace regions  removed region id v*, region*
 //!     12   high water       timestamp ms v, seq v
 //!     13   log              first segment v, last segment v
+//!     14   create snapshot  snapshot of a table
+//!     15   drop snapshot    name bytes
+//!     16   clone            table, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
+//!     17   restore          table, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
 //!
 //! namespace  = name bytes, (key bytes, value bytes)*
 //! table name = namespace bytes, qualifier bytes
 //! table      = table name, attributes, (family name bytes, attributes, configuration)*
 //! attributes, configuration = (name bytes, value bytes)*
 //! region     = id v, table name, start bytes, end bytes, created ms v
+//! snapshot of a table = name bytes, table, created ms v, time to live in seconds v (0: for ever),
+//!                       (start bytes, end bytes, flushed v, (family bytes, file*)*, clipped file id v*)*
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, major u8 (0, 1), created ms v, table name
 //! ```
+//!
+//! Before version 3 of the format there were no snapshots of tables: a snapshot of the state ended with the log. Before version 2
+//! it ended before that, and files had any size.
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
 //! when no later frame says that its offset was durable; otherwise it is damage to something acknowledged and the file is
@@ -56,6 +65,7 @@ mod dump;
 mod encode;
 mod file;
 mod log;
+mod snapshots;
 mod state;
 
 pub use dump::{Verified, dump, verify};
@@ -64,6 +74,7 @@ pub use log::Manifest;
 pub use state::DroppedFile;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState};
@@ -172,6 +183,24 @@ pub enum ManifestEdit {
         /// Number of the last.
         last: u64,
     },
+    /// A snapshot of a table is there from now on: its links are.
+    CreateSnapshot(Arc<SnapshotMeta>),
+    /// A snapshot is gone; its links may be removed.
+    DropSnapshot(String),
+    /// Creates a table, enabled, with regions that have files.
+    CloneTable {
+        /// What it is.
+        descriptor: TableDescriptor,
+        /// Its regions.
+        regions: Vec<RegionState>,
+    },
+    /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled stays.
+    RestoreTable {
+        /// What it is from now on.
+        descriptor: TableDescriptor,
+        /// Its regions from now on.
+        regions: Vec<RegionState>,
+    },
 }
 
 /// A table in the state.
@@ -197,6 +226,36 @@ pub struct RegionState {
     pub clipped: BTreeSet<FileId>,
 }
 
+/// A region in a snapshot of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotRegion {
+    /// First row; empty: from the beginning.
+    pub start: Vec<u8>,
+    /// One past the last row; empty: to the end.
+    pub end: Vec<u8>,
+    /// Every edit of the region up to here was in store files.
+    pub flushed: SeqId,
+    /// Its files by family, oldest first, under the ids that they had in the table. Their links lie in the snapshot's directory.
+    pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
+    /// Files among them that reach beyond the region's rows.
+    pub clipped: BTreeSet<FileId>,
+}
+
+/// A snapshot of a table: what the table was, and files of its own (links) that nothing but its end removes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotMeta {
+    /// Its name.
+    pub name: String,
+    /// What the table was.
+    pub descriptor: TableDescriptor,
+    /// Wall-clock milliseconds of its making.
+    pub created_ms: u64,
+    /// After so many seconds it is removed; 0: never.
+    pub ttl_seconds: u64,
+    /// The table's regions in key order.
+    pub regions: Vec<SnapshotRegion>,
+}
+
 /// What all edits together say. `apply` is pure; every rule of what may follow what is in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestState {
@@ -219,6 +278,8 @@ pub struct ManifestState {
     /// Numbers of the first and the last segment that the log must have. There may be older ones, whose removal was cut short, and
     /// newer ones. Zeros: nothing is known.
     pub log: (u64, u64),
+    /// Snapshots of tables by name.
+    pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl FileMeta {
     }
 }
 
-fn refuse(what: impl Into<String>) -> Result<()> {
+pub(super) fn refuse(what: impl Into<String>) -> Result<()> {
     Err(Error::Constraint(what.into()))
 }
 
@@ -108,6 +108,14 @@ impl ManifestState {
                 self.seq = self.seq.max(*seq);
             }
             ManifestEdit::Log { first, last } => self.log = (*first, *last),
+            ManifestEdit::CreateSnapshot(snapshot) => self.create_snapshot(snapshot),
+            ManifestEdit::DropSnapshot(name) => {
+                self.snapshots.remove(name);
+            }
+            ManifestEdit::CloneTable { descriptor, regions } => self.clone_table(descriptor, regions),
+            ManifestEdit::RestoreTable { descriptor, regions } => {
+                self.restore_table(descriptor, regions, &mut removed);
+            }
         }
         Ok(self.without_owner(removed))
     }
@@ -140,12 +148,7 @@ impl ManifestState {
             ManifestEdit::PutNamespace(namespace) => check_namespace_name(&namespace.name),
             ManifestEdit::DropNamespace(name) => self.check_drop_namespace(name),
             ManifestEdit::CreateTable { descriptor, regions } => {
-                if self.tables.contains_key(&descriptor.name) {
-                    return Err(Error::TableExists(descriptor.name.clone()));
-                }
-                if !self.namespaces.contains_key(descriptor.name.namespace()) {
-                    return Err(Error::NoSuchNamespace(descriptor.name.namespace().to_owned()));
-                }
+                self.check_new_table(&descriptor.name)?;
                 check_families(descriptor)?;
                 self.check_new_regions(&descriptor.name, regions, &[], &[])
             }
@@ -174,7 +177,27 @@ impl ManifestState {
             ManifestEdit::ReplaceRegions { removed, added } => self.check_replace(removed, added),
             ManifestEdit::HighWater { .. } => Ok(()),
             ManifestEdit::Log { first, last } => self.check_log(*first, *last),
+            ManifestEdit::CreateSnapshot(snapshot) => self.check_create_snapshot(snapshot),
+            ManifestEdit::DropSnapshot(name) => self.check_drop_snapshot(name),
+            ManifestEdit::CloneTable { descriptor, regions } => {
+                self.check_new_table(&descriptor.name)?;
+                self.check_filled_regions(descriptor, regions)
+            }
+            ManifestEdit::RestoreTable { descriptor, regions } => {
+                self.table(&descriptor.name)?;
+                self.check_filled_regions(descriptor, regions)
+            }
         }
+    }
+
+    fn check_new_table(&self, name: &TableName) -> Result<()> {
+        if self.tables.contains_key(name) {
+            return Err(Error::TableExists(name.clone()));
+        }
+        if !self.namespaces.contains_key(name.namespace()) {
+            return Err(Error::NoSuchNamespace(name.namespace().to_owned()));
+        }
+        Ok(())
     }
 
     /// Segments come at one end and go at the other.
@@ -214,7 +237,7 @@ impl ManifestState {
     }
 
     /// New regions must have new identities and cover the rows from `start` to `end` without gap or overlap.
-    fn check_new_regions(
+    pub(super) fn check_new_regions(
         &self,
         table: &TableName,
         regions: &[RegionMeta],
@@ -365,7 +388,7 @@ impl ManifestState {
         }
     }
 
-    fn remove_regions_of(&mut self, table: &TableName, removed: &mut Vec<DroppedFile>) {
+    pub(super) fn remove_regions_of(&mut self, table: &TableName, removed: &mut Vec<DroppedFile>) {
         self.regions.retain(|_, region| {
             let stays = region.meta.table != *table;
             if !stays {
@@ -517,7 +540,7 @@ fn drop_files(family: &[u8], files: Vec<FileMeta>, removed: &mut Vec<DroppedFile
     }));
 }
 
-fn check_families(descriptor: &TableDescriptor) -> Result<()> {
+pub(super) fn check_families(descriptor: &TableDescriptor) -> Result<()> {
     if descriptor.families.is_empty() {
         return refuse(format!("table {} has no family", descriptor.name));
     }
@@ -544,7 +567,7 @@ fn check_family(table: &TableMeta, family: &[u8]) -> Result<()> {
     })
 }
 
-fn check_file_id(file: &FileMeta, taken: bool) -> Result<()> {
+pub(super) fn check_file_id(file: &FileMeta, taken: bool) -> Result<()> {
     if taken || file.id.0 == u64::MAX {
         return refuse(format!("file identity {} was used before", file.id));
     }
@@ -552,7 +575,7 @@ fn check_file_id(file: &FileMeta, taken: bool) -> Result<()> {
 }
 
 /// First start and last end of ranges that, sorted, touch each other without gap or overlap.
-fn chain<'a>(mut bounds: Vec<(&'a [u8], &'a [u8])>) -> Result<(&'a [u8], &'a [u8])> {
+pub(super) fn chain<'a>(mut bounds: Vec<(&'a [u8], &'a [u8])>) -> Result<(&'a [u8], &'a [u8])> {
     bounds.sort_unstable();
     let broken = |what: &str| Error::Constraint(format!("regions {what}"));
     let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else {

@@ -2,11 +2,11 @@
 //! the lock file, which it creates where it is missing.
 //!
 //! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
-//! counts, identity, share of the region that names it), the regions' boundaries, and files that nobody refers to. A problem
-//! with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
+//! counts, identity, share of the region that names it), every file of every snapshot in the same way, the regions' boundaries,
+//! and files that nobody refers to. A problem with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
 //! with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::manifest::{self, FileMeta, ManifestState};
 use crate::metrics::{Counters, NoListener};
 use crate::region::RegionInfo;
 use crate::schema::escape;
-use crate::store::{Clip, StoreContext, StoreFile, store_dir};
+use crate::store::{Clip, StoreContext, StoreFile, snapshot_store_dir, store_dir};
 use crate::wal;
 
 /// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk would be read from
@@ -39,11 +39,15 @@ pub struct CheckSummary {
     pub store_files: u64,
     /// Their bytes.
     pub store_file_bytes: u64,
+    /// Snapshots in the manifest.
+    pub snapshots: u64,
+    /// Store files of snapshots verified.
+    pub snapshot_files: u64,
     /// Log segments verified.
     pub wal_segments: u64,
     /// Rows in them.
     pub wal_rows: u64,
-    /// Files below `tables/` that nobody refers to: no danger, the next open moves them aside.
+    /// Files below `tables/` and `snapshots/` that nobody refers to: no danger, the next open moves them aside.
     pub orphans: u64,
     /// Things that are wrong. Zero means that the database is sound.
     pub problems: u64,
@@ -60,12 +64,14 @@ impl std::fmt::Display for CheckSummary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{}: {} tables, {} regions, {} store files of {} bytes, {} log segments with {} rows, {} orphans, {} problems",
+            "{}: {} tables, {} regions, {} store files of {} bytes, {} snapshots with {} files, {} log segments with {} rows, {} orphans, {} problems",
             if self.is_sound() { "sound" } else { "damaged" },
             self.tables,
             self.regions,
             self.store_files,
             self.store_file_bytes,
+            self.snapshots,
+            self.snapshot_files,
             self.wal_segments,
             self.wal_rows,
             self.orphans,
@@ -98,6 +104,7 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
             checker.check_log(&verified.state);
             checker.check_boundaries(&verified.state);
             checker.check_files(&verified.state);
+            checker.check_snapshots(&verified.state);
             checker.check_orphans(&verified.state);
         }
         Err(error @ Error::Corrupt { .. }) => checker.problem(&error),
@@ -184,16 +191,7 @@ impl Checker<'_> {
     }
 
     fn check_files(&mut self, state: &ManifestState) {
-        let context = StoreContext {
-            vfs: Arc::clone(self.vfs),
-            clock: Arc::new(SystemClock::new()),
-            reader: ReaderContext {
-                // Every block is to be read from the disk.
-                cache: Arc::new(BlockCache::new(CACHE_BYTES)),
-                counters: Arc::new(Counters::default()),
-            },
-            listener: Arc::new(NoListener),
-        };
+        let context = self.context();
         let mut seen: HashMap<FileId, RegionId> = HashMap::new();
         for (id, region) in &state.regions {
             let clip = Clip {
@@ -214,6 +212,44 @@ impl Checker<'_> {
                     self.summary.store_file_bytes += meta.bytes;
                 }
             }
+        }
+    }
+
+    /// Each snapshot with a cache of its own: its files have ids that a table's files or those of another snapshot have, too.
+    fn check_snapshots(&mut self, state: &ManifestState) {
+        for snapshot in state.snapshots.values() {
+            self.summary.snapshots += 1;
+            let context = self.context();
+            let mut seen = HashSet::new();
+            for region in &snapshot.regions {
+                let clip = Clip {
+                    start: region.start.clone(),
+                    end: region.end.clone(),
+                };
+                for (family, files) in &region.files {
+                    for meta in files.iter().filter(|meta| seen.insert(meta.id)) {
+                        let dir = snapshot_store_dir(self.dir, &snapshot.name, &meta.dir_table, family);
+                        let shared = region.clipped.contains(&meta.id);
+                        if let Err(error) = check_file(&context, &dir, meta, clip.clone(), shared) {
+                            self.problem(&format!("snapshot {}: {error}", snapshot.name));
+                        }
+                        self.summary.snapshot_files += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// With an empty cache: every block is to be read from the disk.
+    fn context(&self) -> StoreContext {
+        StoreContext {
+            vfs: Arc::clone(self.vfs),
+            clock: Arc::new(SystemClock::new()),
+            reader: ReaderContext {
+                cache: Arc::new(BlockCache::new(CACHE_BYTES)),
+                counters: Arc::new(Counters::default()),
+            },
+            listener: Arc::new(NoListener),
         }
     }
 

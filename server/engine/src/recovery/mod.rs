@@ -3,7 +3,8 @@
 //! 1. Lock the directory; a second process is refused.
 //! 2. Read the manifest: what there should be.
 //! 3. Open every store file it names. A file that is missing, has another identity or another size: refuse, and name all
-//!    such files. Files that nobody refers to are moved to `orphans/`, not deleted.
+//!    such files. Files that nobody refers to are moved to `orphans/`, not deleted. Files of snapshots are not opened: one that is
+//!    missing is found when the snapshot is used, or by a check.
 //! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
 //!    memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
 //!    written anew and sealed before this ends (see `wal`), so nothing is served that only the page cache holds.
@@ -11,6 +12,7 @@
 //!
 //! ```text
 //! LOCK  CURRENT  MANIFEST-<number>  wal/<number>.wal  tables/<namespace>/<table>/<family>/<file>  orphans/
+//! snapshots/<snapshot>/<namespace>/<table>/<family>/<file>
 //! ```
 //!
 //! A crash at any point of this leaves a directory that can be opened again the same way.
@@ -70,7 +72,7 @@ pub fn open(
     let began = clock.mono();
     create_dir(&**vfs, dir)?;
     let lock = lock_dir(&**vfs, dir)?;
-    let (manifest, state) = Manifest::open(Arc::clone(vfs), dir)?;
+    let (manifest, state) = Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes)?;
     let counters = Arc::new(Counters::default());
     let store = StoreContext {
         vfs: Arc::clone(vfs),
@@ -343,6 +345,7 @@ fn tables_of(state: &ManifestState, regions: HashMap<RegionId, Arc<Region>>) -> 
     }
     let mut tables = Tables::default();
     tables.namespaces.clone_from(&state.namespaces);
+    tables.snapshots.clone_from(&state.snapshots);
     for (name, meta) in &state.tables {
         let mut regions = by_table.remove(name).unwrap_or_default();
         regions.sort_by(|left, right| left.info().start.cmp(&right.info().start));

@@ -1,5 +1,6 @@
 //! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a crash kept from
-//! being removed, and whatever else got into the directory. They are moved aside, because deleting is for people.
+//! being removed, links of snapshots that were being made or removed, and whatever else got into the directory. They are moved
+//! aside, because deleting is for people.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -9,38 +10,77 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::manifest::ManifestState;
-use crate::store::{file_path, store_dir};
+use crate::store::{file_path, snapshot_store_dir, store_dir};
 
-/// Levels of directories from `tables` to the store files.
-const LEVELS: usize = 3;
+/// The directories that are looked through, with the levels of directories between them and the store files.
+const ROOTS: [(&str, usize); 2] = [("tables", 3), ("snapshots", 4)];
 
-/// Moves all files below `tables/` that the state does not name to `orphans/`; returns how many.
-/// The new name is the old path below `tables/`, joined with dots.
+/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how many.
+/// The new name is the old path, joined with dots, without `tables`. Then it removes the directories of snapshots that are not there.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
-    if orphans.is_empty() {
-        return Ok(0);
+    if !orphans.is_empty() {
+        move_all(vfs, dir, &orphans)?;
     }
+    remove_empty_snapshots(vfs, dir, state)?;
+    Ok(orphans.len())
+}
+
+fn move_all(vfs: &dyn Vfs, dir: &Path, orphans: &[PathBuf]) -> Result<()> {
     let target = dir.join("orphans");
     vfs.create_dir_all(&target)
         .map_err(|source| Error::io("creating", &target, source))?;
     vfs.sync_dir(dir)
         .map_err(|source| Error::io("syncing", dir, source))?;
-    for orphan in &orphans {
-        let to = free_name(
-            vfs,
-            &target,
-            orphan.strip_prefix(dir.join("tables")).unwrap_or(orphan),
-        )?;
+    for orphan in orphans {
+        let below = orphan
+            .strip_prefix(dir.join("tables"))
+            .or_else(|_| orphan.strip_prefix(dir))
+            .unwrap_or(orphan);
+        let to = free_name(vfs, &target, below)?;
         vfs.rename(orphan, &to)
             .map_err(|source| Error::io("moving aside", orphan, source))?;
     }
     vfs.sync_dir(&target)
-        .map_err(|source| Error::io("syncing", &target, source))?;
-    Ok(orphans.len())
+        .map_err(|source| Error::io("syncing", &target, source))
 }
 
-/// All files below `tables/` that the state does not name.
+/// Removes what is left of snapshots that are not there: directories without files.
+fn remove_empty_snapshots(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
+    let root = dir.join("snapshots");
+    if !exists(vfs, &root)? {
+        return Ok(());
+    }
+    for name in list(vfs, &root)? {
+        let is_known = name
+            .to_str()
+            .is_some_and(|name| state.snapshots.contains_key(name));
+        if !is_known {
+            remove_dirs(vfs, &root.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_dirs(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    for name in list(vfs, dir)? {
+        remove_dirs(vfs, &dir.join(name))?;
+    }
+    // One that stays, as on a disk that is full, is in nobody's way, and the next start tries again.
+    let _ = vfs.remove_dir(dir);
+    Ok(())
+}
+
+fn exists(vfs: &dyn Vfs, path: &Path) -> Result<bool> {
+    vfs.exists(path)
+        .map_err(|source| Error::io("looking for", path, source))
+}
+
+fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<PathBuf>> {
+    vfs.list(dir).map_err(|source| Error::io("listing", dir, source))
+}
+
+/// All files below `tables/` and `snapshots/` that the state does not name.
 pub(super) fn find(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<Vec<PathBuf>> {
     let mut known = HashSet::new();
     for region in state.regions.values() {
@@ -50,29 +90,32 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<V
             }
         }
     }
-    let root = dir.join("tables");
+    for snapshot in state.snapshots.values() {
+        for (family, file) in snapshot.files().values() {
+            let dir = snapshot_store_dir(dir, &snapshot.name, &file.dir_table, family);
+            known.insert(file_path(&dir, file.id));
+        }
+    }
     let mut found = Vec::new();
-    if vfs
-        .exists(&root)
-        .map_err(|source| Error::io("looking for", &root, source))?
-    {
-        walk(vfs, &root, 0, &mut |path| {
-            if !known.contains(&path) {
-                found.push(path);
-            }
-        })?;
+    for (root, levels) in ROOTS {
+        let root = dir.join(root);
+        if exists(vfs, &root)? {
+            walk(vfs, &root, levels, &mut |path| {
+                if !known.contains(&path) {
+                    found.push(path);
+                }
+            })?;
+        }
     }
     Ok(found)
 }
 
-fn walk(vfs: &dyn Vfs, dir: &Path, level: usize, visit: &mut dyn FnMut(PathBuf)) -> Result<()> {
-    let names = vfs
-        .list(dir)
-        .map_err(|source| Error::io("listing", dir, source))?;
-    for name in names {
+/// Visits the files that lie `levels` of directories below.
+fn walk(vfs: &dyn Vfs, dir: &Path, levels: usize, visit: &mut dyn FnMut(PathBuf)) -> Result<()> {
+    for name in list(vfs, dir)? {
         let path = dir.join(name);
         // Files lie on the last level; a file that got in higher up shows itself by not being a directory.
-        let is_file = level == LEVELS
+        let is_file = levels == 0
             || match vfs.list(&path) {
                 Ok(_) => false,
                 Err(error) if error.kind() == ErrorKind::NotADirectory => true,
@@ -81,7 +124,7 @@ fn walk(vfs: &dyn Vfs, dir: &Path, level: usize, visit: &mut dyn FnMut(PathBuf))
         if is_file {
             visit(path);
         } else {
-            walk(vfs, &path, level + 1, visit)?;
+            walk(vfs, &path, levels - 1, visit)?;
         }
     }
     Ok(())
@@ -97,10 +140,7 @@ fn free_name(vfs: &dyn Vfs, target: &Path, below: &Path) -> Result<PathBuf> {
     }
     let mut candidate = target.join(&flat);
     let mut attempt = 0_u32;
-    while vfs
-        .exists(&candidate)
-        .map_err(|source| Error::io("looking for", &candidate, source))?
-    {
+    while exists(vfs, &candidate)? {
         attempt += 1;
         let mut numbered = flat.clone();
         numbered.push(format!(".{attempt}"));

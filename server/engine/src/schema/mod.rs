@@ -17,8 +17,8 @@ pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
 pub use name::{
-    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
-    check_namespace_name,
+    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SNAPSHOT_NAME_MAX_BYTES, SYSTEM_NAMESPACE, TableName,
+    check_family_name, check_namespace_name, check_snapshot_name,
 };
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};

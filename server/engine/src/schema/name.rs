@@ -18,6 +18,9 @@ pub const META_TABLE: &str = "meta";
 /// The system table of namespaces, in the system namespace.
 pub const NAMESPACE_TABLE: &str = "namespace";
 
+/// Longest name of a snapshot: what a file system takes as the name of a directory.
+pub const SNAPSHOT_NAME_MAX_BYTES: usize = 255;
+
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
@@ -34,28 +37,7 @@ impl TableName {
             namespace
         };
         check_namespace_name(namespace)?;
-        let mut bytes = qualifier.bytes();
-        match bytes.next() {
-            None => return Err(Error::InvalidArgument("Table qualifier must not be empty".into())),
-            Some(first @ (b'.' | b'-')) => {
-                return Err(Error::InvalidArgument(format!(
-                    "Illegal first character <{}> at 0. Namespaces and table qualifiers can only start with \
-                     alphanumeric characters or '_': {qualifier}",
-                    char::from(first)
-                )));
-            }
-            Some(_) => {}
-        }
-        if let Some((at, bad)) = qualifier
-            .char_indices()
-            .find(|(_, c)| !(c.is_ascii_alphanumeric() || "_-.".contains(*c)))
-        {
-            return Err(Error::InvalidArgument(format!(
-                "Illegal character code:{}, <{bad}> at {at}. User-space table qualifiers can only contain alphanumeric \
-                 characters, '_', '-' and '.': {qualifier}",
-                u32::from(bad)
-            )));
-        }
+        check_qualifier(["Table", "Namespaces and table", "User-space table"], qualifier)?;
         Ok(Self {
             namespace: namespace.into(),
             qualifier: qualifier.into(),
@@ -135,6 +117,49 @@ pub fn check_namespace_name(name: &str) -> Result<()> {
     }
 }
 
+/// HBase's rule for the names of snapshots, which is that of table qualifiers (`TableName.isLegalTableQualifierName`): letters,
+/// digits, `_`, `-` and `.`, the last two not first. At most [`SNAPSHOT_NAME_MAX_BYTES`], since a directory is called so.
+pub fn check_snapshot_name(name: &str) -> Result<()> {
+    if name.len() > SNAPSHOT_NAME_MAX_BYTES {
+        return Err(Error::InvalidArgument(format!(
+            "Snapshot name of {} bytes is longer than {SNAPSHOT_NAME_MAX_BYTES}",
+            name.len()
+        )));
+    }
+    check_qualifier(["Snapshot"; 3], name)
+}
+
+/// The rule for what stands behind the namespace in a table's name. `what` it is called in the three refusals.
+fn check_qualifier(what: [&str; 3], qualifier: &str) -> Result<()> {
+    let [of_none, of_first, of_rest] = what;
+    match qualifier.bytes().next() {
+        None => {
+            return Err(Error::InvalidArgument(format!(
+                "{of_none} qualifier must not be empty"
+            )));
+        }
+        Some(first @ (b'.' | b'-')) => {
+            return Err(Error::InvalidArgument(format!(
+                "Illegal first character <{}> at 0. {of_first} qualifiers can only start with \
+                 alphanumeric characters or '_': {qualifier}",
+                char::from(first)
+            )));
+        }
+        Some(_) => {}
+    }
+    match qualifier
+        .char_indices()
+        .find(|(_, c)| !(c.is_ascii_alphanumeric() || "_-.".contains(*c)))
+    {
+        None => Ok(()),
+        Some((at, bad)) => Err(Error::InvalidArgument(format!(
+            "Illegal character code:{}, <{bad}> at {at}. {of_rest} qualifiers can only contain alphanumeric \
+             characters, '_', '-' and '.': {qualifier}",
+            u32::from(bad)
+        ))),
+    }
+}
+
 /// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
 pub fn check_family_name(name: &[u8]) -> Result<()> {
     let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Escaped(name))));
@@ -185,6 +210,33 @@ mod tests {
             assert!(TableName::parse(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(TableName::parse(b"\xff").is_err());
+    }
+
+    /// A snapshot's name is a directory's: none leads anywhere else.
+    #[test]
+    fn snapshot_names_follow_hbases_rules() {
+        for good in ["s", "s-1.x_2", "_", "1", "a..b", &"x".repeat(255)] {
+            check_snapshot_name(good).unwrap();
+        }
+        for (bad, words) in [
+            ("", "Snapshot qualifier must not be empty"),
+            (
+                "..",
+                "Illegal first character <.> at 0. Snapshot qualifiers can only start",
+            ),
+            ("-s", "Illegal first character <-> at 0."),
+            (
+                "a/../../b",
+                "Illegal character code:47, </> at 1. Snapshot qualifiers can only contain",
+            ),
+            ("ns:s", "Illegal character code:58, <:> at 2."),
+            ("a b", "Illegal character code:32, < > at 1."),
+            ("\u{e9}", "Illegal character code:233"),
+            (&"x".repeat(256), "Snapshot name of 256 bytes is longer than 255"),
+        ] {
+            let refused = check_snapshot_name(bad).unwrap_err().to_string();
+            assert!(refused.starts_with(words), "{bad}: {refused}");
+        }
     }
 
     #[test]

@@ -86,6 +86,19 @@ pub fn table_dir(root: &Path, table: &TableName) -> PathBuf {
         .join(table.qualifier())
 }
 
+/// The directory of a snapshot's links: `snapshots/<name>` below `root`.
+pub fn snapshot_dir(root: &Path, snapshot: &str) -> PathBuf {
+    root.join("snapshots").join(snapshot)
+}
+
+/// The directory of a snapshot's links to store files of one family: `snapshots/<name>/<namespace>/<table>/<family>` below `root`.
+pub fn snapshot_store_dir(root: &Path, snapshot: &str, table: &TableName, family: &[u8]) -> PathBuf {
+    snapshot_dir(root, snapshot)
+        .join(table.namespace())
+        .join(table.qualifier())
+        .join(OsStr::from_bytes(family))
+}
+
 /// The path of a store file in its directory.
 pub fn file_path(dir: &Path, id: FileId) -> PathBuf {
     dir.join(id.to_string())
@@ -93,7 +106,11 @@ pub fn file_path(dir: &Path, id: FileId) -> PathBuf {
 
 /// Makes sure that the directory of a family is there for good: creates what is missing and syncs each level's parent.
 pub fn create_store_dir(vfs: &dyn Vfs, root: &Path, table: &TableName, family: &[u8]) -> Result<PathBuf> {
-    let dir = store_dir(root, table, family);
+    create_dir(vfs, root, store_dir(root, table, family))
+}
+
+/// Makes sure that a directory somewhere below `root` is there for good.
+pub fn create_dir(vfs: &dyn Vfs, root: &Path, dir: PathBuf) -> Result<PathBuf> {
     vfs.create_dir_all(&dir)
         .map_err(|source| Error::io("creating", &dir, source))?;
     for level in dir.ancestors().skip(1) {

@@ -23,7 +23,7 @@ mod queue;
 mod steps;
 mod tick;
 
-pub use queue::{Job, Lane, Queue, QueueStats};
+pub use queue::{Job, Lane, Queue, QueueStats, Work};
 
 /// Background work of one engine. Shared by all threads.
 #[derive(Debug)]
@@ -97,6 +97,20 @@ impl Workers {
     /// What waits or runs.
     pub fn stats(&self) -> QueueStats {
         self.queue.stats()
+    }
+
+    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. A flush that runs is
+    /// finished; a compaction that runs stands still.
+    pub fn pause(&self, work: Work, paused: bool) -> bool {
+        if work == Work::Compactions {
+            self.catalog.pause_compactions(paused);
+        }
+        self.queue.pause(work, paused)
+    }
+
+    /// Whether they are held back.
+    pub fn is_paused(&self, work: Work) -> bool {
+        self.queue.is_paused(work)
     }
 
     /// Hands out nothing more and asks running compactions to give up.

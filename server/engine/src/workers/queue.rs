@@ -5,6 +5,8 @@
 //! flush, one split and one compaction per store and kind for every region there is.
 //!
 //! Two lanes with threads of their own, so that a long compaction never holds up the flush that frees memory.
+//!
+//! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is handed out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -37,6 +39,15 @@ pub enum Job {
     Split(RegionId),
 }
 
+/// What can be paused. A split is neither: it is over soon, and its daughters' compactions wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Memstores to store files.
+    Flushes,
+    /// Store files to fewer.
+    Compactions,
+}
+
 /// Which threads take a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -52,6 +63,15 @@ impl Job {
         match self {
             Self::Flush(_) => Lane::Flush,
             Self::Compact { .. } | Self::Split(_) => Lane::Compact,
+        }
+    }
+
+    /// What has to be paused for it to wait.
+    fn work(&self) -> Option<Work> {
+        match self {
+            Self::Flush(_) => Some(Work::Flushes),
+            Self::Compact { .. } => Some(Work::Compactions),
+            Self::Split(_) => None,
         }
     }
 }
@@ -79,6 +99,8 @@ struct State {
     running: HashSet<Job>,
     /// Failures in a row by job.
     failures: HashMap<Job, u32>,
+    /// No job of this work is handed out for now, by [`Work`].
+    paused: [bool; 2],
     /// Nothing is handed out any more.
     stopped: bool,
 }
@@ -180,6 +202,19 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that run are not
+    /// touched.
+    pub fn pause(&self, work: Work, paused: bool) -> bool {
+        let before = std::mem::replace(&mut self.state.lock().paused[work as usize], paused);
+        self.changed.notify_all();
+        before
+    }
+
+    /// Whether the jobs of a work are held back.
+    pub fn is_paused(&self, work: Work) -> bool {
+        self.state.lock().paused[work as usize]
+    }
+
     /// Forgets what waits and hands out nothing more. Running jobs go on.
     pub fn stop(&self) {
         let mut state = self.state.lock();
@@ -213,7 +248,10 @@ impl State {
             self.ready[job.lane() as usize].push_back(job);
         }
         let ready = &mut self.ready[lane as usize];
-        let position = ready.iter().position(|job| !self.running.contains(job))?;
+        let is_paused = |job: &Job| job.work().is_some_and(|work| self.paused[work as usize]);
+        let position = ready
+            .iter()
+            .position(|job| !self.running.contains(job) && !is_paused(job))?;
         let job = ready.remove(position)?;
         self.waiting.remove(&job);
         self.running.insert(job.clone());
@@ -276,6 +314,31 @@ mod tests {
         }
         assert_eq!(queue.take(Lane::Flush, NOW), Some(job.clone()));
         assert_eq!(queue.failed(job, NOW), BACKOFF_FIRST);
+    }
+
+    /// A pause holds back its own work only, also what was asked for before, and whoever waits gets it when the pause ends.
+    #[test]
+    fn what_is_paused_is_not_handed_out() {
+        let queue = Queue::new();
+        let compact = Job::Compact {
+            region: RegionId(1),
+            family: b"f".to_vec(),
+            major: false,
+        };
+        queue.request(compact.clone());
+        queue.request(Job::Split(RegionId(1)));
+        queue.request(Job::Flush(RegionId(1)));
+        assert!(!queue.pause(Work::Compactions, true));
+        assert!(queue.pause(Work::Compactions, true) && queue.is_paused(Work::Compactions));
+        assert_eq!(queue.take(Lane::Compact, NOW), Some(Job::Split(RegionId(1))));
+        assert_eq!(queue.take(Lane::Compact, NOW), None);
+        assert_eq!(queue.take(Lane::Flush, NOW), Some(Job::Flush(RegionId(1))));
+        assert_eq!(queue.stats().compactions, 1);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| queue.wait(Lane::Compact, || NOW));
+            queue.pause(Work::Compactions, false);
+            assert_eq!(waiter.join().unwrap(), Some(compact));
+        });
     }
 
     #[test]

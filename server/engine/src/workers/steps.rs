@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Job, Workers};
+use super::{Job, Work, Workers};
 use crate::catalog::CompactionOutcome;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
@@ -47,11 +47,13 @@ impl Workers {
     }
 
     /// Whether a flush should wait for compaction because a store has too many files: reads get slower with each of them.
-    /// It does not wait for ever, nor when memory or the disk is short: compactions may have to wait for space then.
+    /// It does not wait for ever, nor when memory or the disk is short: compactions may have to wait for space then. Nor when they are
+    /// paused.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();
         let crowded = shared.options.compaction_enabled
+            && !self.is_paused(Work::Compactions)
             && version.table.compaction_enabled()
             && version
                 .stores

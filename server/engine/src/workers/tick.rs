@@ -1,5 +1,5 @@
-//! What is looked at from time to time: the log's idle marker, the disk, memory, age of memstores and files, the time's high-water
-//! mark.
+//! What is looked at from time to time: the log's idle marker, the disk, memory, age of memstores and files, expired snapshots, the time's
+//! high-water mark.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,6 +60,13 @@ impl Workers {
         if survey_due {
             for region in self.catalog.tables().regions() {
                 self.after_change(region);
+            }
+            match self.catalog.remove_expired_snapshots() {
+                Err(error) if error.kind() == Kind::Fatal => return Err(error),
+                Err(error) => shared
+                    .listener
+                    .background_error("removing expired snapshots", &error),
+                Ok(()) => {}
             }
         }
         Ok(())

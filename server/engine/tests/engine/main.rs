@@ -14,6 +14,8 @@ mod publication;
 mod regions;
 mod rig;
 mod schema;
+mod snapshot_crash;
+mod snapshots;
 mod splits;
 mod system;
 mod threads;

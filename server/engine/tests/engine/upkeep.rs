@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use basalt_engine::clock::ManualClock;
+use basalt_engine::engine::Work;
 use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
 use basalt_engine::jobs::{JobEnd, JobKind};
 
-use crate::rig::{Rig, apply, create, descriptor, mutation, name, put, row, rows, value};
+use crate::rig::{Rig, apply, create, descriptor, get, mutation, name, put, row, rows, value};
 
 /// Memory is short, the largest region is asked to flush, and goes away before it does. The next one is asked then.
 #[test]
@@ -63,6 +64,89 @@ fn a_quiet_region_does_not_keep_the_log() {
         .count();
     assert!(segments < 40, "{segments} segments are kept");
     assert_eq!(rows(&engine, &name("quiet")).len(), 1);
+}
+
+/// What is paused waits, however often it is asked for; what somebody would wait for is refused; the end of the pause makes up for it.
+#[test]
+fn flushes_and_compactions_wait_while_they_are_paused() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_flush_bytes = 1 << 20;
+    let engine = rig.open();
+    let table = create(&engine);
+    assert!(!engine.pause(Work::Flushes, true));
+    for number in 0..150 {
+        put(&engine, &table, &row(number), &[b'v'; 10_000]);
+    }
+    engine.run_pending().unwrap();
+    assert_eq!((engine.counters().flushes.get(), engine.queues().flushes), (0, 1));
+    let refused = engine.flush(&table).unwrap_err().to_string();
+    assert!(refused.contains("flushes are paused"), "{refused}");
+    assert!(engine.pause(Work::Flushes, false));
+    engine.run_pending().unwrap();
+    assert_eq!((engine.counters().flushes.get(), engine.queues().flushes), (1, 0));
+
+    assert!(!engine.pause(Work::Compactions, true));
+    for number in 0..4 {
+        put(&engine, &table, &row(number), b"v");
+        engine.flush(&table).unwrap();
+    }
+    engine.compact(&table, None, true, false).unwrap();
+    engine.run_pending().unwrap();
+    let compactions = || {
+        let counters = engine.counters();
+        counters.minor_compactions.get() + counters.major_compactions.get()
+    };
+    assert_eq!((compactions(), engine.region_stats()[0].store_files), (0, 5));
+    let refused = engine.compact(&table, None, true, true).unwrap_err().to_string();
+    assert!(refused.contains("compactions are paused"), "{refused}");
+    assert!(engine.pause(Work::Compactions, false));
+    engine.run_pending().unwrap();
+    assert!(compactions() > 0);
+    assert_eq!(engine.region_stats()[0].store_files, 1);
+    assert_eq!(rows(&engine, &table).len(), 150);
+}
+
+/// A flush waits for a store with too many files to be compacted, but not for compactions that are paused.
+#[test]
+fn a_flush_does_not_wait_for_compactions_that_are_paused() {
+    let mut rig = Rig::in_memory();
+    rig.options.memstore_flush_bytes = 1 << 20;
+    rig.options.compaction_blocking_files = 2;
+    let engine = rig.open();
+    let table = create(&engine);
+    engine.pause(Work::Compactions, true);
+    for number in 0..3 {
+        put(&engine, &table, &row(number), b"v");
+        engine.flush(&table).unwrap();
+    }
+    for number in 0..150 {
+        put(&engine, &table, &row(number), &[b'v'; 10_000]);
+    }
+    engine.run_pending().unwrap();
+    assert_eq!(engine.counters().flushes.get(), 4);
+}
+
+/// Only the blocks of the table that is named go.
+#[test]
+fn the_blocks_of_one_table_leave_the_cache() {
+    let engine = Rig::in_memory().open();
+    for table in ["a", "b"] {
+        engine
+            .create_table(descriptor(table, &["f"]), Vec::new())
+            .unwrap();
+        put(&engine, &name(table), b"row", b"v");
+        engine.flush(&name(table)).unwrap();
+        assert_eq!(get(&engine, &name(table), b"row"), Some(b"v".to_vec()));
+    }
+    let blocks = || engine.cache_usage().blocks.iter().sum::<u64>();
+    let both = blocks();
+    let removed = engine.clear_block_cache(Some(&name("a"))).unwrap();
+    assert!(removed > 0);
+    assert_eq!(blocks(), both - removed);
+    assert!(engine.clear_block_cache(None).unwrap() > 0);
+    assert_eq!(blocks(), 0);
+    engine.clear_block_cache(Some(&name("none"))).unwrap_err();
+    assert_eq!(get(&engine, &name("a"), b"row"), Some(b"v".to_vec()));
 }
 
 /// A flush or compaction whose manifest edit finds no disk space has had no effect: its output must not stay and make the disk

@@ -27,6 +27,8 @@ const SERVER_CLASS: &str = "Basalt";
 
 /// A call that was found remarkable, as far as its caller knows it.
 pub(super) struct Call<'a> {
+    /// Its number in log lines.
+    pub(super) request: u64,
     pub(super) remarkable: Remarkable,
     pub(super) took: Duration,
     pub(super) answer_bytes: usize,
@@ -56,6 +58,7 @@ pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
         .and_then(|(table, row)| server.engine().region_of(table, row).ok());
     let began = SystemTime::now().checked_sub(call.took).unwrap_or(UNIX_EPOCH);
     server.slow_log().add(Record {
+        request: call.request,
         remarkable: call.remarkable,
         began_ms: began
             .duration_since(UNIX_EPOCH)

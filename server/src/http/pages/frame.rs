@@ -14,11 +14,12 @@ pub(super) enum Place {
     Jobs,
     Slow,
     Settings,
+    Threads,
     /// Nowhere.
     Elsewhere,
 }
 
-const NAVIGATION: [(Place, &str, &str); 7] = [
+const NAVIGATION: [(Place, &str, &str); 8] = [
     (Place::Overview, "/", "Overview"),
     (Place::Tables, "/tables", "Tables"),
     (Place::Heat, "/heat", "Key visualiser"),
@@ -26,6 +27,7 @@ const NAVIGATION: [(Place, &str, &str); 7] = [
     (Place::Jobs, "/jobs", "Flushes and compactions"),
     (Place::Slow, "/slow", "Slow requests"),
     (Place::Settings, "/settings", "Configuration"),
+    (Place::Threads, "/threads", "Threads and profiles"),
 ];
 
 /// The whole document.

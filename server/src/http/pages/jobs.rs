@@ -1,5 +1,6 @@
 //! Flushes and compactions: what runs, how far it has come, and what ran last.
 
+use basalt_engine::engine::Work;
 use basalt_engine::jobs::{ENDED_MAX, EndedJob, JobEnd, JobInfo, RunningJob};
 use maud::{Markup, html};
 
@@ -13,6 +14,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let jobs = server.engine().jobs();
     let queues = server.engine().queues();
     let body = html! {
+        (paused(server))
         p.figures {
             span { b { (queues.flushes) } " flushes, " b { (queues.compactions) } " compactions and " b { (queues.splits) } " splits wait or run" }
         }
@@ -24,6 +26,25 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
         title: "Flushes and compactions".to_owned(),
         body,
     })
+}
+
+/// A line on top for each work that is paused.
+pub(super) fn paused(server: &Server) -> Markup {
+    let works = [
+        (
+            Work::Flushes,
+            "Flushes are paused: memstores fill up until writes are refused.",
+        ),
+        (
+            Work::Compactions,
+            "Compactions are paused: store files pile up, and reads get slower.",
+        ),
+    ];
+    html! {
+        @for (work, text) in works {
+            @if server.engine().is_paused(work) { p.alarm role="status" { (text) } }
+        }
+    }
 }
 
 /// Kind, table, region and family.

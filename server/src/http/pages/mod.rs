@@ -33,6 +33,7 @@ mod show;
 mod slow;
 mod table;
 mod tables;
+mod threads;
 
 use frame::Place;
 use paging::Params;
@@ -113,6 +114,7 @@ pub(super) fn router() -> Router<Site> {
         .route("/jobs", list(jobs::page))
         .route("/slow", list(slow::page))
         .route("/settings", list(settings::page))
+        .route("/threads", list(threads::page))
         .route("/heat", list(heat::page))
         .route("/api/heat", get(heat_json))
         .route("/assets/style.css", asset(CSS, include_str!("assets/style.css")))

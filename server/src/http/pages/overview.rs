@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
-use super::{Made, Page, region_list, show};
+use super::{Made, Page, jobs, region_list, show};
 use crate::api::Server;
 use crate::rates::CallRate;
 
@@ -49,6 +49,7 @@ fn state(server: &Server) -> Markup {
         @for reason in reasons {
             p.alarm role="status" { (reason) }
         }
+        (jobs::paused(server))
     }
 }
 

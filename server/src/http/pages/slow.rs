@@ -50,7 +50,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
             div.wide { table {
                 caption { "Calls, the newest first" }
                 thead { tr {
-                    th scope="col" { "began" } th scope="col" { "method" } th.n scope="col" { "took" } th.n scope="col" { "answer" } th scope="col" { "client" }
+                    th.n scope="col" { "request" } th scope="col" { "began" } th scope="col" { "method" } th.n scope="col" { "took" } th.n scope="col" { "answer" } th scope="col" { "client" }
                     th scope="col" { "table" } th scope="col" { "region" } th scope="col" { "arguments" }
                 } }
                 tbody { @for record in &records[part.first..part.end] { (row(record)) } }
@@ -68,6 +68,7 @@ fn row(record: &Record) -> Markup {
     let began_ms = u64::try_from(record.began_ms).unwrap_or_default();
     html! {
         tr {
+            td.n { (record.request) }
             td { (show::time(began_ms)) }
             th scope="row" { (record.method) }
             td.n { (show::duration(record.took)) }

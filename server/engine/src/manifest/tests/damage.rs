@@ -1,13 +1,15 @@
 //! Damaged files: refused, set right from what is provably complete, or harmless; never a wrong state.
 
+use super::super::encode::encode_snapshot;
 use super::super::file::{
-    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, HEADER_BYTES, Header, decode_current, encode_current,
-    file_name, find_live, load,
+    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, HEADER_BYTES, Header, RESERVE_BYTES, decode_current,
+    encode_current, file_name, find_live, load,
 };
 use super::*;
 use crate::checksum::crc32c;
 use crate::error::Error;
 use crate::fs::{File, Open};
+use crate::record::put_frame;
 
 /// A disk with a closed manifest of a few edits, the live file's path and its state after every edit.
 fn small() -> (SimFs, std::path::PathBuf, Vec<ManifestState>) {
@@ -185,7 +187,7 @@ fn a_missing_or_foreign_manifest_is_refused() {
 /// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and nothing is changed.
 #[test]
 fn other_format_versions_are_refused() {
-    for (version, words) in [(3_u32, "newer release"), (0, "older than anything")] {
+    for (version, words) in [(4_u32, "newer release"), (0, "older than anything")] {
         let (fs, path, _) = small();
         let mut header = fs.contents(&path).unwrap()[..64].to_vec();
         header[8..12].copy_from_slice(&version.to_le_bytes());
@@ -220,6 +222,43 @@ fn the_first_version_had_any_size() {
     let loaded = load(&path, &first).unwrap();
     assert_eq!(Some(&loaded.state), states.last());
     assert_eq!((loaded.header.version, loaded.tail.torn), (1, None));
+}
+
+/// Goal: files of the second version, whose snapshots of the state end before those of tables, are read, and the next file is of the
+/// present version.
+#[test]
+fn the_second_version_had_no_snapshots() {
+    let (fs, path, states) = small();
+    let state = states.last().unwrap();
+    assert!(state.snapshots.is_empty());
+    let payload = encode_snapshot(state);
+    let mut header = Header {
+        version: 2,
+        ..Header::decode(&path, &fs.contents(&path).unwrap()).unwrap()
+    };
+    header.uuid = Uuid([7; 16]);
+    let mut bytes = header.encode().to_vec();
+    bytes.resize(FRAME_ALIGN_BYTES, 0);
+    // The last byte is the number of snapshots.
+    put_frame(
+        &mut bytes,
+        &header.uuid,
+        FRAME_ALIGN_BYTES as u64,
+        9,
+        0,
+        &payload[..payload.len() - 1],
+    );
+    bytes.resize(bytes.len().next_multiple_of(RESERVE_BYTES as usize), 0);
+    fs.remove_file(&path).unwrap();
+    let file = fs.open(&path, Open::CreateNew).unwrap();
+    file.write_at(&bytes, 0).unwrap();
+    let current = fs.open(&dir().join(CURRENT), Open::Write).unwrap();
+    let text = encode_current(header.number, &header.uuid);
+    current.write_at(text.as_bytes(), 0).unwrap();
+    let (manifest, read) = open(&fs).unwrap();
+    assert_eq!(read, *state);
+    let written = fs.contents(manifest.path()).unwrap();
+    assert_eq!(Header::decode(manifest.path(), &written).unwrap().version, 3);
 }
 
 /// Goal: whatever bytes a manifest or CURRENT holds, reading ends with an answer.

@@ -134,21 +134,56 @@ fn edit() -> impl Strategy<Value = ManifestEdit> {
             seq: SeqId(seq),
         }),
         (any::<u64>(), any::<u64>()).prop_map(|(first, last)| ManifestEdit::Log { first, last }),
+        any_snapshot().prop_map(|snapshot| ManifestEdit::CreateSnapshot(Arc::new(snapshot))),
+        "\\PC{0,6}".prop_map(ManifestEdit::DropSnapshot),
+        (descriptor(), vec(region_state(), 0..4))
+            .prop_map(|(descriptor, regions)| ManifestEdit::CloneTable { descriptor, regions }),
+        (descriptor(), vec(region_state(), 0..4))
+            .prop_map(|(descriptor, regions)| ManifestEdit::RestoreTable { descriptor, regions }),
     ]
 }
 
-fn state() -> impl Strategy<Value = ManifestState> {
-    let regions = (
+fn region_state() -> impl Strategy<Value = RegionState> {
+    (
         any_region(),
         any::<u64>(),
         btree_map(bytes(), vec(any_file(), 0..3), 0..3),
         btree_set(any::<u64>(), 0..3),
-    );
+    )
+        .prop_map(|(meta, flushed, files, clipped)| RegionState {
+            meta,
+            flushed: SeqId(flushed),
+            files,
+            clipped: clipped.into_iter().map(FileId).collect(),
+        })
+}
+
+fn any_snapshot() -> impl Strategy<Value = SnapshotMeta> {
+    (
+        "[a-z_][a-z.-]{0,6}",
+        descriptor(),
+        any::<u64>(),
+        any::<u64>(),
+        vec(region_state(), 0..3),
+    )
+        .prop_map(
+            |(name, descriptor, created_ms, ttl_seconds, regions)| SnapshotMeta {
+                name,
+                descriptor,
+                created_ms,
+                ttl_seconds,
+                regions: regions.iter().map(RegionState::to_snapshot).collect(),
+            },
+        )
+}
+
+fn state() -> impl Strategy<Value = ManifestState> {
     (
         any::<([u8; 16], [u64; 6])>(),
         vec(namespace(), 0..3),
         vec((descriptor(), table_state()), 0..3),
-        vec(regions, 0..4),
+        vec(region_state(), 0..4),
+        vec(any_snapshot(), 0..3),
     )
         .prop_map(
             |(
@@ -156,6 +191,7 @@ fn state() -> impl Strategy<Value = ManifestState> {
                 namespaces,
                 tables,
                 regions,
+                snapshots,
             )| {
                 ManifestState {
                     cluster_id: Uuid(cluster_id),
@@ -166,21 +202,17 @@ fn state() -> impl Strategy<Value = ManifestState> {
                         .collect(),
                     regions: regions
                         .into_iter()
-                        .map(|(meta, flushed, files, clipped)| {
-                            let region = RegionState {
-                                meta,
-                                flushed: SeqId(flushed),
-                                files,
-                                clipped: clipped.into_iter().map(FileId).collect(),
-                            };
-                            (region.meta.id, region)
-                        })
+                        .map(|region| (region.meta.id, region))
                         .collect(),
                     next_region,
                     next_file,
                     timestamp_ms,
                     seq: SeqId(seq),
                     log: (first, last),
+                    snapshots: snapshots
+                        .into_iter()
+                        .map(|snapshot| (snapshot.name.clone(), Arc::new(snapshot)))
+                        .collect(),
                 }
             },
         )
@@ -204,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn other_bytes_are_refused_or_read(kind in 0..20_u8, bytes in vec(any::<u8>(), 0..200)) {
+    fn other_bytes_are_refused_or_read(kind in 0..22_u8, bytes in vec(any::<u8>(), 0..200)) {
         let _ = decode(&bytes);
         let _ = decode(&[&[1, kind], &bytes[..]].concat());
     }
@@ -221,18 +253,39 @@ fn bytes_on_disk_never_change() {
     let disable = ManifestEdit::SetTableState(table_name("t"), TableState::Disabled);
     assert_eq!(encode_edit(&disable), b"\x01\x06\x07default\x01t\x01");
     let kinds: Vec<u8> = history().iter().map(|edit| encode_edit(edit)[1]).collect();
-    assert_eq!(kinds, [2, 4, 9, 9, 10, 11, 10, 12, 4, 6, 8, 7, 3, 5]);
+    assert_eq!(
+        kinds,
+        [2, 4, 9, 9, 10, 11, 10, 12, 4, 6, 8, 7, 3, 5, 14, 16, 17, 14, 15]
+    );
     assert_eq!(
         decode(&[2, 12]).unwrap_err(),
         "an edit of encoding version 2; this release reads 1"
     );
     let log = ManifestEdit::Log { first: 3, last: 300 };
     assert_eq!(encode_edit(&log), [1, 13, 3, 0xac, 2]);
-    // Of a snapshot that ends without a word on the log, nothing is known of it.
-    let snapshot = encode_snapshot(&ManifestState::default());
-    let (rest, log) = snapshot.split_at(snapshot.len() - 2);
-    assert_eq!(log, [0, 0]);
-    assert_eq!(decode(rest), Ok(Payload::Snapshot(Box::default())));
-    assert_eq!(decode(&[1, 14]).unwrap_err(), "an edit of unknown kind 14");
+    let drop = ManifestEdit::DropSnapshot("s".into());
+    assert_eq!(encode_edit(&drop), b"\x01\x0f\x01s");
+    // Those of older formats end without a word on the snapshots of tables (version 2), and on the log (version 1).
+    let state = ManifestState {
+        log: (3, 4),
+        ..ManifestState::default()
+    };
+    let snapshot = encode_snapshot(&state);
+    let (second, snapshots) = snapshot.split_at(snapshot.len() - 1);
+    assert_eq!(snapshots, [0]);
+    assert_eq!(decode(second), Ok(Payload::Snapshot(Box::new(state))));
+    let (first, log) = second.split_at(second.len() - 2);
+    assert_eq!(log, [3, 4]);
+    assert_eq!(decode(first), Ok(Payload::Snapshot(Box::default())));
+    assert_eq!(decode(&[1, 18]).unwrap_err(), "an edit of unknown kind 18");
     assert!(decode(&[]).is_err() && decode(&[1]).is_err());
+}
+
+/// A snapshot's name is made a path of, whoever wrote the manifest.
+#[test]
+fn a_snapshot_with_a_wrong_name_is_refused() {
+    for (name, is_good) in [("s", true), ("..", false), ("a/b", false), ("", false)] {
+        let edit = ManifestEdit::CreateSnapshot(snapshot(name, table("t", &["f"]), &[]));
+        assert_eq!(decode(&encode_edit(&edit)).is_ok(), is_good, "{name}");
+    }
 }

@@ -8,12 +8,14 @@ mod rules;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::log::ROLL_BYTES_MIN;
 use super::*;
 use crate::Result;
 use crate::fs::Vfs;
 use crate::fs::sim::{SimFs, SimOptions};
 use crate::schema::FamilyDescriptor;
+
+/// Edits that are less are kept in one file.
+const ROLL_BYTES_MIN: u64 = 1 << 20;
 
 fn dir() -> &'static Path {
     Path::new("/data")
@@ -28,7 +30,7 @@ fn disk(options: SimOptions) -> SimFs {
 }
 
 fn open(fs: &SimFs) -> Result<(Manifest, ManifestState)> {
-    Manifest::open(Arc::new(fs.clone()), dir())
+    Manifest::open(Arc::new(fs.clone()), dir(), ROLL_BYTES_MIN)
 }
 
 fn table_name(name: &str) -> TableName {
@@ -94,6 +96,30 @@ fn compact(region: u64, family: &str, removed: &[u64], added: Option<FileMeta>) 
     }
 }
 
+/// A region with these files, the first of which is clipped.
+fn filled(meta: RegionMeta, flushed: u64, files: &[(&str, FileMeta)]) -> RegionState {
+    let mut by_family = BTreeMap::<Vec<u8>, Vec<FileMeta>>::new();
+    for (family, file) in files {
+        by_family.entry((*family).into()).or_default().push(file.clone());
+    }
+    RegionState {
+        meta,
+        flushed: SeqId(flushed),
+        files: by_family,
+        clipped: files.first().iter().map(|(_, file)| file.id).collect(),
+    }
+}
+
+fn snapshot(name: &str, descriptor: TableDescriptor, regions: &[RegionState]) -> Arc<SnapshotMeta> {
+    Arc::new(SnapshotMeta {
+        name: name.into(),
+        descriptor,
+        created_ms: 9_000,
+        ttl_seconds: 60,
+        regions: regions.iter().map(RegionState::to_snapshot).collect(),
+    })
+}
+
 /// A history with every kind of edit.
 fn history() -> Vec<ManifestEdit> {
     vec![
@@ -124,6 +150,39 @@ fn history() -> Vec<ManifestEdit> {
         ManifestEdit::DropTable(table_name("ns:u")),
         ManifestEdit::DropNamespace("ns".into()),
         ManifestEdit::AlterTable(table("t", &["f"])),
+        ManifestEdit::CreateSnapshot(snapshot(
+            "s",
+            table("t", &["f"]),
+            &[
+                filled(
+                    region(3, "t", "", "m"),
+                    20,
+                    &[("f", file(4, 20)), ("f", file(5, 20))],
+                ),
+                filled(region(4, "t", "m", ""), 20, &[("f", file(4, 20))]),
+            ],
+        )),
+        ManifestEdit::CloneTable {
+            descriptor: table("c", &["f"]),
+            regions: vec![
+                filled(
+                    region(7, "c", "", "m"),
+                    20,
+                    &[("f", file(6, 20)), ("f", file(7, 20))],
+                ),
+                filled(region(8, "c", "m", ""), 20, &[("f", file(6, 20))]),
+            ],
+        },
+        ManifestEdit::RestoreTable {
+            descriptor: table("t", &["f", "h"]),
+            regions: vec![filled(region(9, "t", "", ""), 20, &[("f", file(8, 20))])],
+        },
+        ManifestEdit::CreateSnapshot(snapshot(
+            "s-2",
+            table("t", &["f"]),
+            &[filled(region(9, "t", "", ""), 20, &[])],
+        )),
+        ManifestEdit::DropSnapshot("s-2".into()),
     ]
 }
 
@@ -179,13 +238,17 @@ fn a_dump_shows_every_frame() {
     let mut text = String::new();
     dump(&fs, manifest.path(), &mut text).unwrap();
     for part in [
-        "manifest 0000000000000001, format 2, uuid ",
+        "manifest 0000000000000001, format 3, uuid ",
         "snapshot after edit 0:",
         "edit 2: create table t (f, g) with regions [1 of t [, m) created 1001; 2 of t [m, ) created 1002]",
         "edit 5: compact family f of region 1, files [0000000000000001; 0000000000000003] became [0000000000000004 of t",
         "edit 6: replace regions [1] by [3 of t",
         "edit 8: high water: timestamp 77000, sequence id 30",
         "edit 14: alter table t (f)",
+        "edit 15: create snapshot s of table t (f) created 9000, 2 regions, 2 files, for 60 s",
+        "edit 16: create table c (f) from a snapshot, regions [7 of c [, m) created 1007 with 2 files; 8 of c",
+        "edit 17: restore table t (f, h) from a snapshot, regions [9 of t [, ) created 1009 with 1 files]",
+        "edit 19: drop snapshot s-2",
         "marker: durable up to ",
         " end\n",
     ] {
@@ -196,6 +259,11 @@ fn a_dump_shows_every_frame() {
     open(&fs).unwrap();
     text.clear();
     dump(&fs, &path.with_file_name("MANIFEST-0000000000000002"), &mut text).unwrap();
-    assert!(text.contains("region 4 of t [c, m) created 1004 flushed up to 20\n    f 0000000000000004 of t (400 bytes, crc32c 00000004, 10 cells, up to 20) clipped"), "{text}");
+    for part in [
+        "region 8 of c [m, ) created 1008 flushed up to 20\n    f 0000000000000006 of t (600 bytes, crc32c 00000006, 10 cells, up to 20) clipped",
+        "snapshot s of table t (f) created 9000, 2 regions, 2 files, for 60 s\n    [, m) flushed up to 20\n      f 0000000000000004 of t (400 bytes",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
     assert!(dump(&fs, Path::new("/data/MANIFEST-00000000000000ff"), &mut text).is_err());
 }

@@ -19,6 +19,33 @@ fn regions<'a>(table: &str, words: impl Iterator<Item = &'a str>) -> Vec<RegionM
         .collect()
 }
 
+/// `id:start,end`, then for each file `:family:id:sequence id`, with a star behind if it is clipped.
+fn filled_regions<'a>(table: &str, words: impl Iterator<Item = &'a str>) -> Vec<RegionState> {
+    words
+        .map(|word| {
+            let parts: Vec<&str> = word.split(':').collect();
+            let (start, end) = parts[1].split_once(',').unwrap();
+            let mut state = RegionState {
+                meta: region(parts[0].parse().unwrap(), table, start, end),
+                flushed: SeqId(50),
+                files: BTreeMap::new(),
+                clipped: BTreeSet::new(),
+            };
+            for part in parts[2..].chunks(3) {
+                let file = file(
+                    part[1].parse().unwrap(),
+                    part[2].trim_end_matches('*').parse().unwrap(),
+                );
+                if part[2].ends_with('*') {
+                    state.clipped.insert(file.id);
+                }
+                state.files.entry(part[0].into()).or_default().push(file);
+            }
+            state
+        })
+        .collect()
+}
+
 fn parse(line: &str) -> ManifestEdit {
     let mut words = line.split_whitespace();
     let command = words.next().unwrap();
@@ -71,6 +98,22 @@ fn parse(line: &str) -> ManifestEdit {
             timestamp_ms: number(),
             seq: SeqId(words.next().unwrap().parse().unwrap()),
         },
+        "snapshot" | "clone" | "restore" => {
+            // snapshot <name> <table> <families> <regions>, clone <table> <families> <regions>
+            let name = if command == "snapshot" {
+                words.next().unwrap()
+            } else {
+                first
+            };
+            let descriptor = table(name, &words.next().unwrap().split(',').collect::<Vec<_>>());
+            let regions = filled_regions(name, words);
+            match command {
+                "snapshot" => ManifestEdit::CreateSnapshot(snapshot(first, descriptor, &regions)),
+                "clone" => ManifestEdit::CloneTable { descriptor, regions },
+                _ => ManifestEdit::RestoreTable { descriptor, regions },
+            }
+        }
+        "dropsnapshot" => ManifestEdit::DropSnapshot(first.into()),
         other => panic!("no command {other}"),
     }
 }
@@ -119,6 +162,17 @@ fn print(state: &ManifestState, out: &mut String) {
             }
             out.push('\n');
         }
+    }
+    for snapshot in state.snapshots.values() {
+        let files: Vec<u64> = snapshot.files().keys().map(|id| id.0).collect();
+        writeln!(
+            out,
+            "snapshot {} of {}: {} regions, files {files:?}",
+            snapshot.name,
+            snapshot.descriptor.name,
+            snapshot.regions.len()
+        )
+        .unwrap();
     }
 }
 
@@ -368,4 +422,111 @@ fn counters_only_rise() {
         state.live_files().keys().copied().collect::<Vec<_>>(),
         [FileId(22)]
     );
+}
+
+/// Goal: a snapshot has a name of its own and all rows of a table, and outlives the table.
+#[test]
+fn snapshots_have_their_files() {
+    check(
+        "create t f 1:,
+         flush 1 10 f:1:10
+         snapshot s t f 0:,:f:1:10
+         snapshot s t f 0:,
+         snapshot ../s t f 0:,
+         snapshot a t f 0:,m
+         snapshot a t f 0:,m 0:n,
+         snapshot a t f
+         snapshot a t f 0:,:g:1:10
+         snapshot a t f 0:,:f:1:10:f:1:10
+         snapshot a t f 0:,m:f:1:10 0:m,:f:1:10
+         snapshot b t f 0:,m:f:1:10* 0:m,:f:1:10*
+         dropsnapshot a
+         drop t
+         snapshot c t f 0:,:f:1:10
+         dropsnapshot c",
+        "! Snapshot 's' already stored on the filesystem.
+         ! Illegal first character <.> at 0. Snapshot...
+         ! the regions of snapshot a do not cover all rows
+         ! regions leave a gap or overlap at n
+         ! regions are missing
+         ! Column family g does not exist in table t
+         ! file 0000000000000001 is in two stores
+         ! file 0000000000000001 is in two stores
+         ! Snapshot 'a' doesn't exist on the filesystem
+         - f:1
+         snapshot b of t: 2 regions, files [1]
+         snapshot s of t: 1 regions, files [1]",
+    );
+}
+
+/// Goal: a clone is a new table with new regions and files, whose files have nothing to do with those of the snapshot.
+#[test]
+fn clones_have_new_files() {
+    check(
+        "create t f 1:,
+         flush 1 10 f:1:10
+         snapshot s t f 0:,:f:1:10
+         clone t f 2:,:f:2:10
+         clone n:c f 2:,:f:2:10
+         clone c f 1:,:f:2:10
+         clone c f 2:,:f:1:10
+         clone c f 2:,:g:2:10
+         clone c f 2:,m:f:2:10 3:m,:f:2:10
+         clone c f 2:,m:f:2:10* 3:m,:f:2:10*
+         dropsnapshot s
+         compact 2 f 2 3:10
+         compact 3 f 2 4:10
+         drop t",
+        "! t
+         ! n
+         ! region identity 1 was used before
+         ! file identity 0000000000000001 was used before
+         ! Column family g does not exist in table c
+         ! file 0000000000000002 is in two stores
+         - f:2
+         - f:1
+         c ENABLED f
+           2 ,m @50 f[3:10]
+           3 m, @50 f[4:10]",
+    );
+}
+
+/// Goal: a restore puts families, regions and files in the place of the old ones, at once, and leaves the state as it is.
+#[test]
+fn a_restore_replaces_everything() {
+    check(
+        "create t f,g 1:,m 2:m,
+         flush 1 10 f:1:10 g:2:10
+         flush 2 20 f:3:20
+         disable t
+         restore x f 3:,
+         restore t f 2:,
+         restore t f 3:,m
+         restore t f 3:,:f:3:20
+         restore t f,h 3:,:f:4:20:h:5:15
+         enable t
+         restore t f 4:,",
+        "! x
+         ! region identity 2 was used before
+         ! the new regions of t cover [, m) and not [, )
+         ! file identity 0000000000000003 was used before
+         - f:1
+         - g:2
+         - f:3
+         - f:4
+         - h:5
+         t ENABLED f
+           4 , @50",
+    );
+}
+
+/// Goal: a time to live of 0 is none, and one is over when it is past.
+#[test]
+fn snapshots_expire() {
+    let mut snapshot = SnapshotMeta::clone(&snapshot("s", table("t", &["f"]), &[]));
+    assert!(!snapshot.is_expired(69_000) && snapshot.is_expired(69_001));
+    snapshot.ttl_seconds = 0;
+    assert!(!snapshot.is_expired(u64::MAX));
+    snapshot.ttl_seconds = u64::MAX;
+    assert!(!snapshot.is_expired(u64::MAX));
 }

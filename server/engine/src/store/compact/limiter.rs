@@ -1,5 +1,7 @@
 //! The rate limit that all compactions share: a token bucket over the engine's clock.
 //!
+//! It can be paused: nobody gets anything until the pause is over.
+//!
 //! The bucket holds a tenth of a second's bytes, so that one compaction after a pause does not flood the disk. Whoever takes
 //! more than there is goes into debt and waits until it is paid: large takes need no slicing and small ones cost one lock.
 
@@ -26,6 +28,8 @@ pub struct RateLimiter {
 struct Bucket {
     /// 0 is unlimited.
     bytes_per_second: u64,
+    /// Nobody gets anything.
+    paused: bool,
     /// What may be taken; negative: what has been taken ahead of time.
     balance: f64,
     /// When `balance` was right.
@@ -49,6 +53,7 @@ impl RateLimiter {
             clock,
             bucket: Mutex::new(Bucket {
                 bytes_per_second,
+                paused: false,
                 balance: 0.0,
                 at,
             }),
@@ -65,12 +70,24 @@ impl RateLimiter {
         self.changed.notify_all();
     }
 
+    /// Holds back everybody, or lets them go on.
+    pub fn pause(&self, paused: bool) {
+        self.bucket.lock().paused = paused;
+        self.changed.notify_all();
+    }
+
     /// Takes `bytes` and waits until they are due; `false` when `cancel` was set before that.
     pub fn take(&self, bytes: u64, cancel: &AtomicBool) -> bool {
         if cancel.load(Ordering::Acquire) {
             return false;
         }
         let mut bucket = self.bucket.lock();
+        while bucket.paused {
+            self.changed.wait_for(&mut bucket, LOOK);
+            if cancel.load(Ordering::Acquire) {
+                return false;
+            }
+        }
         if bucket.bytes_per_second == 0 {
             return true;
         }
@@ -104,6 +121,27 @@ mod tests {
     fn unlimited_never_waits() {
         let limiter = RateLimiter::new(Arc::new(ManualClock::at(0)), 0);
         assert!(limiter.take(u64::MAX, &AtomicBool::new(false)));
+    }
+
+    /// A pause holds a take without a rate; its end frees it, and so does `cancel`.
+    #[test]
+    fn a_pause_holds_everybody() {
+        let limiter = Arc::new(RateLimiter::new(Arc::new(ManualClock::at(0)), 0));
+        for cancelled in [false, true] {
+            let cancel = Arc::new(AtomicBool::new(false));
+            limiter.pause(true);
+            let (taken, done) = std::sync::mpsc::channel();
+            let waiting = std::thread::spawn({
+                let (limiter, cancel) = (limiter.clone(), cancel.clone());
+                move || taken.send(limiter.take(1, &cancel))
+            });
+            let early = done.recv_timeout(LOOK);
+            assert!(early.is_err(), "nobody gets anything: {early:?}");
+            cancel.store(cancelled, Ordering::Release);
+            limiter.pause(cancelled);
+            assert_eq!(done.recv(), Ok(!cancelled));
+            waiting.join().unwrap().unwrap();
+        }
     }
 
     /// The manual clock stands still, so a take that returned has not waited.

@@ -13,6 +13,7 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
 import org.apache.hadoop.hbase.thrift.ThriftServer;
 import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 
 /** The running servers. They live as long as the process; nobody stops one. */
 final class Cluster {
@@ -37,7 +38,9 @@ final class Cluster {
     int port = zookeeper.startup(zookeeperDirectory);
     conf.set("hbase.zookeeper.quorum", "127.0.0.1");
     conf.setInt("hbase.zookeeper.property.clientPort", port);
-    LocalHBaseCluster hbase = new LocalHBaseCluster(conf, 1, 1);
+    // Each region server registers metrics under the same names.
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    LocalHBaseCluster hbase = new LocalHBaseCluster(conf, 1, conf.getInt("hbase.regionservers", 1));
     hbase.startup();
     Connection connection = ConnectionFactory.createConnection(conf);
     int thrift1Port = gateway(conf, ThriftServer::new);
@@ -92,6 +95,7 @@ final class Cluster {
     return thrift2Port;
   }
 
+  /** The only one, or the first: commands about regions are for an oracle with one. */
   HRegionServer regionServer() {
     return hbase.getRegionServer(0);
   }

@@ -12,6 +12,8 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.TableNotFoundException;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.quotas.QuotaSettingsFactory;
+import org.apache.hadoop.hbase.quotas.ThrottleType;
 import org.apache.hadoop.hbase.regionserver.HRegion;
 import org.apache.hadoop.hbase.regionserver.HStore;
 import org.apache.hadoop.hbase.regionserver.HStoreFile;
@@ -23,7 +25,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.VersionInfo;
 
 /**
- * What HBase's Thrift services cannot do: flush, compaction, split, and a clean slate.
+ * What HBase's Thrift services cannot do: flush, compaction, split, limits of servers, and a clean slate.
  *
  * <p>Flush and compaction call the regions themselves instead of asking through the client: such a call returns when the work
  * is done, and a flush then starts no compaction by itself, so a sequence of commands leaves the same store files each time.
@@ -67,11 +69,25 @@ final class Control {
       case "drop_all":
         dropAll();
         return "";
+      case "limit":
+        limit(Long.parseLong(words[1]));
+        return "";
       case "version":
         return VersionInfo.getVersion();
       default:
         throw new IllegalArgumentException("no such command: " + command);
     }
+  }
+
+  /**
+   * Lets each region server take so many requests in a second, by HBase's own quota. Each row of a batch is a request. Returns when all
+   * region servers know: they read quotas again every {@code hbase.quota.refresh.period}.
+   */
+  private void limit(long requestsPerSecond) throws Exception {
+    admin.setQuota(
+        QuotaSettingsFactory.throttleRegionServer(
+            "all", ThrottleType.REQUEST_NUMBER, requestsPerSecond, TimeUnit.SECONDS));
+    TimeUnit.MILLISECONDS.sleep(2 * admin.getConfiguration().getLong("hbase.quota.refresh.period", 0));
   }
 
   /** The regions of the table that the second word names. */

@@ -21,7 +21,9 @@ final class Settings {
     System.setProperty("zookeeper.admin.enableServer", "false");
     Configuration conf = HBaseConfiguration.create();
     place(conf, directory);
-    small(conf);
+    if (!Boolean.getBoolean("basalt.load")) {
+      small(conf);
+    }
     quick(conf);
     for (String override : overrides) {
       String[] parts = override.split("=", 2);
@@ -55,7 +57,7 @@ final class Settings {
     conf.set("hbase.regionserver.thrift.ipaddress", "127.0.0.1");
   }
 
-  /** How much it needs: a few threads and small buffers, for one tester on a small machine. */
+  /** How much it needs: a few threads and small buffers, for one tester on a small machine. Not for one that is to show its speed. */
   private static void small(Configuration conf) {
     conf.setInt("hbase.regionserver.handler.count", 8);
     conf.setInt("hbase.regionserver.metahandler.count", 4);

@@ -2,14 +2,18 @@
 //!
 //! Decoding never panics and reserves nothing that a count claims: every element must be there in bytes.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{FileMeta, ManifestEdit, ManifestState, RegionMeta, RegionState, TableMeta};
+use self::pieces::{
+    file, list, namespace, put_file, put_list, put_namespace, put_region, put_region_state,
+    put_snapshot_meta, put_table, put_table_name, region, region_state, snapshot_meta, state_code, table,
+    table_name, table_state, text,
+};
+use super::{ManifestEdit, ManifestState, TableMeta};
 use crate::codec::{Cursor, put_prefixed, put_varint};
 use crate::id::{FileId, RegionId, SeqId, Uuid};
-use crate::schema::{
-    Attributes, FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState,
-};
+
+mod pieces;
 
 /// Version of the payloads' encoding.
 const PAYLOAD_VERSION: u8 = 1;
@@ -29,11 +33,11 @@ mod tag {
     pub(super) const REPLACE_REGIONS: u8 = 11;
     pub(super) const HIGH_WATER: u8 = 12;
     pub(super) const LOG: u8 = 13;
+    pub(super) const CREATE_SNAPSHOT: u8 = 14;
+    pub(super) const DROP_SNAPSHOT: u8 = 15;
+    pub(super) const CLONE_TABLE: u8 = 16;
+    pub(super) const RESTORE_TABLE: u8 = 17;
 }
-
-/// Codes of table states, on disk: never renumber.
-const ENABLED: u8 = 0;
-const DISABLED: u8 = 1;
 
 /// What a payload that is not empty says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +121,24 @@ pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
             put_varint(&mut out, *first);
             put_varint(&mut out, *last);
         }
+        ManifestEdit::CreateSnapshot(snapshot) => {
+            out.push(tag::CREATE_SNAPSHOT);
+            put_snapshot_meta(&mut out, snapshot);
+        }
+        ManifestEdit::DropSnapshot(name) => {
+            out.push(tag::DROP_SNAPSHOT);
+            put_prefixed(&mut out, name.as_bytes());
+        }
+        ManifestEdit::CloneTable { descriptor, regions } => {
+            out.push(tag::CLONE_TABLE);
+            put_table(&mut out, descriptor);
+            put_list(&mut out, regions, put_region_state);
+        }
+        ManifestEdit::RestoreTable { descriptor, regions } => {
+            out.push(tag::RESTORE_TABLE);
+            put_table(&mut out, descriptor);
+            put_list(&mut out, regions, put_region_state);
+        }
     }
     out
 }
@@ -138,17 +160,12 @@ pub(super) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
         put_table(out, &table.descriptor);
         out.push(state_code(table.state));
     });
-    put_list(&mut out, state.regions.values(), |out, region| {
-        put_region(out, &region.meta);
-        put_varint(out, region.flushed.0);
-        put_list(out, &region.files, |out, (family, files)| {
-            put_prefixed(out, family);
-            put_list(out, files, put_file);
-        });
-        put_list(out, &region.clipped, |out, id| put_varint(out, id.0));
-    });
+    put_list(&mut out, state.regions.values(), put_region_state);
     put_varint(&mut out, state.log.0);
     put_varint(&mut out, state.log.1);
+    put_list(&mut out, state.snapshots.values(), |out, snapshot| {
+        put_snapshot_meta(out, snapshot);
+    });
     out
 }
 
@@ -164,7 +181,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Payload, String> {
     let mut cursor = Cursor::new(rest);
     let read = if *tag == tag::SNAPSHOT {
         snapshot(&mut cursor).map(|state| Payload::Snapshot(Box::new(state)))
-    } else if (tag::PUT_NAMESPACE..=tag::LOG).contains(tag) {
+    } else if (tag::PUT_NAMESPACE..=tag::RESTORE_TABLE).contains(tag) {
         edit(*tag, &mut cursor).map(Payload::Edit)
     } else {
         return Err(format!("an edit of unknown kind {tag}"));
@@ -220,6 +237,16 @@ fn edit(tag: u8, cursor: &mut Cursor<'_>) -> Option<ManifestEdit> {
             first: cursor.varint()?,
             last: cursor.varint()?,
         },
+        tag::CREATE_SNAPSHOT => ManifestEdit::CreateSnapshot(Arc::new(snapshot_meta(cursor)?)),
+        tag::DROP_SNAPSHOT => ManifestEdit::DropSnapshot(text(cursor)?),
+        tag::CLONE_TABLE => ManifestEdit::CloneTable {
+            descriptor: table(cursor)?,
+            regions: list(cursor, region_state)?,
+        },
+        tag::RESTORE_TABLE => ManifestEdit::RestoreTable {
+            descriptor: table(cursor)?,
+            regions: list(cursor, region_state)?,
+        },
         _ => return None,
     })
 }
@@ -246,183 +273,18 @@ fn snapshot(cursor: &mut Cursor<'_>) -> Option<ManifestState> {
         state.tables.insert(name, meta);
     }
     for _ in 0..cursor.varint()? {
-        let meta = region(cursor)?;
-        let id = meta.id;
-        let region = RegionState {
-            meta,
-            flushed: SeqId(cursor.varint()?),
-            files: list(cursor, |cursor| {
-                Some((cursor.prefixed()?.to_vec(), list(cursor, file)?))
-            })?
-            .into_iter()
-            .collect(),
-            clipped: list(cursor, |cursor| cursor.varint().map(FileId))?
-                .into_iter()
-                .collect(),
-        };
-        state.regions.insert(id, region);
+        let region = region_state(cursor)?;
+        state.regions.insert(region.meta.id, region);
     }
-    // Snapshots that end here say nothing of the log.
+    // Those of the first version end here, and say nothing of the log.
     if !cursor.is_empty() {
         state.log = (cursor.varint()?, cursor.varint()?);
     }
+    // Those of the second version end here.
+    if !cursor.is_empty() {
+        for snapshot in list(cursor, snapshot_meta)? {
+            state.snapshots.insert(snapshot.name.clone(), Arc::new(snapshot));
+        }
+    }
     Some(state)
-}
-
-// Pieces.
-
-fn put_list<T>(
-    out: &mut Vec<u8>,
-    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
-    mut put: impl FnMut(&mut Vec<u8>, T),
-) {
-    let items = items.into_iter();
-    put_varint(out, items.len() as u64);
-    for item in items {
-        put(out, item);
-    }
-}
-
-fn list<'a, T>(
-    cursor: &mut Cursor<'a>,
-    mut item: impl FnMut(&mut Cursor<'a>) -> Option<T>,
-) -> Option<Vec<T>> {
-    let count = cursor.varint()?;
-    let mut items = Vec::new();
-    for _ in 0..count {
-        items.push(item(cursor)?);
-    }
-    Some(items)
-}
-
-fn text(cursor: &mut Cursor<'_>) -> Option<String> {
-    String::from_utf8(cursor.prefixed()?.to_vec()).ok()
-}
-
-fn put_namespace(out: &mut Vec<u8>, namespace: &NamespaceDescriptor) {
-    put_prefixed(out, namespace.name.as_bytes());
-    put_list(out, &namespace.configuration, |out, (name, value)| {
-        put_prefixed(out, name.as_bytes());
-        put_prefixed(out, value.as_bytes());
-    });
-}
-
-fn namespace(cursor: &mut Cursor<'_>) -> Option<NamespaceDescriptor> {
-    Some(NamespaceDescriptor {
-        name: text(cursor)?,
-        configuration: list(cursor, |cursor| Some((text(cursor)?, text(cursor)?)))?
-            .into_iter()
-            .collect::<BTreeMap<_, _>>(),
-    })
-}
-
-fn put_table_name(out: &mut Vec<u8>, name: &TableName) {
-    put_prefixed(out, name.namespace().as_bytes());
-    put_prefixed(out, name.qualifier().as_bytes());
-}
-
-fn table_name(cursor: &mut Cursor<'_>) -> Option<TableName> {
-    let (namespace, qualifier) = (text(cursor)?, text(cursor)?);
-    TableName::new(&namespace, &qualifier).ok()
-}
-
-fn put_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
-    put_list(out, attributes, |out, (name, value)| {
-        put_prefixed(out, name);
-        put_prefixed(out, value);
-    });
-}
-
-fn attributes(cursor: &mut Cursor<'_>) -> Option<Attributes> {
-    let pairs = list(cursor, |cursor| {
-        Some((cursor.prefixed()?.to_vec(), cursor.prefixed()?.to_vec()))
-    })?;
-    Some(pairs.into_iter().collect())
-}
-
-fn put_table(out: &mut Vec<u8>, table: &TableDescriptor) {
-    put_table_name(out, &table.name);
-    put_attributes(out, &table.attributes);
-    put_list(out, &table.families, |out, family| {
-        put_prefixed(out, &family.name);
-        put_attributes(out, &family.attributes);
-        put_attributes(out, &family.configuration);
-    });
-}
-
-fn table(cursor: &mut Cursor<'_>) -> Option<TableDescriptor> {
-    let name = table_name(cursor)?;
-    let table_attributes = attributes(cursor)?;
-    let families = list(cursor, |cursor| {
-        let name = cursor.prefixed()?;
-        let mut family = FamilyDescriptor::from_attributes(name, attributes(cursor)?).ok()?;
-        family.configuration = attributes(cursor)?;
-        Some(family)
-    })?;
-    let mut table = TableDescriptor::new(name, families);
-    table.attributes = table_attributes;
-    Some(table)
-}
-
-fn state_code(state: TableState) -> u8 {
-    match state {
-        TableState::Enabled => ENABLED,
-        TableState::Disabled => DISABLED,
-    }
-}
-
-fn table_state(cursor: &mut Cursor<'_>) -> Option<TableState> {
-    match cursor.u8()? {
-        ENABLED => Some(TableState::Enabled),
-        DISABLED => Some(TableState::Disabled),
-        _ => None,
-    }
-}
-
-fn put_region(out: &mut Vec<u8>, region: &RegionMeta) {
-    put_varint(out, region.id.0);
-    put_table_name(out, &region.table);
-    put_prefixed(out, &region.start);
-    put_prefixed(out, &region.end);
-    put_varint(out, region.created_ms);
-}
-
-fn region(cursor: &mut Cursor<'_>) -> Option<RegionMeta> {
-    Some(RegionMeta {
-        id: RegionId(cursor.varint()?),
-        table: table_name(cursor)?,
-        start: cursor.prefixed()?.to_vec(),
-        end: cursor.prefixed()?.to_vec(),
-        created_ms: cursor.varint()?,
-    })
-}
-
-fn put_file(out: &mut Vec<u8>, file: &FileMeta) {
-    put_varint(out, file.id.0);
-    out.extend_from_slice(&file.uuid.0);
-    put_varint(out, file.bytes);
-    out.extend_from_slice(&file.checksum.to_le_bytes());
-    put_varint(out, file.cells);
-    put_varint(out, file.max_seq.0);
-    out.push(u8::from(file.major));
-    put_varint(out, file.created_ms);
-    put_table_name(out, &file.dir_table);
-}
-
-fn file(cursor: &mut Cursor<'_>) -> Option<FileMeta> {
-    Some(FileMeta {
-        id: FileId(cursor.varint()?),
-        uuid: Uuid(cursor.array()?),
-        bytes: cursor.varint()?,
-        checksum: cursor.u32_le()?,
-        cells: cursor.varint()?,
-        max_seq: SeqId(cursor.varint()?),
-        major: match cursor.u8()? {
-            0 => false,
-            1 => true,
-            _ => return None,
-        },
-        created_ms: cursor.varint()?,
-        dir_table: table_name(cursor)?,
-    })
 }

@@ -1,0 +1,302 @@
+//! `roundtrip`: what one call costs, side by side with a bare TCP echo of the same sizes and, if asked for, with another server.
+//!
+//! For each kind of call and each number of connections:
+//!
+//! 1. A table is made on each server, 256 rows are written to it, and it is flushed where the server can be asked to.
+//! 2. 256 messages are made, each is sent once, and the reply is kept ([`calls`]).
+//! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its reply has ([`echo`]).
+//! 4. In each round every side is driven for some seconds by the same loop over the same connections ([`drive`]): send a message, wait
+//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round.
+//! 5. Ratios are those of one round; the table has medians over the rounds.
+//!
+//! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
+//! Client, servers and echo share the machine's cores.
+
+mod calls;
+mod drive;
+mod echo;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use basalt_client::FamilySchema;
+use clap::builder::NonEmptyStringValueParser;
+use serde::Serialize;
+use tokio::net::lookup_host;
+
+use crate::error::{Error, Result};
+use crate::load::latency::LatencyReport;
+use crate::report::{self, Head, figure, terminal_table};
+use crate::tables::Tables;
+use crate::target::{Target, TargetOptions};
+use calls::{Exchange, Kind};
+use drive::Driven;
+use echo::{Echo, Style};
+
+/// Compare single calls with a bare TCP echo of the same sizes, and with another server.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: TargetOptions,
+    /// Thrift 2 address of another server to drive in the same rounds: HBase's, for example.
+    #[arg(long, value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
+    beside: Option<String>,
+    /// Kinds of calls.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "get,put,put-batch,increment,scan"
+    )]
+    calls: Vec<Kind>,
+    /// Numbers of connections.
+    #[arg(long, value_delimiter = ',', default_value = "1,64", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    connections: Vec<u16>,
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    value_bytes: u32,
+    /// Seconds that each side is driven in a round.
+    #[arg(long, default_value_t = 2, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// Rounds.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rounds: u32,
+    /// How the echo serves its connections.
+    #[arg(long, default_value = "threads")]
+    echo: Style,
+    /// The table that is made, and dropped at the end.
+    #[arg(long, default_value = "bench_roundtrip")]
+    table: String,
+    /// Drop a table of this name that exists already.
+    #[arg(long)]
+    replace_tables: bool,
+    /// Where roundtrip.json goes, if it is wanted.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Be the echo: answer so many bytes with so many. For the tool itself.
+    #[arg(long, hide = true, num_args = 2, value_names = ["CALL", "REPLY"])]
+    serve_echo: Option<Vec<usize>>,
+}
+
+/// A server under comparison.
+struct Side {
+    name: String,
+    target: Target,
+    address: SocketAddr,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    beside: Option<String>,
+    value_bytes: u32,
+    seconds: u64,
+    rounds: u32,
+    echo: Style,
+    comparisons: Vec<Comparison>,
+}
+
+/// One kind of call over so many connections.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    call: Kind,
+    connections: u16,
+    call_bytes: usize,
+    reply_bytes: usize,
+    /// The server, the echo, the other server.
+    sides: Vec<SideReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct SideReport {
+    name: String,
+    /// Calls a second, by round.
+    calls_per_second: Vec<f64>,
+    /// This side's calls a second by the first one's: of each round.
+    ratio_to_first: Vec<f64>,
+    /// Over all rounds.
+    latency_seconds: LatencyReport,
+}
+
+/// Runs the comparison and prints a table.
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    if let Some(sizes) = &arguments.serve_echo {
+        return echo::serve(arguments.echo, sizes[0], sizes[1]).await;
+    }
+    arguments.target.need_thrift2("roundtrip")?;
+    if let Some(out) = &arguments.out {
+        report::create_dir(out)?;
+    }
+    let mut sides = vec![side(&arguments.target).await?];
+    if let Some(beside) = &arguments.beside {
+        let options = TargetOptions {
+            target: beside.clone(),
+            ..arguments.target.clone()
+        };
+        sides.push(side(&options).await?);
+    }
+    let head = Head::new("roundtrip", &sides[0].target, &arguments.target);
+    let mut comparisons = Vec::new();
+    for call in &arguments.calls {
+        for connections in &arguments.connections {
+            let comparison = compare(&arguments, &sides, *call, *connections).await?;
+            eprintln!("{} over {connections} connections: done", call.name());
+            comparisons.push(comparison);
+        }
+    }
+    println!("{}", table_of(&comparisons));
+    if let Some(out) = &arguments.out {
+        let report = Report {
+            head,
+            beside: arguments.beside.clone(),
+            value_bytes: arguments.value_bytes,
+            seconds: arguments.seconds,
+            rounds: arguments.rounds,
+            echo: arguments.echo,
+            comparisons,
+        };
+        println!(
+            "{}",
+            report::write_json(&out.join("roundtrip.json"), &report)?.display()
+        );
+    }
+    Ok(())
+}
+
+fn tables<'a>(arguments: &Arguments, side: &'a Side) -> Tables<'a> {
+    Tables {
+        target: &side.target,
+        replace: arguments.replace_tables,
+    }
+}
+
+/// Connects to a server.
+async fn side(options: &TargetOptions) -> Result<Side> {
+    let target = Target::connect(options, 1).await?;
+    let no_server = |source| Error::NoServer {
+        target: options.target.clone(),
+        source,
+    };
+    let address = lookup_host(&options.target).await.map_err(no_server)?.next();
+    let address = address.ok_or_else(|| Error::Usage(format!("{} has no address", options.target)))?;
+    Ok(Side {
+        name: format!("{} at {}", target.name, options.target),
+        target,
+        address,
+    })
+}
+
+/// Makes the table with its rows, and learns what a kind of call is answered there.
+async fn prepare(arguments: &Arguments, side: &Side, call: Kind) -> Result<Exchange> {
+    let tables = tables(arguments, side);
+    let value_bytes = arguments.value_bytes as usize;
+    let family = FamilySchema::new(calls::FAMILY);
+    tables.create(&arguments.table, vec![family], Vec::new()).await?;
+    let rows = calls::every_row(&arguments.table, value_bytes);
+    drive::learn(side.address, Kind::PutBatch, rows).await?;
+    tables.flush(&arguments.table).await?;
+    drive::learn(side.address, call, call.messages(&arguments.table, value_bytes)).await
+}
+
+async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections: u16) -> Result<Comparison> {
+    let mut exchanges: Vec<(String, SocketAddr, Exchange)> = Vec::new();
+    for side in sides {
+        let exchange = prepare(arguments, side, call).await?;
+        exchanges.push((side.name.clone(), side.address, exchange));
+    }
+    let (call_bytes, reply_bytes) = exchanges[0].2.sizes();
+    let echo = Echo::start(arguments.echo, call_bytes, reply_bytes)?;
+    let echoed = exchanges[0].2.echoed();
+    exchanges.insert(1, ("TCP echo".to_owned(), echo.address, echoed));
+    let mut driven: Vec<Vec<Driven>> = exchanges.iter().map(|_| Vec::new()).collect();
+    for round in 0..arguments.rounds as usize {
+        for place in 0..exchanges.len() {
+            let which = (round + place) % exchanges.len();
+            let (_, address, exchange) = &exchanges[which];
+            let time = Duration::from_secs(arguments.seconds);
+            driven[which].push(drive::run(*address, exchange, connections, time).await?);
+        }
+    }
+    for side in sides {
+        tables(arguments, side).drop(&arguments.table).await?;
+    }
+    let first: Vec<f64> = driven[0].iter().map(Driven::calls_per_second).collect();
+    let sides = exchanges.iter().zip(&driven).map(|((name, ..), rounds)| {
+        let rates: Vec<f64> = rounds.iter().map(Driven::calls_per_second).collect();
+        let ratios = rates.iter().zip(&first).map(|(rate, first)| rate / first);
+        SideReport {
+            name: name.clone(),
+            ratio_to_first: ratios.collect(),
+            calls_per_second: rates,
+            latency_seconds: Driven::latencies(rounds).report(),
+        }
+    });
+    Ok(Comparison {
+        call,
+        connections,
+        call_bytes,
+        reply_bytes,
+        sides: sides.collect(),
+    })
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+/// A line for each side of each comparison. The ratio is the first side's speed by this side's.
+fn table_of(comparisons: &[Comparison]) -> String {
+    let head = [
+        "call",
+        "connections",
+        "bytes out, in",
+        "server",
+        "calls/s",
+        "first server's ratio",
+        "of rounds",
+        "p50 µs",
+        "p99 µs",
+    ];
+    let lines = comparisons.iter().flat_map(|comparison| {
+        comparison.sides.iter().map(|side| {
+            let ratios: Vec<f64> = side.ratio_to_first.iter().map(|ratio| 1.0 / ratio).collect();
+            let (low, high) = ratios
+                .iter()
+                .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ratio| {
+                    (low.min(*ratio), high.max(*ratio))
+                });
+            vec![
+                comparison.call.name().to_owned(),
+                comparison.connections.to_string(),
+                format!("{}, {}", comparison.call_bytes, comparison.reply_bytes),
+                side.name.clone(),
+                figure(median(side.calls_per_second.iter().copied())),
+                format!("{:.2}", median(ratios.iter().copied())),
+                format!("{low:.2}-{high:.2}"),
+                figure(side.latency_seconds.p50 * 1e6),
+                figure(side.latency_seconds.p99 * 1e6),
+            ]
+        })
+    });
+    terminal_table(&head, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_in_the_middle() {
+        assert!((median([3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median([4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
+        assert!(median([]).is_nan());
+    }
+}

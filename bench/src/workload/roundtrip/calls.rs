@@ -1,0 +1,241 @@
+//! The calls as bytes. All messages of a kind have one length, and so have their replies, so that a reply is known to be whole by its
+//! length alone.
+
+use basalt_client::idl::call::{Call, read_reply, write_call};
+use basalt_client::idl::thrift2::{
+    TColumn, TColumnIncrement, TColumnValue, TGet, TIncrement, TPut, TScan, args,
+};
+use basalt_client::idl::wire::{BinaryReader, BinaryWriter};
+use bytes::Bytes;
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+/// The family of the table.
+pub(super) const FAMILY: &str = "f";
+
+/// Rows in the table, and messages of each kind.
+const ROWS: usize = 256;
+
+/// Rows of a batch, and of a scan.
+const BATCH: usize = 100;
+
+/// The sequence id of every message: the next one is sent when the reply is there.
+const SEQUENCE_ID: i32 = 1;
+
+/// Kinds of calls, all of Thrift 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// `get` of one row of one cell.
+    Get,
+    /// `put` of one cell.
+    Put,
+    /// `putMultiple` of 100 rows of one cell.
+    PutBatch,
+    /// `increment` of one column.
+    Increment,
+    /// `getScannerResults`: 100 rows of one cell.
+    Scan,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Get => "get",
+            Kind::Put => "put",
+            Kind::PutBatch => "put of 100 rows",
+            Kind::Increment => "increment",
+            Kind::Scan => "scan of 100 rows",
+        }
+    }
+
+    /// Whether the same call has the same reply each time.
+    fn repeats(self) -> bool {
+        self != Kind::Increment
+    }
+
+    /// The messages of this kind.
+    pub(super) fn messages(self, table: &str, value_bytes: usize) -> Vec<Vec<u8>> {
+        let table = Bytes::copy_from_slice(table.as_bytes());
+        let message = |row: usize| match self {
+            Kind::Get => message(&args::Get {
+                table: table.clone(),
+                tget: TGet {
+                    row: key(row),
+                    ..TGet::default()
+                },
+            }),
+            Kind::Put => message(&args::Put {
+                table: table.clone(),
+                tput: put(row, value_bytes),
+            }),
+            Kind::PutBatch => message(&args::PutMultiple {
+                table: table.clone(),
+                tputs: (row..row + BATCH)
+                    .map(|row| put(row % ROWS, value_bytes))
+                    .collect(),
+            }),
+            Kind::Increment => message(&args::Increment {
+                table: table.clone(),
+                tincrement: TIncrement {
+                    row: key(row),
+                    columns: vec![TColumnIncrement {
+                        family: Bytes::from_static(FAMILY.as_bytes()),
+                        qualifier: Bytes::from_static(b"counter"),
+                        ..TColumnIncrement::default()
+                    }],
+                    ..TIncrement::default()
+                },
+            }),
+            Kind::Scan => message(&args::GetScannerResults {
+                table: table.clone(),
+                tscan: TScan {
+                    start_row: Some(key(row % (ROWS - BATCH))),
+                    columns: Some(vec![value_column()]),
+                    caching: Some(BATCH as i32),
+                    ..TScan::default()
+                },
+                num_rows: BATCH as i32,
+            }),
+        };
+        (0..ROWS).map(message).collect()
+    }
+
+    /// Fails unless the reply is that of a call that went well.
+    pub(super) fn check(self, reply: Bytes) -> Result<()> {
+        match self {
+            Kind::Get => succeeded::<args::Get>(reply),
+            Kind::Put => succeeded::<args::Put>(reply),
+            Kind::PutBatch => succeeded::<args::PutMultiple>(reply),
+            Kind::Increment => succeeded::<args::Increment>(reply),
+            Kind::Scan => succeeded::<args::GetScannerResults>(reply),
+        }
+    }
+}
+
+/// Messages that write every row once.
+pub(super) fn every_row(table: &str, value_bytes: usize) -> Vec<Vec<u8>> {
+    let rows: Vec<usize> = (0..ROWS).collect();
+    let batches = rows.chunks(ROWS / 4).map(|rows| {
+        message(&args::PutMultiple {
+            table: Bytes::copy_from_slice(table.as_bytes()),
+            tputs: rows.iter().map(|row| put(*row, value_bytes)).collect(),
+        })
+    });
+    batches.collect()
+}
+
+/// Messages and their replies.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange {
+    pub(super) messages: Vec<Vec<u8>>,
+    /// By message, all of one length.
+    pub(super) replies: Vec<Bytes>,
+    /// Whether a later reply must be equal to the one here.
+    pub(super) same: bool,
+}
+
+impl Exchange {
+    /// An error unless all messages have one length, and all replies.
+    pub(super) fn new(kind: Kind, messages: Vec<Vec<u8>>, replies: Vec<Bytes>) -> Result<Exchange> {
+        let one_length = |mut lengths: Box<dyn Iterator<Item = usize> + '_>| {
+            let first = lengths.next();
+            lengths.all(|length| Some(length) == first)
+        };
+        if !one_length(Box::new(messages.iter().map(Vec::len)))
+            || !one_length(Box::new(replies.iter().map(Bytes::len)))
+        {
+            return Err(Error::Different(format!(
+                "{}: messages or replies differ in length",
+                kind.name()
+            )));
+        }
+        Ok(Exchange {
+            messages,
+            replies,
+            same: kind.repeats(),
+        })
+    }
+
+    /// Bytes of a message and of a reply.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.messages[0].len(), self.replies[0].len())
+    }
+
+    /// The same messages with the echo's replies.
+    pub(super) fn echoed(&self) -> Exchange {
+        let reply = Bytes::from(vec![0; self.replies[0].len()]);
+        Exchange {
+            messages: self.messages.clone(),
+            replies: vec![reply; self.messages.len()],
+            same: true,
+        }
+    }
+}
+
+fn key(row: usize) -> Bytes {
+    Bytes::from(format!("row-{row:012}"))
+}
+
+fn put(row: usize, value_bytes: usize) -> TPut {
+    TPut {
+        row: key(row),
+        column_values: vec![TColumnValue {
+            family: Bytes::from_static(FAMILY.as_bytes()),
+            qualifier: Bytes::from_static(QUALIFIER),
+            value: Bytes::from(vec![b'a' + (row % 26) as u8; value_bytes]),
+            // A fixed one, so that a row's reply stays the same after it was written again.
+            timestamp: Some(1),
+            ..TColumnValue::default()
+        }],
+        ..TPut::default()
+    }
+}
+
+const QUALIFIER: &[u8] = b"v";
+
+fn value_column() -> TColumn {
+    TColumn {
+        family: Bytes::from_static(FAMILY.as_bytes()),
+        qualifier: Some(Bytes::from_static(QUALIFIER)),
+        ..Default::default()
+    }
+}
+
+fn message<C: Call>(args: &C) -> Vec<u8> {
+    let mut message = Vec::new();
+    write_call(&mut BinaryWriter::new(&mut message), SEQUENCE_ID, args);
+    message
+}
+
+fn succeeded<C: Call>(reply: Bytes) -> Result<()> {
+    let method = C::METHOD.name;
+    match read_reply::<C, _>(&mut BinaryReader::new(reply), SEQUENCE_ID) {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(Error::Different(format!("{method}: {error}"))),
+        Err(error) => Err(Error::Different(format!("reply to {method}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_kind_have_one_length() {
+        for kind in Kind::value_variants() {
+            let messages = kind.messages("t", 10);
+            assert_eq!(messages.len(), ROWS);
+            assert!(
+                messages.iter().all(|message| message.len() == messages[0].len()),
+                "{kind:?}"
+            );
+            let replies = vec![Bytes::from_static(b"x"); ROWS];
+            Exchange::new(*kind, messages, replies).unwrap();
+        }
+        let unequal = vec![Bytes::from_static(b"x"), Bytes::from_static(b"yz")];
+        Exchange::new(Kind::Get, Kind::Get.messages("t", 1), unequal).unwrap_err();
+    }
+}

@@ -1,0 +1,182 @@
+"""Does the disk keep up: memstores, log, flushes, compactions."""
+
+from panels import graph
+from queries import mean, quantile, share, summed, total, worst
+
+UID = "basalt-engine"
+TITLE = "Basalt: engine"
+DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what slows or refuses writes."
+ALERTS = [
+    "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltSyncSlow", "BasaltWriteStall",
+    "BasaltWritesSlowed", "BasaltFlushFails", "BasaltCompactionFails", "BasaltPaused",
+]
+
+REFUSED = [
+    graph(
+        "Slowed and refused writes", "wps",
+        (total("basalt_delayed_writes_total"), "slowed"),
+        (total("basalt_blocked_writes_total"), "refused"),
+        description="Writes slowed because memstores were close to a limit, of a region or of the server, and writes refused "
+        "because it was reached.",
+    ),
+    graph(
+        "Writes refused for want of disk space", "wps",
+        (total("basalt_disk_refused_writes_total"), "refused"),
+        (summed("basalt_writes_suspended"), "servers that refuse writes"),
+        description="Writes answered with RegionTooBusyException because the disk had too little space. Reads go on.",
+    ),
+    graph(
+        "Writes refused because the disk hangs", "wps",
+        (total("basalt_wal_refused_writes_total"), "refused"),
+        (worst("basalt_wal_stalled_seconds"), "seconds that the log has waited {{instance}}"),
+        description="Writes answered with RegionTooBusyException because the disk kept the WAL waiting for longer than wal.stall_ms.",
+    ),
+]
+
+MEMSTORE = [
+    graph(
+        "Memstores", "bytes",
+        (summed("basalt_memstore_bytes"), "used"),
+        (summed("basalt_memstore_limit_bytes"), "limit"),
+        (summed("basalt_memstore_pinned_bytes"), "pinned by scans"),
+        description="Memory of all memstores, and memstore.total_bytes, where writes are refused. What scans hold of flushed "
+        "memstores comes on top.",
+    ),
+    graph(
+        "Oldest edit in a memstore", "s",
+        (worst("basalt_oldest_unflushed_seconds"), "{{instance}}"),
+        description="How long an edit has been in the log only. Regions are flushed after an hour; much more: flushes do not "
+        "come to an end.", limit=7200,
+    ),
+    graph(
+        "Read-point lag", "short",
+        (worst("basalt_mvcc_read_point_lag"), "{{instance}}"),
+        description="Edits that have a sequence id and are not visible to readers yet. Goes back to 0 between writes; "
+        "a lag that stays is a commit that does not end.",
+    ),
+]
+
+WAL = [
+    graph(
+        "WAL appends", "ops",
+        (total("basalt_wal_appends_total"), "edits"),
+        (total("basalt_wal_groups_total"), "groups"),
+        (total("basalt_wal_syncs_total"), "syncs"),
+        description="Edits, the groups they were written in, and fdatasync calls. Many edits for each sync is group commit "
+        "at work.",
+    ),
+    graph(
+        "WAL bytes", "Bps",
+        (total("basalt_wal_written_bytes_total"), "written"),
+        description="Bytes written to the WAL, framing included.",
+    ),
+    graph(
+        "WAL sync latency", "s",
+        (quantile(0.5, "basalt_wal_sync_duration_seconds"), "p50"),
+        (quantile(0.99, "basalt_wal_sync_duration_seconds"), "p99"),
+        description="Time of one fdatasync: the least a durable write takes. It is the disk's own figure.", limit=0.1,
+    ),
+    graph(
+        "WAL group size", "short",
+        (mean("basalt_wal_group_edits"), "mean"),
+        (quantile(0.99, "basalt_wal_group_edits"), "p99"),
+        description="Edits that shared one write of the WAL. 1 means that writers come one at a time.", width=12,
+    ),
+    graph(
+        "WAL segments", "short",
+        (worst("basalt_wal_segments"), "{{instance}}"),
+        description="Segments that the next start would read. One that holds an edit which is not flushed yet is kept, and all "
+        "after it.", width=12,
+    ),
+]
+
+FLUSH = [
+    graph(
+        "Flushes", "ops",
+        (total("basalt_flushes_total"), "flushes"),
+        (total("basalt_flush_failures_total"), "failures"),
+        description="Flushes that wrote store files, and those that failed and are tried again.",
+    ),
+    graph(
+        "Flushed bytes", "Bps",
+        (total("basalt_flush_written_bytes_total"), "written"),
+        description="Bytes of store files written by flushes.",
+    ),
+    graph(
+        "Flush duration", "s",
+        (quantile(0.5, "basalt_flush_duration_seconds"), "p50"),
+        (quantile(0.99, "basalt_flush_duration_seconds"), "p99"),
+        description="Time of one flush of a region.",
+    ),
+]
+
+COMPACTION = [
+    graph(
+        "Compactions", "ops",
+        (total("basalt_compactions_total", "kind"), "{{kind}}"),
+        (total("basalt_compaction_failures_total"), "failures"),
+        description="Compactions done, by kind, and those that failed and are tried again.",
+    ),
+    graph(
+        "Compacted bytes", "Bps",
+        (total("basalt_compaction_read_bytes_total"), "in"),
+        (total("basalt_compaction_written_bytes_total"), "out"),
+        description="Bytes read and written by compactions. compaction.max_bytes_per_second limits them.",
+    ),
+    graph(
+        "Compaction duration", "s",
+        (quantile(0.5, "basalt_compaction_duration_seconds"), "p50"),
+        (quantile(0.99, "basalt_compaction_duration_seconds"), "p99"),
+        description="Time of one compaction of a store.",
+    ),
+    graph(
+        "Write amplification", "none",
+        (
+            share(
+                f"({total('basalt_flush_written_bytes_total')} + {total('basalt_compaction_written_bytes_total')})",
+                total("basalt_flush_written_bytes_total"),
+            ),
+            "store files",
+        ),
+        description="Bytes written to store files for each byte that a flush wrote. The WAL is not counted.",
+        width=24,
+    ),
+]
+
+BACKGROUND = [
+    graph(
+        "Background jobs", "short",
+        (summed("basalt_background_queue_length", "kind"), "{{kind}}"),
+        (worst("basalt_background_paused", "kind"), "{{kind}} paused {{instance}}"),
+        description="Jobs waiting or running. A queue that only grows means that the disk is too slow for the writes, or that "
+        "somebody has paused it: then the last lines are at 1.",
+    ),
+    graph(
+        "Left of running jobs", "bytes",
+        (summed("basalt_background_left_bytes", "kind"), "{{kind}}"),
+        description="Bytes that the jobs which run now still have to read. The page /jobs of the server shows each.",
+    ),
+    graph(
+        "Disk", "bytes",
+        (summed("basalt_disk_available_bytes"), "available"),
+        (summed("basalt_disk_low_water_bytes"), "writes stop below"),
+        (summed("basalt_disk_capacity_bytes"), "size"),
+        (summed("basalt_snapshot_bytes"), "files of snapshots"),
+        description="The data directory's file system, and how much must be available for writes: disk.reserve_bytes and what "
+        "the memstores hold. Files of snapshots take space once for all tables and snapshots that have them.",
+    ),
+    graph(
+        "Snapshots", "short",
+        (summed("basalt_snapshots"), "snapshots"),
+        description="Snapshots of tables. Each keeps the files that its table had.",
+    ),
+]
+
+ROWS = [
+    ("Writes that are slowed or refused", REFUSED),
+    ("Memstores", MEMSTORE),
+    ("Write-ahead log", WAL),
+    ("Flushes", FLUSH),
+    ("Compactions", COMPACTION),
+    ("Background work and disk", BACKGROUND),
+]

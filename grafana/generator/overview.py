@@ -1,0 +1,117 @@
+"""The first look: is it up, is it quick, does anything fail, is anything running out?"""
+
+from panels import bars, graph, stat
+from queries import mean, quantile, rate, share, summed, total, value, worst
+
+UID = "basalt"
+TITLE = "Basalt"
+DESCRIPTION = "One or several Basalt servers at a glance: calls, latency, failures, resources."
+ALERTS = ["Basalt.*"]
+
+GLANCE = [
+    stat("Version", "short", value("basalt_build_info"), "The build that runs.", legend="{{version}}", show="name"),
+    stat("Up for", "s", f"min(time() - {value('process_start_time_seconds')})",
+         "Time since the process started, of the server that started last."),
+    stat("Alerts", "short", 'count(ALERTS{alertstate="firing",alertname=~"Basalt.*",instance=~"$instance"}) or vector(0)',
+         "Alert rules that fire now. docs/operations.md says what to do about each.", red_above=1),
+    stat("Calls", "reqps", total("basalt_thrift_requests_total"), "Thrift calls answered per second, failed ones too."),
+    stat("Failed calls", "percentunit",
+         share(total("basalt_thrift_failed_requests_total"), total("basalt_thrift_requests_total")),
+         "Share of calls answered with an exception. Empty while nobody calls.", red_above=0.05, see="basalt-clients"),
+    stat("Latency, p99", "s", quantile(0.99, "basalt_thrift_request_duration_seconds"),
+         "The slowest hundredth of all calls. A scan that fetches many rows counts, too.", see="basalt-clients"),
+    stat("Tables", "short", summed("basalt_tables"), "Tables of all namespaces."),
+    stat("Regions", "short", summed("basalt_regions"), "Regions of all tables.", see="basalt-regions"),
+    stat("Writes", "short", summed("basalt_writes_suspended"),
+         "Servers that refuse all writes because the disk has too little space.", red_above=1, see="basalt-engine"),
+    stat("Memstores", "percentunit",
+         share(summed("basalt_memstore_bytes"), summed("basalt_memstore_limit_bytes")),
+         "Share of memstore.total_bytes in use. Writes are slowed from 90 % on, and refused above.", red_above=0.9,
+         see="basalt-engine"),
+    stat("Disk available", "percentunit",
+         share(summed("basalt_disk_available_bytes"), summed("basalt_disk_capacity_bytes")),
+         "Share of the data directory's file system that the server may still use.", red_below=0.05, see="basalt-engine"),
+    stat("Open connections", "short", summed("basalt_thrift_connections"), "Open Thrift connections.",
+         see="basalt-clients"),
+]
+
+CALLS = [
+    graph(
+        "Calls by method", "reqps",
+        (total("basalt_thrift_requests_total", "api", "method") + " > 0", "{{api}} {{method}}"),
+        description="Thrift calls answered per second, failed ones too. Methods nobody calls are left out.",
+        width=12, stacked=True,
+    ),
+    graph(
+        "Failed calls by API", "reqps",
+        (total("basalt_thrift_failed_requests_total", "api"), "{{api}}"),
+        description="Calls answered with an exception, per second. The dashboard of clients says which exception.",
+        width=12, see="basalt-clients",
+    ),
+    graph(
+        "Latency", "s",
+        (quantile(0.5, "basalt_thrift_request_duration_seconds"), "p50"),
+        (quantile(0.99, "basalt_thrift_request_duration_seconds"), "p99"),
+        (mean("basalt_thrift_request_duration_seconds"), "mean"),
+        description="From the last byte of a call to the last byte of its answer handed to the socket, over all methods.",
+        width=12,
+    ),
+    bars(
+        "Methods called most", "reqps", f"topk(10, {total('basalt_thrift_requests_total', 'api', 'method')} > 0)",
+        "{{api}} {{method}}", "The ten methods that are called most now.",
+    ),
+]
+
+DATA = [
+    graph(
+        "Rows written and read", "rowsps",
+        (total("basalt_region_writes_total"), "written"),
+        (total("basalt_region_reads_total"), "read"),
+        description="Row mutations, and rows read by gets and scans, per second.", see="basalt-regions",
+    ),
+    graph(
+        "Store files", "bytes",
+        (summed("basalt_region_store_file_bytes"), "size"),
+        description="Size of all store files. Snapshots and files that only open scans still hold are not counted.",
+        see="basalt-regions",
+    ),
+    graph(
+        "Background work", "short",
+        (summed("basalt_background_queue_length", "kind"), "{{kind}}"),
+        description="Jobs waiting or running.", see="basalt-engine",
+    ),
+]
+
+PROCESS = [
+    graph("CPU", "none", (rate("process_cpu_seconds_total"), "{{instance}}"), description="Cores in use.", width=6),
+    graph(
+        "Memory", "bytes",
+        (value("process_resident_memory_bytes"), "{{instance}}"),
+        description="Resident memory. Memstores and block cache are most of it.", width=6,
+    ),
+    graph(
+        "File descriptors", "short",
+        (value("process_open_fds"), "open {{instance}}"),
+        (value("process_max_fds"), "limit {{instance}}"),
+        description="Each connection and each open store file takes one.",
+        width=6,
+    ),
+    graph(
+        "Threads", "short", (value("process_threads"), "{{instance}}"),
+        description="Threads of the process. Hundreds: many calls wait for the disk or for row locks.", width=6,
+    ),
+    graph(
+        "Delay of network threads", "s",
+        (worst("basalt_network_delay_seconds"), "{{instance}}"),
+        description="How late they were at least, all through the last window of 200 milliseconds. High: the processors are the "
+        "limit.", width=12, limit=0.1,
+    ),
+    graph(
+        "Traffic", "Bps",
+        (total("basalt_thrift_received_bytes_total"), "received"),
+        (total("basalt_thrift_sent_bytes_total"), "sent"),
+        description="Bytes of Thrift messages, over both ports.", width=12,
+    ),
+]
+
+ROWS = [("At a glance", GLANCE), ("Calls", CALLS), ("Data", DATA), ("Process", PROCESS)]

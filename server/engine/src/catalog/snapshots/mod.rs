@@ -1,0 +1,262 @@
+//! Snapshots of tables, and tables made of them.
+//!
+//! A snapshot is a table's descriptor, its regions, and hard links to the store files that it had. Taking one:
+//!
+//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless that is not wanted.
+//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept: as long as they are held, none of
+//!    the files is removed, whatever compactions do meanwhile. Writers and readers notice nothing.
+//! 3. The files are linked into the snapshot's directory, and the directories synced.
+//! 4. One manifest edit makes the snapshot exist.
+//!
+//! From there on table and snapshot know nothing of each other; the file system counts who has a file. Removing goes the other
+//! way round: the edit first, then the links.
+//!
+//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id, and a file's life ends
+//! with the last share of its id (`store::StoreFile`). The uuid in a file's info stays, since the bytes do. Regions get new ids, so the
+//! log has nothing for them. A file that several regions share since a split is linked once and shared again. One manifest edit
+//! names all regions with their files; a restore drops the table's regions with the same edit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+
+use self::filled::Filled;
+use self::links::{Links, remove_empty_dirs, remove_files};
+use super::{Catalog, Table};
+use crate::error::{Error, Result};
+use crate::id::RegionId;
+use crate::manifest::{ManifestEdit, RegionState, SnapshotMeta, SnapshotRegion};
+use crate::region::{Region, RegionVersion};
+use crate::schema::{TableName, TableState, check_snapshot_name};
+use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
+
+mod filled;
+mod links;
+
+impl Catalog {
+    /// Takes a snapshot of a table; `ttl_seconds` 0: for ever.
+    pub fn snapshot(&self, table: &TableName, name: &str, flush: bool, ttl_seconds: u64) -> Result<()> {
+        check_snapshot_name(name)?;
+        if table.is_system() {
+            return Err(Error::InvalidArgument(
+                "System table snapshots are not allowed".into(),
+            ));
+        }
+        let _schema = self.schema.lock();
+        let tables = self.tables();
+        if tables.snapshots.contains_key(name) {
+            return Err(Error::SnapshotExists(name.into()));
+        }
+        let of = tables
+            .table(table)
+            .map_err(|_| Error::NoTableForSnapshot(table.clone()))?;
+        if flush {
+            for region in &of.regions {
+                self.flush_region(region)?;
+            }
+        }
+        let (regions, _held) = self.present_files(of);
+        let snapshot = SnapshotMeta {
+            name: name.into(),
+            descriptor: (*of.descriptor).clone(),
+            created_ms: self.shared.clock.wall_ms(),
+            ttl_seconds,
+            regions,
+        };
+        let links = self.link_snapshot(&snapshot)?;
+        let snapshot = Arc::new(snapshot);
+        let mut manifest = self.manifest.lock();
+        let edit = ManifestEdit::CreateSnapshot(Arc::clone(&snapshot));
+        if let Err(error) = self.append(&mut manifest, &edit) {
+            // Where the edit may be on disk, the links stay.
+            if !manifest.is_poisoned() {
+                drop(manifest);
+                links.remove();
+            }
+            return Err(error);
+        }
+        self.publish(&manifest, |tables| {
+            tables.snapshots.insert(name.into(), snapshot);
+        });
+        Ok(())
+    }
+
+    /// The files of a table's regions as the manifest has them, and what keeps them on the disk.
+    fn present_files(&self, table: &Table) -> (Vec<SnapshotRegion>, Vec<Arc<RegionVersion>>) {
+        // A flush or compaction publishes under this lock what it has written to the manifest.
+        let manifest = self.manifest.lock();
+        let regions = manifest.state().regions_of(table.name());
+        let regions = regions.into_iter().map(RegionState::to_snapshot).collect();
+        let held = table.regions.iter().map(|region| region.load_version()).collect();
+        (regions, held)
+    }
+
+    /// Links the files of a snapshot into its directory, durably; after an error there are none.
+    fn link_snapshot(&self, snapshot: &SnapshotMeta) -> Result<Links<'_>> {
+        let mut links = Links::new(&self.shared);
+        let link_all = |links: &mut Links<'_>| {
+            for (id, (family, file)) in snapshot.files() {
+                let from = store_dir(&self.shared.dir, &file.dir_table, family);
+                let dir = snapshot_store_dir(&self.shared.dir, &snapshot.name, &file.dir_table, family);
+                let to = file_path(&dir, id);
+                links.add(&file_path(&from, id), dir, to)?;
+            }
+            links.sync()
+        };
+        match link_all(&mut links) {
+            Ok(()) => Ok(links),
+            Err(error) => {
+                links.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes a snapshot.
+    pub fn delete_snapshot(&self, name: &str) -> Result<()> {
+        check_snapshot_name(name)?;
+        let schema = self.schema.lock();
+        self.delete_known_snapshot(&*self.known_snapshot(name)?, &schema)
+    }
+
+    fn known_snapshot(&self, name: &str) -> Result<Arc<SnapshotMeta>> {
+        self.tables()
+            .snapshots
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Error::NoSuchSnapshot(name.into()))
+    }
+
+    /// `_schema` proves that nobody makes a table of the snapshot meanwhile.
+    fn delete_known_snapshot(&self, snapshot: &SnapshotMeta, _schema: &MutexGuard<'_, ()>) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        self.append(&mut manifest, &ManifestEdit::DropSnapshot(snapshot.name.clone()))?;
+        self.publish(&manifest, |tables| {
+            tables.snapshots.remove(&snapshot.name);
+        });
+        drop(manifest);
+        let mut dirs = BTreeSet::new();
+        let mut paths = Vec::new();
+        for (id, (family, file)) in snapshot.files() {
+            let dir = snapshot_store_dir(&self.shared.dir, &snapshot.name, &file.dir_table, family);
+            paths.push(file_path(&dir, id));
+            dirs.insert(dir);
+        }
+        let vfs = &*self.shared.store.vfs;
+        remove_files(vfs, &*self.shared.listener, &paths);
+        remove_empty_dirs(vfs, &snapshot_dir(&self.shared.dir, &snapshot.name), &dirs);
+        Ok(())
+    }
+
+    /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next call will.
+    pub fn remove_expired_snapshots(&self) -> Result<()> {
+        let now_ms = self.shared.clock.wall_ms();
+        let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);
+        if !self.tables().snapshots.values().any(|it| is_expired(&it)) {
+            return Ok(());
+        }
+        let Some(schema) = self.schema.try_lock() else {
+            return Ok(());
+        };
+        let tables = self.tables();
+        for snapshot in tables.snapshots.values().filter(is_expired) {
+            self.delete_known_snapshot(snapshot, &schema)?;
+            self.shared.listener.notice(&format!(
+                "snapshot {} of table {} has expired and was removed",
+                snapshot.name, snapshot.descriptor.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Creates a table of a snapshot, enabled. Returns its regions.
+    pub fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<Vec<RegionId>> {
+        let _schema = self.schema.lock();
+        let snapshot = self.usable_snapshot(name)?;
+        self.clone_locked(&snapshot, table)
+    }
+
+    /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created, enabled. Returns its regions.
+    pub fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
+        let _schema = self.schema.lock();
+        let snapshot = self.usable_snapshot(name)?;
+        let table_name = &snapshot.descriptor.name;
+        let tables = self.tables();
+        let Ok(table) = tables.table(table_name) else {
+            return self.clone_locked(&snapshot, table_name);
+        };
+        if table.state != TableState::Disabled {
+            return Err(Error::TableNotDisabled(format!(
+                "table {table_name} must be disabled before it is restored from snapshot {name}"
+            )));
+        }
+        let newest = table.regions.iter().map(|region| region.info().created_ms).max();
+        let created_ms = self.shared.clock.wall_ms().max(newest.unwrap_or_default() + 1);
+        self.install(&snapshot, table_name, created_ms, Some(table))
+    }
+
+    fn usable_snapshot(&self, name: &str) -> Result<Arc<SnapshotMeta>> {
+        check_snapshot_name(name)?;
+        let snapshot = self.known_snapshot(name)?;
+        if snapshot.is_expired(self.shared.clock.wall_ms()) {
+            return Err(Error::SnapshotExpired(name.into()));
+        }
+        Ok(snapshot)
+    }
+
+    /// REQUIRES: `schema` is held.
+    fn clone_locked(&self, snapshot: &SnapshotMeta, table: &TableName) -> Result<Vec<RegionId>> {
+        self.check_new_name(table)?;
+        self.install(snapshot, table, self.shared.clock.wall_ms(), None)
+    }
+
+    /// Makes a table of a snapshot, in the place of `old` or as a new one.
+    /// REQUIRES: `schema` is held.
+    fn install(
+        &self,
+        snapshot: &SnapshotMeta,
+        name: &TableName,
+        created_ms: u64,
+        old: Option<&Arc<Table>>,
+    ) -> Result<Vec<RegionId>> {
+        let mut descriptor = snapshot.descriptor.clone();
+        descriptor.name = name.clone();
+        self.create_dirs(&descriptor)?;
+        let descriptor = Arc::new(descriptor);
+        let filled = Filled::open(self, snapshot, &descriptor)?;
+        let mut manifest = self.manifest.lock();
+        let states = filled.states(manifest.state().next_region, name, created_ms);
+        let edit = match old {
+            None => ManifestEdit::CloneTable {
+                descriptor: (*descriptor).clone(),
+                regions: states.clone(),
+            },
+            Some(_) => ManifestEdit::RestoreTable {
+                descriptor: (*descriptor).clone(),
+                regions: states.clone(),
+            },
+        };
+        if let Err(error) = self.append(&mut manifest, &edit) {
+            if !manifest.is_poisoned() {
+                drop(manifest);
+                filled.abandon();
+            }
+            return Err(error);
+        }
+        let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor);
+        self.shared.servers.place(&regions);
+        let ids = regions.iter().map(|region| region.id()).collect();
+        self.publish(&manifest, |tables| {
+            tables.put(Table {
+                regions,
+                descriptor,
+                state: old.map_or(TableState::Enabled, |table| table.state),
+            });
+        });
+        if let Some(old) = old {
+            self.discard_regions(&manifest, &old.regions);
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,45 @@
+//! Snapshots of tables.
+
+use std::sync::Arc;
+
+use super::Engine;
+use crate::error::Result;
+use crate::id::RegionId;
+use crate::manifest::SnapshotMeta;
+use crate::schema::TableName;
+
+impl Engine {
+    /// Takes a snapshot of a table, enabled or not: with `flush` of everything that was acknowledged before, else of what is in store
+    /// files. It is removed after `ttl_seconds`; 0: never. It costs no disk space as long as the table has the same files.
+    pub fn snapshot(&self, table: &TableName, name: &str, flush: bool, ttl_seconds: u64) -> Result<()> {
+        self.open_catalog()?.snapshot(table, name, flush, ttl_seconds)
+    }
+
+    /// All snapshots, by name.
+    pub fn snapshots(&self) -> Vec<Arc<SnapshotMeta>> {
+        self.catalog.tables().snapshots.values().cloned().collect()
+    }
+
+    /// Removes a snapshot.
+    pub fn delete_snapshot(&self, name: &str) -> Result<()> {
+        self.open_catalog()?.delete_snapshot(name)
+    }
+
+    /// Creates a table, enabled, that is what the snapshot's was.
+    pub fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<()> {
+        let regions = self.open_catalog()?.clone_snapshot(name, table)?;
+        self.after_clone(&regions);
+        Ok(())
+    }
+
+    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is created, enabled.
+    pub fn restore_snapshot(&self, name: &str) -> Result<()> {
+        let regions = self.open_catalog()?.restore_snapshot(name)?;
+        self.after_clone(&regions);
+        Ok(())
+    }
+
+    fn after_clone(&self, regions: &[RegionId]) {
+        self.workers.after_replacement(regions);
+    }
+}
