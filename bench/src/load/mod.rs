@@ -25,8 +25,7 @@ pub(crate) mod task;
 pub(crate) mod timeline;
 pub(crate) mod values;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -215,8 +214,7 @@ pub(crate) async fn run<O: Operations>(
         .collect();
     let shared = Arc::new(Shared {
         bar: progress::bar(&plan),
-        next: AtomicU64::new(0),
-        counted: AtomicU64::new(0),
+        taken: Mutex::default(),
         operations: Arc::clone(operations),
         schedule,
         plan,
@@ -265,11 +263,48 @@ struct Shared<O> {
     plan: Plan,
     operations: Arc<O>,
     schedule: Arc<Schedule>,
-    /// Operations taken.
-    next: AtomicU64,
-    /// Of those, the ones that count.
-    counted: AtomicU64,
+    taken: Mutex<Taken>,
     bar: ProgressBar,
+}
+
+/// Which operations the tasks have taken. One lock for both numbers: when an operation is refused because enough of
+/// them count, every one before it has been taken by a task that carries it out.
+#[derive(Debug, Default)]
+struct Taken {
+    /// Index of the next one.
+    next: u64,
+    /// Of those before it, the ones that count.
+    counted: u64,
+}
+
+/// An operation for a task to carry out.
+struct Due {
+    index: u64,
+    /// From when on its latency counts.
+    intended: Instant,
+    /// Whether it is in the figures: it was due after the warm-up.
+    counts: bool,
+}
+
+impl<O> Shared<O> {
+    /// The next operation; `None` if as many as planned count.
+    fn take(&self) -> Option<Due> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = taken.next;
+        let intended = self.schedule.intended(index);
+        let counts = intended >= self.schedule.started() + self.plan.warm_up;
+        let planned = self.plan.operations.unwrap_or(u64::MAX);
+        if counts && taken.counted >= planned {
+            return None;
+        }
+        taken.next += 1;
+        taken.counted += u64::from(counts);
+        Some(Due {
+            index,
+            intended,
+            counts,
+        })
+    }
 }
 
 /// One task. If it ends by an error or a limit, the others end too.
@@ -306,15 +341,14 @@ async fn operate<O: Operations>(
         if deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
             break;
         }
-        let index = shared.next.fetch_add(1, Ordering::Relaxed);
-        let intended = shared.schedule.intended(index);
-        let counts = intended >= started + plan.warm_up;
-        if counts && plan.operations.is_some() {
-            let counted = shared.counted.fetch_add(1, Ordering::Relaxed);
-            if plan.operations.is_some_and(|operations| counted >= operations) {
-                break;
-            }
-        }
+        let Some(Due {
+            index,
+            intended,
+            counts,
+        }) = shared.take()
+        else {
+            break;
+        };
         let Some(outcome) = shared.operations.operate(worker, index).await? else {
             return Ok(End::NothingLeft);
         };

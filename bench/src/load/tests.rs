@@ -62,6 +62,35 @@ async fn operations_are_carried_out_once_each() {
     }
 }
 
+/// Also by tasks that ask at the same moment: the last operations are neither skipped nor replaced by ones beyond the end.
+#[test]
+fn tasks_side_by_side_leave_no_operation_out() {
+    const OPERATIONS: u64 = 5;
+    for _ in 0..2_000 {
+        let shared = Shared {
+            plan: plan(Some(OPERATIONS)),
+            operations: Arc::new(Noting { end: u64::MAX }),
+            schedule: Schedule::start(Pace::Closed).0,
+            taken: Mutex::default(),
+            bar: ProgressBar::hidden(),
+        };
+        let together = std::sync::Barrier::new(2);
+        let take_all = || {
+            together.wait();
+            std::iter::from_fn(|| shared.take())
+                .map(|due| due.index)
+                .collect()
+        };
+        let mut indices = std::thread::scope(|scope| {
+            let other = scope.spawn(take_all);
+            let own: Vec<u64> = take_all();
+            [own, other.join().unwrap()].concat()
+        });
+        indices.sort_unstable();
+        assert_eq!(indices, (0..OPERATIONS).collect::<Vec<_>>());
+    }
+}
+
 /// A task that has nothing left leaves the rest to the others.
 #[tokio::test]
 async fn a_task_without_work_does_not_end_the_others() {
