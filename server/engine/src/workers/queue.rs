@@ -202,6 +202,11 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Whether the last try of a job failed.
+    pub fn is_failing(&self, job: &Job) -> bool {
+        self.state.lock().failures.contains_key(job)
+    }
+
     /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that run are not
     /// touched.
     pub fn pause(&self, work: Work, paused: bool) -> bool {

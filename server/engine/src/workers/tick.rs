@@ -155,14 +155,21 @@ impl Workers {
         shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
     }
 
-    /// Asks for a flush of the region that holds most memory, once until a flush has ended.
+    /// Asks for a flush of the region that holds most memory, once until a flush has ended. A region whose last flush failed
+    /// waits for its next try, so it is passed over for those that can free something now.
     pub fn relieve_memory(&self) {
         if self.relief_requested.swap(true, Ordering::AcqRel) {
             return;
         }
         let tables = self.catalog.tables();
-        if let Some(region) = tables.regions().max_by_key(|region| region.accounted_bytes()) {
-            self.queue.request(Job::Flush(region.id()));
+        let dirty = tables.regions().filter(|region| region.accounted_bytes() > 0);
+        let largest = dirty.max_by_key(|region| {
+            let fails = self.queue.is_failing(&Job::Flush(region.id()));
+            (!fails, region.accounted_bytes())
+        });
+        match largest {
+            Some(region) => self.queue.request(Job::Flush(region.id())),
+            None => self.relief_done(),
         }
     }
 }

@@ -36,6 +36,33 @@ fn memory_is_relieved_after_the_region_that_was_asked_is_gone() {
     }
 }
 
+/// Memory is short and the largest region cannot be flushed. The next largest is asked then, so that writes go on.
+#[test]
+fn memory_is_relieved_although_the_largest_region_cannot_be_flushed() {
+    let disk = SimFs::new(1, SimOptions::default());
+    let mut rig = Rig::simulated(&disk);
+    rig.options.memstore_total_bytes = 8 << 20;
+    let engine = rig.open();
+    for (table, rows) in [("stuck", 480), ("other", 200)] {
+        engine
+            .create_table(descriptor(table, &["f"]), Vec::new())
+            .unwrap();
+        for number in 0..rows {
+            put(&engine, &name(table), &row(number), &[b'v'; 10_000]);
+        }
+    }
+    let fault = disk.fail(OpKind::Create, "/stuck/", Errno::IO, Times::Always);
+    let full = engine.memstore_bytes();
+    engine.run_pending().unwrap();
+    assert_eq!(engine.memstore_bytes(), full);
+    engine.run_pending().unwrap();
+    assert!(engine.memstore_bytes() < full * 4 / 5);
+    assert!(!disk.struck(fault).is_empty());
+    for number in 0..30 {
+        put(&engine, &name("other"), &row(number), &[b'w'; 10_000]);
+    }
+}
+
 /// A region that receives next to nothing does not keep the whole log: its edits are flushed when they hold back too many
 /// segments (HBase: `hbase.regionserver.maxlogs`).
 #[test]
