@@ -4,12 +4,12 @@
 //!
 //! * a call fails or has succeeded, and what has failed with another error than a fatal one never was;
 //! * only a failure that leaves the tail of the log or of the manifest unknown ends the process, and a failed write or sync of either
-//!   always does;
+//!   always does. The manifest is the file that CURRENT names: a roll that cannot write the next one goes on with it;
 //! * while only calls that change something fail, reads go on;
 //! * when the error is gone and the process lives, everything works without a restart: flushes and compactions too;
 //! * a restart, and a power cut before it, finds everything that was acknowledged.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -135,6 +135,8 @@ struct Run {
     dice: SplitMix64,
     /// The process was stopped and started after a call had failed.
     restarted: AtomicBool,
+    /// A write or sync of the manifest that was live has failed.
+    live_manifest_failed: AtomicBool,
 }
 
 /// What is left after the workload.
@@ -145,7 +147,7 @@ enum Left {
     Ended(Told),
 }
 
-type Struck = Vec<(OpKind, std::path::PathBuf)>;
+type Struck = Vec<(OpKind, PathBuf)>;
 
 impl Run {
     fn new(errors: &Errors, fault: Fault) -> Self {
@@ -163,11 +165,32 @@ impl Run {
             kinds,
             dice,
             restarted: AtomicBool::new(false),
+            live_manifest_failed: AtomicBool::new(false),
         }
     }
 
     fn struck(&self) -> Struck {
         self.machine.disk.struck(self.id)
+    }
+
+    /// To be called after each call of the engine: looks through what it has struck beyond the first `before`.
+    fn note_live_manifest(&self, before: usize) {
+        let failed = self.struck().into_iter().skip(before);
+        let mut manifests = failed
+            .filter(|(op, path)| matches!(op, OpKind::Write | OpKind::Sync) && is_manifest(path))
+            .peekable();
+        if manifests.peek().is_none() {
+            return;
+        }
+        // There is none before the first start has ended.
+        let current = self.machine.disk.contents(&super::below("CURRENT"));
+        let current = String::from_utf8_lossy(&current.unwrap_or_default()).into_owned();
+        let is_live = |(_, path): (OpKind, PathBuf)| {
+            path.file_name()
+                .is_some_and(|name| current.contains(&*name.to_string_lossy()))
+        };
+        let failed = manifests.any(is_live);
+        self.live_manifest_failed.fetch_or(failed, Ordering::Relaxed);
     }
 
     /// The workload, as far as it gets; with what the fault has struck.
@@ -189,7 +212,9 @@ impl Run {
         for kind in &self.kinds {
             let before = self.struck().len();
             let stamped_ms = life.told.stamped_ms;
-            match life.act(*kind) {
+            let result = life.act(*kind);
+            self.note_live_manifest(before);
+            match result {
                 Ok(()) => {
                     // A stop does not need the marker behind its last edit of the manifest.
                     let restarted = *kind == Kind::Restart && !self.struck().is_empty();
@@ -296,13 +321,13 @@ impl Run {
     }
 }
 
-/// Whether a failed call of this kind leaves the tail of the log or of the manifest unknown.
-fn leaves_the_tail_unknown(op: OpKind, path: &Path) -> bool {
+/// Whether a failed call of this kind leaves the tail of the log unknown, or which manifest is live.
+fn leaves_much_unknown(op: OpKind, path: &Path, errno: Errno) -> bool {
     let in_log = path.starts_with(super::below("wal"));
-    let in_manifest = is_manifest(path);
     match op {
-        OpKind::Write | OpKind::Sync => in_log || in_manifest,
-        OpKind::SetLen | OpKind::Rename => in_log,
+        OpKind::Write | OpKind::Sync | OpKind::SetLen => in_log,
+        // A rename that a full disk refuses has not been done.
+        OpKind::Rename => in_log || (path == super::below("CURRENT") && errno == Errno::IO),
         OpKind::SyncDir => path == super::below("wal") || path == Path::new(DIR),
         // The log's next segment needs one.
         OpKind::DrawUuid => true,
@@ -333,7 +358,8 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
             let must_end = struck.iter().find(|(op, path)| {
                 !run.restarted.load(Ordering::Relaxed)
                     && matches!(op, OpKind::Write | OpKind::Sync)
-                    && (path.starts_with(super::below("wal")) || is_manifest(path))
+                    && (path.starts_with(super::below("wal"))
+                        || (is_manifest(path) && run.live_manifest_failed.load(Ordering::Relaxed)))
             });
             let recovered = Run::recover(&mut life);
             match (recovered, must_end) {
@@ -350,7 +376,9 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
     };
     if ended {
         figures.add("ends of the process", 1);
-        if !struck.iter().any(|(op, path)| leaves_the_tail_unknown(*op, path))
+        let unknown = |(op, path): &(OpKind, PathBuf)| leaves_much_unknown(*op, path, fault.errno);
+        if !struck.iter().any(unknown)
+            && !run.live_manifest_failed.load(Ordering::Relaxed)
             && run.end.0.load(Ordering::Relaxed)
         {
             return Err(wrong(&told, "the process has ended for no reason".into()));

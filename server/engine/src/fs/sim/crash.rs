@@ -12,6 +12,8 @@
 //!
 //! [`Harm`] says of a power cut which of this it did.
 
+use std::sync::Arc;
+
 use super::disk::{Disk, FileNode, FileOp, Node};
 use super::{Mode, SplitMix64};
 
@@ -87,7 +89,7 @@ pub(super) fn after_power_cut(before: &Disk, mode: Mode, dice: &mut SplitMix64) 
                     file.seen.clone_from(&file.durable);
                     continue;
                 }
-                let left = surviving_bytes(file, mode, dice);
+                let left = Arc::new(surviving_bytes(file, mode, dice));
                 harm.note_file(file, &left);
                 file.durable.clone_from(&left);
                 file.seen = left;
@@ -119,8 +121,8 @@ fn surviving_names(disk: &Disk, mode: Mode, dice: &mut SplitMix64) -> Vec<bool> 
 
 fn surviving_bytes(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
     match dice.below(4) {
-        0 => file.durable.clone(),
-        1 => apply_all(file.durable.clone(), &file.unsynced),
+        0 => file.durable.to_vec(),
+        1 => apply_all(file.durable.to_vec(), &file.unsynced),
         2 => first_part(file, dice),
         _ => sectors(file, mode, dice),
     }
@@ -136,7 +138,7 @@ fn apply_all(mut bytes: Vec<u8>, ops: &[FileOp]) -> Vec<u8> {
 /// A first part of the operations, and of the write after it some first sectors.
 fn first_part(file: &FileNode, dice: &mut SplitMix64) -> Vec<u8> {
     let whole = dice.below(file.unsynced.len() as u64 + 1) as usize;
-    let mut bytes = apply_all(file.durable.clone(), &file.unsynced[..whole]);
+    let mut bytes = apply_all(file.durable.to_vec(), &file.unsynced[..whole]);
     if let Some(FileOp::Write { offset, bytes: new }) = file.unsynced.get(whole) {
         let last = (offset + new.len()).div_ceil(SECTOR_BYTES);
         let first = offset / SECTOR_BYTES;
@@ -144,7 +146,7 @@ fn first_part(file: &FileNode, dice: &mut SplitMix64) -> Vec<u8> {
         if cut > *offset {
             FileOp::Write {
                 offset: *offset,
-                bytes: new[..cut - offset].to_vec(),
+                bytes: new[..cut - offset].into(),
             }
             .apply(&mut bytes);
         }
@@ -159,7 +161,7 @@ fn sectors(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
         sizes.push(op.len_after(*sizes.last().expect("the durable size is there")));
     }
     let longest = *sizes.iter().max().expect("the durable size is there");
-    let mut bytes = file.durable.clone();
+    let mut bytes = file.durable.to_vec();
     bytes.resize(longest, 0);
     for start in (0..longest).step_by(SECTOR_BYTES) {
         let end = (start + SECTOR_BYTES).min(longest);

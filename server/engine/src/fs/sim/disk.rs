@@ -4,6 +4,9 @@
 //! that lead from the one to the other. Every directory has seen and durable names; the unsynced changes of names stand in
 //! one list in the order they were made, because a rename may touch two directories and must be kept or lost as one.
 //!
+//! Bytes of files are shared by copies of a disk until one of them changes the file: a simulation copies a disk far more often
+//! than it changes a file.
+//!
 //! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: what that lost is in `seen` only.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Range;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -28,7 +32,7 @@ pub(super) const ROOT: Inode = Inode(0);
 pub(super) enum FileOp {
     Write {
         offset: usize,
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
     },
     /// Cuts or extends with zeros.
     SetLen(usize),
@@ -64,8 +68,8 @@ impl FileOp {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileNode {
-    pub(super) seen: Vec<u8>,
-    pub(super) durable: Vec<u8>,
+    pub(super) seen: Arc<Vec<u8>>,
+    pub(super) durable: Arc<Vec<u8>>,
     pub(super) unsynced: Vec<FileOp>,
     /// Ranges that answer EIO.
     pub(super) unreadable: Vec<Range<u64>>,
@@ -374,7 +378,7 @@ impl Disk {
                 inode,
                 FileOp::Write {
                     offset,
-                    bytes: bytes[..fits].to_vec(),
+                    bytes: bytes[..fits].into(),
                 },
             )?;
         }
@@ -406,7 +410,7 @@ impl Disk {
 
     fn change_file(&mut self, inode: Inode, op: FileOp) -> io::Result<()> {
         let file = self.file_mut(inode)?;
-        op.apply(&mut file.seen);
+        op.apply(Arc::make_mut(&mut file.seen));
         file.unsynced.push(op);
         Ok(())
     }
@@ -432,7 +436,7 @@ impl Disk {
     pub(super) fn sync_file(&mut self, inode: Inode) -> io::Result<()> {
         let file = self.file_mut(inode)?;
         for op in std::mem::take(&mut file.unsynced) {
-            op.apply(&mut file.durable);
+            op.apply(Arc::make_mut(&mut file.durable));
         }
         Ok(())
     }

@@ -312,6 +312,7 @@ impl SimFs {
         let inode = state.disk.resolve(path)?;
         let file = state.disk.file_mut(inode)?;
         for bytes in [&mut file.seen, &mut file.durable] {
+            let bytes = Arc::make_mut(bytes);
             let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(bytes.len());
             let start = usize::try_from(range.start).unwrap_or(usize::MAX);
             if start < end {
@@ -324,7 +325,7 @@ impl SimFs {
     /// A file's bytes as reads see them. No call: not counted, struck by no fault, possible when the process is dead.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.shared.state.lock();
-        Ok(state.disk.file(state.disk.resolve(path)?)?.seen.clone())
+        Ok(state.disk.file(state.disk.resolve(path)?)?.seen.to_vec())
     }
 
     /// All files as reads see them, sorted. No call, as with [`SimFs::contents`].
