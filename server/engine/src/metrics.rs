@@ -4,8 +4,10 @@
 //! scraped, and [`EventListener`] is called once per event that has a duration or a size (as RocksDB's `EventListener`).
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
 
 use crate::id::{RegionId, SeqId};
 use crate::schema::TableName;
@@ -34,6 +36,43 @@ impl Counter {
     }
 }
 
+/// A [`Counter`] that several threads may use all the time: each adds to a part that few others share. Takes 64 or 128 bytes for each
+/// part, so it is for what every read counts.
+#[derive(Debug, Default)]
+pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
+
+/// Parts of a [`BusyCounter`].
+const COUNTER_PARTS: usize = 8;
+
+thread_local! {
+    /// The part that this thread adds to.
+    static COUNTER_PART: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) % COUNTER_PARTS
+    };
+}
+
+impl BusyCounter {
+    /// Adds one.
+    #[inline]
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Adds `count`.
+    #[inline]
+    pub fn add(&self, count: u64) {
+        // A thread that is about to end may have no number any more.
+        let part = COUNTER_PART.try_with(|part| *part).unwrap_or_default();
+        self.0[part].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The sum so far.
+    pub fn get(&self) -> u64 {
+        self.0.iter().map(|part| part.load(Ordering::Relaxed)).sum()
+    }
+}
+
 /// Engine-wide counters. Those of a region or of the cache live with the region and the cache.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -46,11 +85,11 @@ pub struct Counters {
     /// fdatasync calls on the WAL.
     pub wal_syncs: Counter,
     /// Bloom filters asked.
-    pub bloom_checks: Counter,
+    pub bloom_checks: BusyCounter,
     /// Files left out of a read because their bloom filter said no.
-    pub bloom_skips: Counter,
+    pub bloom_skips: BusyCounter,
     /// Files read although they did not hold the row: the bloom filter was wrong.
-    pub bloom_false_positives: Counter,
+    pub bloom_false_positives: BusyCounter,
     /// Flushes that wrote a file.
     pub flushes: Counter,
     /// Flushes that failed and will be tried again.
@@ -158,3 +197,22 @@ pub trait EventListener: Send + Sync + Debug + 'static {
 pub struct NoListener;
 
 impl EventListener for NoListener {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More threads than parts, so that some share one.
+    #[test]
+    fn a_busy_counter_has_what_all_threads_added() {
+        const THREADS: usize = 2 * COUNTER_PARTS + 1;
+        let counter = BusyCounter::default();
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| (0..1_000).for_each(|_| counter.increment()));
+            }
+        });
+        counter.add(5);
+        assert_eq!(counter.get(), THREADS as u64 * 1_000 + 5);
+    }
+}

@@ -36,30 +36,30 @@ pub(crate) fn publish_admission(admission: &Admission) {
 fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     let counters = engine.counters();
     for (name, value) in [
-        (names::WAL_APPENDS, &counters.wal_appends),
-        (names::WAL_BYTES, &counters.wal_bytes),
-        (names::WAL_GROUPS, &counters.wal_groups),
-        (names::WAL_SYNCS, &counters.wal_syncs),
-        (names::DELAYED_WRITES, &counters.delayed_writes),
-        (names::BLOCKED_WRITES, &counters.blocked_writes),
-        (names::SUSPENDED_WRITES, &counters.suspended_writes),
-        (names::STALLED_WRITES, &counters.stalled_writes),
-        (names::FLUSHES, &counters.flushes),
-        (names::FLUSH_FAILURES, &counters.flush_failures),
-        (names::FLUSH_BYTES, &counters.flush_bytes),
-        (names::COMPACTION_FAILURES, &counters.compaction_failures),
-        (names::COMPACTION_READ_BYTES, &counters.compaction_read_bytes),
+        (names::WAL_APPENDS, counters.wal_appends.get()),
+        (names::WAL_BYTES, counters.wal_bytes.get()),
+        (names::WAL_GROUPS, counters.wal_groups.get()),
+        (names::WAL_SYNCS, counters.wal_syncs.get()),
+        (names::DELAYED_WRITES, counters.delayed_writes.get()),
+        (names::BLOCKED_WRITES, counters.blocked_writes.get()),
+        (names::SUSPENDED_WRITES, counters.suspended_writes.get()),
+        (names::STALLED_WRITES, counters.stalled_writes.get()),
+        (names::FLUSHES, counters.flushes.get()),
+        (names::FLUSH_FAILURES, counters.flush_failures.get()),
+        (names::FLUSH_BYTES, counters.flush_bytes.get()),
+        (names::COMPACTION_FAILURES, counters.compaction_failures.get()),
+        (names::COMPACTION_READ_BYTES, counters.compaction_read_bytes.get()),
         (
             names::COMPACTION_WRITTEN_BYTES,
-            &counters.compaction_written_bytes,
+            counters.compaction_written_bytes.get(),
         ),
-        (names::SPLITS, &counters.splits),
-        (names::MERGES, &counters.merges),
-        (names::BLOOM_CHECKS, &counters.bloom_checks),
-        (names::BLOOM_SKIPS, &counters.bloom_skips),
-        (names::BLOOM_FALSE_POSITIVES, &counters.bloom_false_positives),
+        (names::SPLITS, counters.splits.get()),
+        (names::MERGES, counters.merges.get()),
+        (names::BLOOM_CHECKS, counters.bloom_checks.get()),
+        (names::BLOOM_SKIPS, counters.bloom_skips.get()),
+        (names::BLOOM_FALSE_POSITIVES, counters.bloom_false_positives.get()),
     ] {
-        counter!(name).absolute(value.get());
+        counter!(name).absolute(value);
     }
     counter!(names::COMPACTIONS, "kind" => "minor").absolute(counters.minor_compactions.get());
     counter!(names::COMPACTIONS, "kind" => "major").absolute(counters.major_compactions.get());

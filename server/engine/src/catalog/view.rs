@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Catalog, SystemTable, Table};
 use crate::error::Result;
 use crate::id::SeqId;
-use crate::region::{Region, RegionVersion, capture};
+use crate::region::{Region, RegionVersion, capture, capture_one};
 use crate::schema::TableName;
 
 /// One moment of some regions of a table.
@@ -20,28 +20,29 @@ pub struct View {
 }
 
 impl Catalog {
-    /// Captures the region of one row.
-    pub fn view_row(&self, name: &TableName, row: &[u8]) -> Result<(Arc<Region>, Arc<RegionVersion>, SeqId)> {
+    /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned: counting those who hold
+    /// them would be most of what readers on several processors wait for.
+    pub fn read_region_of<T>(
+        &self,
+        name: &TableName,
+        row: &[u8],
+        read: impl FnOnce(&Region, &RegionVersion, SeqId) -> Result<T>,
+    ) -> Result<T> {
         if let Some(system) = SystemTable::named(name) {
             let table = self.system_table(system);
             let region = table.region_of(row);
-            return Ok((
-                Arc::clone(region),
-                region.load_version(),
-                self.shared.wal.read_point(),
-            ));
+            return read(region, &region.load_version(), self.shared.wal.read_point());
         }
         loop {
             let tables = self.current.load();
             let table = tables.table(name)?;
             table.check_enabled()?;
             let region = table.region_of(row);
-            if let Some(mut captured) = capture(std::slice::from_ref(region), &self.shared.wal)
-                && let Some(version) = captured.versions.pop()
+            if let Some((version, read_point)) = capture_one(region, &self.shared.wal)
                 && Arc::ptr_eq(&version.table, &table.descriptor)
                 && Arc::ptr_eq(&tables, &self.current.load())
             {
-                return Ok((Arc::clone(region), version, captured.read_point));
+                return read(region, &version, read_point);
             }
             std::hint::spin_loop();
         }

@@ -21,24 +21,19 @@ use crate::store::Moment;
 /// Reads one row.
 pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
     check_row(get.row)?;
-    let (region, version, read_point) = catalog.view_row(table, get.row)?;
-    check_read(&version.table, &get.spec)?;
     let shared = catalog.shared();
-    shared.servers.check_assigned(&region)?;
-    let moment = Moment {
-        read_point,
-        now_ms: shared.now_ms(),
-    };
-    read_row(
-        &version,
-        &get.spec,
-        get.row,
-        moment,
-        shared.options.row_max_bytes,
-        out,
-    )?;
-    region.reads.increment();
-    Ok(())
+    catalog.read_region_of(table, get.row, |region, version, read_point| {
+        check_read(&version.table, &get.spec)?;
+        shared.servers.check_assigned(region)?;
+        let moment = Moment {
+            read_point,
+            now_ms: shared.now_ms(),
+        };
+        let row_max_bytes = shared.options.row_max_bytes;
+        read_row(version, &get.spec, get.row, moment, row_max_bytes, out)?;
+        region.reads.increment();
+        Ok(())
+    })
 }
 
 /// The region that a reversed scan of `hbase:meta` from `key` finds first.
@@ -69,6 +64,9 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
     };
     catalog.region_named(row.key()).map(Some)
 }
+
+/// Rows between two looks at the clock, which takes longer than a row.
+const STEPS_A_LOOK: usize = 16;
 
 /// A region that a scan has not read to its end.
 #[derive(Debug)]
@@ -112,6 +110,8 @@ pub struct Scanner {
     overdue: bool,
     /// Results of the region in hand since HBase's client would have sent a request.
     in_request: usize,
+    /// Rows of the region in hand that were looked at and are not in its figure yet: readers share that.
+    reads: u64,
     /// Rows that may still be returned.
     rows_left: u64,
     /// Why it is of no more use.
@@ -146,6 +146,7 @@ impl Scanner {
         Ok(Self {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
+            reads: 0,
             shared,
             scan,
             range,
@@ -196,6 +197,7 @@ impl Scanner {
             return Err(error.clone());
         }
         let result = self.try_fetch(limits, out);
+        self.note_reads();
         // A region that is not assigned fails the fetch before it is touched: the scan goes on when it is.
         if let Err(error) = &result
             && !matches!(error, Error::NotServingRegion(_))
@@ -214,7 +216,7 @@ impl Scanner {
         if let Some(ahead) = self.ahead.front() {
             self.shared.servers.check_assigned(&ahead.region)?;
         }
-        loop {
+        for steps in 1usize.. {
             if self.rows_left == 0 {
                 self.finish();
                 return Ok(Fetched::End);
@@ -223,14 +225,12 @@ impl Scanner {
             {
                 return Ok(Fetched::More);
             }
-            let Some((region, scanner)) = self.in_hand()? else {
+            let Some(scanner) = self.in_hand()? else {
                 return Ok(Fetched::End);
             };
             let step = scanner.step(out)?;
             let filter_is_done = scanner.filter_is_done();
-            if matches!(step, Step::Row | Step::Nothing) {
-                region.reads.increment();
-            }
+            self.reads += u64::from(matches!(step, Step::Row | Step::Nothing));
             match step {
                 Step::Row => {
                     self.rows_left -= 1;
@@ -251,10 +251,22 @@ impl Scanner {
             if self.overdue && step != Step::Piece {
                 self.let_go();
             }
-            // After the work, so that every fetch gets somewhere however short its time is.
-            if clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
+            // After the work, so that every fetch gets somewhere however short its time is. A piece of a row may have taken long.
+            let look = steps == 1 || steps.is_multiple_of(STEPS_A_LOOK) || step == Step::Piece;
+            if look && clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
                 return Ok(Fetched::More);
             }
+        }
+        Ok(Fetched::More)
+    }
+
+    /// Adds the rows that were looked at to the figure of the region in hand.
+    fn note_reads(&mut self) {
+        let reads = std::mem::take(&mut self.reads);
+        if let Some(ahead) = self.ahead.front()
+            && reads > 0
+        {
+            ahead.region.reads.add(reads);
         }
     }
 
@@ -267,13 +279,14 @@ impl Scanner {
 
     /// Nothing more of the region in hand.
     fn end_region(&mut self) {
+        self.note_reads();
         self.current = None;
         self.ahead.pop_front();
         self.in_request = 0;
     }
 
     /// The region in hand with its scanner, which is opened, or goes on after a pause.
-    fn in_hand(&mut self) -> Result<Option<(&Region, &mut RegionScanner)>> {
+    fn in_hand(&mut self) -> Result<Option<&mut RegionScanner>> {
         let Some(Ahead { region, version }) = self.ahead.front() else {
             return Ok(None);
         };
@@ -295,11 +308,12 @@ impl Scanner {
                 self.shared.options.row_max_bytes,
             )?),
         };
-        Ok(Some((region, scanner)))
+        Ok(Some(scanner))
     }
 
     /// Nothing will be read any more.
     fn finish(&mut self) {
+        self.note_reads();
         self.current = None;
         self.ahead.clear();
     }

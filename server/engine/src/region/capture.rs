@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{Region, RegionVersion};
 use crate::id::SeqId;
+use crate::sync::Guard;
 use crate::wal::Wal;
 
 /// One moment of some regions.
@@ -27,4 +28,11 @@ pub fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
     taken
         .all(|(region, version)| region.is_current(version))
         .then_some(Captured { versions, read_point })
+}
+
+/// The same for one region and a short read.
+pub fn capture_one(region: &Region, wal: &Wal) -> Option<(Guard<Arc<RegionVersion>>, SeqId)> {
+    let version = region.version();
+    let read_point = wal.read_point();
+    region.is_current(&version).then_some((version, read_point))
 }

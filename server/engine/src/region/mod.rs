@@ -41,7 +41,7 @@ use crate::cell::RowOrder;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::RegionMeta;
 use crate::memstore::Memstore;
-use crate::metrics::Counter;
+use crate::metrics::{BusyCounter, Counter};
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -68,7 +68,7 @@ mod update;
 
 pub use batch::{check_edit, insert_cells, write_rows};
 pub use busy::{BusyRate, Busyness};
-pub use capture::{Captured, capture};
+pub use capture::{Captured, capture, capture_one};
 pub use check::passes;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
@@ -159,7 +159,7 @@ pub struct Region {
     /// Which server it is on.
     place: place::AtomicPlace,
     /// Rows read by gets and scans.
-    pub reads: Counter,
+    pub reads: BusyCounter,
     /// Row mutations.
     pub writes: Counter,
     /// Writes refused because of a memstore limit.
@@ -195,7 +195,7 @@ impl Region {
             dirty_since_ms: AtomicU64::new(0),
             frozen_since_ms: AtomicU64::new(0),
             place: place::AtomicPlace::default(),
-            reads: Counter::default(),
+            reads: BusyCounter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
             busy: BusyRate::default(),

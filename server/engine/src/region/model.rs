@@ -108,11 +108,15 @@ fn seqs<'a>(memstores: impl IntoIterator<Item = &'a Arc<Memstore>>) -> Vec<u64> 
     seqs
 }
 
-/// Captures until nothing changes meanwhile.
-fn capture_one(server: &Server) -> Captured {
+/// Captures until nothing changes meanwhile, as a scan does or as a get does: the sequence ids in memory, and the read point.
+fn see(server: &Server, as_scan: bool) -> (Vec<u64>, SeqId) {
     loop {
-        if let Some(captured) = capture(std::slice::from_ref(&server.region), &server.wal) {
-            return captured;
+        if as_scan {
+            if let Some(captured) = capture(std::slice::from_ref(&server.region), &server.wal) {
+                return (seqs(captured.versions[0].memstores()), captured.read_point);
+            }
+        } else if let Some((version, read_point)) = capture_one(&server.region, &server.wal) {
+            return (seqs(version.memstores()), read_point);
         }
     }
 }
@@ -120,24 +124,24 @@ fn capture_one(server: &Server) -> Captured {
 /// A writer, a freeze and a reader: the versions that were captured have every edit up to the read point, whenever that was.
 #[test]
 fn loom_a_reader_has_every_edit_up_to_its_read_point() {
-    check(2, || {
-        let server = Server::new();
-        let freezer = spawn(&server, |server| server.freeze());
-        let reader = spawn(&server, |server| {
-            let captured = capture_one(server);
-            let seen = seqs(captured.versions[0].memstores());
-            let mut expected = 1..=captured.read_point.0;
-            assert!(
-                expected.all(|seq| seen.contains(&seq)),
-                "{seen:?} up to {}",
-                captured.read_point
-            );
+    for as_scan in [true, false] {
+        check(2, move || {
+            let server = Server::new();
+            let freezer = spawn(&server, |server| server.freeze());
+            let reader = spawn(&server, move |server| {
+                let (seen, read_point) = see(server, as_scan);
+                let mut expected = 1..=read_point.0;
+                assert!(
+                    expected.all(|seq| seen.contains(&seq)),
+                    "{seen:?} up to {read_point}"
+                );
+            });
+            server.put(2);
+            freezer.join().unwrap();
+            reader.join().unwrap();
+            assert_eq!(see(&server, as_scan).0, [1, 2]);
         });
-        server.put(2);
-        freezer.join().unwrap();
-        reader.join().unwrap();
-        assert_eq!(seqs(capture_one(&server).versions[0].memstores()), [1, 2]);
-    });
+    }
 }
 
 /// A writer and a freeze: what is frozen is every edit up to what the flush will claim, and nothing later, also when that is published.

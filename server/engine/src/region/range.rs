@@ -63,17 +63,38 @@ impl ScanRange {
 
     /// Where a row lies: `Less` before the range, `Greater` behind it, in the direction of the scan.
     pub(super) fn position(&self, row: &[u8], order: RowOrder) -> Ordering {
-        let side = |bound: &Bound, outside: Ordering| {
-            let order = order.compare(row, &bound.row);
-            !bound.row.is_empty() && (order == outside || (order == Ordering::Equal && !bound.included))
-        };
-        let place = if side(&self.low, Ordering::Less) {
+        let place = if self.low.excludes(row, Ordering::Less, order) {
             Ordering::Less
-        } else if side(&self.high, Ordering::Greater) {
+        } else if self.high.excludes(row, Ordering::Greater, order) {
             Ordering::Greater
         } else {
             Ordering::Equal
         };
         if self.reversed { place.reverse() } else { place }
+    }
+
+    /// The same, of a row that comes after one in the range.
+    pub(super) fn position_after_begin(&self, row: &[u8], order: RowOrder) -> Ordering {
+        let behind = if self.reversed {
+            self.low.excludes(row, Ordering::Less, order)
+        } else {
+            self.high.excludes(row, Ordering::Greater, order)
+        };
+        if behind {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        }
+    }
+}
+
+impl Bound {
+    /// Whether a row lies on the side `outside` of it, or is a bound that is not wanted.
+    fn excludes(&self, row: &[u8], outside: Ordering, order: RowOrder) -> bool {
+        if self.row.is_empty() {
+            return false;
+        }
+        let place = order.compare(row, &self.row);
+        place == outside || (place == Ordering::Equal && !self.included)
     }
 }

@@ -107,6 +107,8 @@ pub struct RegionScanner {
     row: Vec<u8>,
     /// The last result was a piece: the row goes on.
     in_row: bool,
+    /// A row of the range has been found: those that follow cannot be before it.
+    begun: bool,
 }
 
 impl RegionScanner {
@@ -146,6 +148,7 @@ impl RegionScanner {
             row_max_bytes,
             row: Vec::new(),
             in_row: false,
+            begun: false,
         })
     }
 
@@ -170,6 +173,7 @@ impl RegionScanner {
             row_max_bytes,
             row: Vec::new(),
             in_row: false,
+            begun: false,
         })
     }
 
@@ -230,14 +234,18 @@ impl RegionScanner {
             if self.filter_is_done() || !self.find_row() {
                 return Ok(Step::End);
             }
-            let range = self.range.as_ref();
-            match range.map_or(Ordering::Equal, |range| range.position(&self.row, self.order)) {
+            let place = match &self.range {
+                None => Ordering::Equal,
+                Some(range) if self.begun => range.position_after_begin(&self.row, self.order),
+                Some(range) => range.position(&self.row, self.order),
+            };
+            match place {
                 Ordering::Less => {
                     self.skip_row()?;
                     return Ok(Step::Nothing);
                 }
                 Ordering::Greater => return Ok(Step::End),
-                Ordering::Equal => {}
+                Ordering::Equal => self.begun = true,
             }
             if let Some(filter) = &mut self.filter
                 && filter.filter_row_key(&self.row)?

@@ -33,6 +33,19 @@ use crate::{Error, Result};
 
 use super::batch::Batch;
 
+/// How often a thread looks again before it sleeps, when what it waits for takes about as long as a thread takes to wake up: a write to
+/// the page cache, or another thread's insert into a memstore. Some ten microseconds. None in the model checker, which would try
+/// every number of them.
+const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
+
+/// Looks again until it is so or time is up. Says whether it was so.
+fn spin_until(so: impl Fn() -> bool) -> bool {
+    (0..SPINS).any(|_| {
+        std::hint::spin_loop();
+        so()
+    })
+}
+
 /// Set in a group's pending count when its leader sleeps until the count is zero.
 const LEADER_WAITS: usize = 1 << (usize::BITS - 1);
 
@@ -50,6 +63,8 @@ pub(super) struct Queue<L> {
     state: Mutex<State<L>>,
     /// Written under `state` by the leader; read by everybody.
     read_point: AtomicU64,
+    /// Groups whose leader has given the baton back. Only a hint for those who spin; the truth is in `state`.
+    finished: AtomicU64,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
     pending: [AtomicUsize; 2],
     /// A group was published, or one of its sleepers is to lead. By parity of the group.
@@ -74,6 +89,8 @@ struct State<L> {
     open_first_seq: u64,
     /// The next sequence id to give out.
     next_seq: u64,
+    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is here.
+    leader_blocks: bool,
     /// Threads that sleep until their group is published. By parity; zeroed when the group is published.
     sleepers: [usize; 2],
     /// Futures that wait for their group. By parity; taken when the group is published.
@@ -167,6 +184,7 @@ impl<L: Lead> Queue<L> {
                 open: Batch::default(),
                 group: 0,
                 open_first_seq: last_seq.0 + 1,
+                leader_blocks: false,
                 next_seq: last_seq.0 + 1,
                 sleepers: [0; 2],
                 wakers: [Vec::new(), Vec::new()],
@@ -175,6 +193,7 @@ impl<L: Lead> Queue<L> {
                 refused: None,
             }),
             read_point: AtomicU64::new(last_seq.0),
+            finished: AtomicU64::new(0),
             pending: [AtomicUsize::new(0), AtomicUsize::new(0)],
             wake_group: [Condvar::new(), Condvar::new()],
             wake_leader: Condvar::new(),
@@ -230,6 +249,7 @@ impl<L: Lead> Queue<L> {
         }
         let slot = slot(group);
         let mut state = self.state.lock();
+        let mut spins = true;
         loop {
             if self.read_point() >= last {
                 return Ok(());
@@ -237,6 +257,19 @@ impl<L: Lead> Queue<L> {
             state.is_poisoned()?;
             if state.baton.is_some() {
                 state = self.lead(state);
+                continue;
+            }
+            if spins && !state.leader_blocks {
+                // Once: who has not got on by then is one of many.
+                spins = false;
+                // The open group's number is how many groups there are with the one being led.
+                let groups = state.group;
+                drop(state);
+                spin_until(|| self.finished.load(Ordering::Relaxed) >= groups);
+                if self.read_point() >= last {
+                    return Ok(());
+                }
+                state = self.state.lock();
                 continue;
             }
             state.sleepers[slot] += 1;
@@ -338,10 +371,16 @@ impl<L: Lead> Queue<L> {
         let last = state.next_seq - 1;
         state.group += 1;
         state.open_first_seq = state.next_seq;
+        state.leader_blocks = baton.lead.blocks(&baton.batch);
         drop(state);
 
         let written = baton.lead.write(&mut baton.batch);
         baton.batch.clear();
+        // Without the lock, so that others can join the open group meanwhile.
+        let pending = &self.pending[slot(group)];
+        if pending.load(Ordering::Relaxed) != 0 {
+            spin_until(|| pending.load(Ordering::Relaxed) == 0);
+        }
 
         let mut state = self.state.lock();
         match written {
@@ -386,6 +425,7 @@ impl<L: Lead> Queue<L> {
         mut woken: Vec<Waker>,
     ) -> MutexGuard<'a, State<L>> {
         state.baton = Some(baton);
+        self.finished.store(state.group, Ordering::Relaxed);
         self.wake_idle.notify_all();
         let open = slot(state.group);
         if state.refused_for_good() {
