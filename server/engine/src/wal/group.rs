@@ -38,12 +38,14 @@ use super::batch::Batch;
 /// every number of them.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 
-/// Looks again until it is so or time is up. Says whether it was so.
-fn spin_until(so: impl Fn() -> bool) -> bool {
-    (0..SPINS).any(|_| {
+/// Looks until it is so or time is up. The caller finds out under the lock which it was.
+fn spin_until(so: impl Fn() -> bool) {
+    for _ in 0..SPINS {
+        if so() {
+            return;
+        }
         std::hint::spin_loop();
-        so()
-    })
+    }
 }
 
 /// Set in a group's pending count when its leader sleeps until the count is zero.
@@ -89,7 +91,7 @@ struct State<L> {
     open_first_seq: u64,
     /// The next sequence id to give out.
     next_seq: u64,
-    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is here.
+    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is here, or lent without a group.
     leader_blocks: bool,
     /// Threads that sleep until their group is published. By parity; zeroed when the group is published.
     sleepers: [usize; 2],
@@ -377,10 +379,7 @@ impl<L: Lead> Queue<L> {
         let written = baton.lead.write(&mut baton.batch);
         baton.batch.clear();
         // Without the lock, so that others can join the open group meanwhile.
-        let pending = &self.pending[slot(group)];
-        if pending.load(Ordering::Relaxed) != 0 {
-            spin_until(|| pending.load(Ordering::Relaxed) == 0);
-        }
+        spin_until(|| self.pending[slot(group)].load(Ordering::Relaxed) == 0);
 
         let mut state = self.state.lock();
         match written {
