@@ -89,7 +89,7 @@ pub struct Counters {
     /// Files left out of a read because their bloom filter said no.
     pub bloom_skips: BusyCounter,
     /// Files read although they did not hold the row: the bloom filter was wrong.
-    pub bloom_false_positives: BusyCounter,
+    pub bloom_false_positives: Counter,
     /// Flushes that wrote a file.
     pub flushes: Counter,
     /// Flushes that failed and will be tried again.

@@ -20,8 +20,8 @@ pub struct View {
 }
 
 impl Catalog {
-    /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned: counting those who hold
-    /// them would be most of what readers on several processors wait for.
+    /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned: their counts of holders
+    /// are memory that all readers would write to.
     pub fn read_region_of<T>(
         &self,
         name: &TableName,

@@ -157,7 +157,8 @@ pub struct FetchLimits {
     pub results: usize,
     /// Bytes from which on no further row is begun.
     pub bytes: usize,
-    /// Most time, so that a filter that matches nothing does not hold the caller.
+    /// Time after which no further row is begun, so that a filter that matches nothing does not hold the caller. It is looked at after the
+    /// first row and every few rows.
     pub time: std::time::Duration,
 }
 
