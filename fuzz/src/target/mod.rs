@@ -12,6 +12,8 @@ pub mod shell;
 pub mod wal;
 pub mod wire;
 
+pub use filters::REGEX_BYTES;
+
 /// A hash, to compare what is read twice without keeping it.
 fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::column::{self, PageStart};
+use super::java_regex::JavaRegex;
 use super::multi_range::{self, RowRange};
 use super::{
     Comparator, Comparison, DEPTH_MAX, Filter, FuzzyKey, dependent, fuzzy, key_only, list, row,
@@ -310,7 +311,7 @@ impl FilterSpec {
 /// Filters around filters.
 impl FilterSpec {
     /// Whether it is a plain filter that compares with a regular expression. The parsers count these.
-    pub(super) fn has_regex(&self) -> bool {
+    pub(super) fn regex(&self) -> Option<&JavaRegex> {
         let comparison = match &self.node {
             Node::Row(comparison)
             | Node::Family(comparison)
@@ -321,7 +322,10 @@ impl FilterSpec {
             Node::DependentColumn { comparison, .. } => comparison.as_ref(),
             _ => None,
         };
-        comparison.is_some_and(|comparison| matches!(&*comparison.comparator, Comparator::Regex(_)))
+        match &*comparison?.comparator {
+            Comparator::Regex(regex) => Some(regex),
+            _ => None,
+        }
     }
 
     fn above(node: Node, depth_below: usize) -> Result<Self> {

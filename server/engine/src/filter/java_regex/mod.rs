@@ -1,4 +1,4 @@
-//! Java regular expressions, carried over to the `regex` crate.
+//! Java regular expressions, carried over to the dialect and the engines of the `regex` crate.
 //!
 //! HBase decodes the part of a cell as text and looks for a match anywhere in it (`Matcher.find`). The two dialects agree on
 //! most things; where the same text means something else, [`Translator`] rewrites it: `\d \w \s` are ASCII in Java, `$` also
@@ -6,22 +6,38 @@
 //! needs backtracking (lookaround, backreferences, possessive quantifiers) is refused with an error that names it: in return
 //! matching takes linear time, whatever the pattern and the value.
 //!
+//! Memory is bounded at each step, since a pattern may come from a stranger: the length of the pattern, of what it is written out
+//! to, what its classes name ([`classes`]), the compiled automaton, and all of one filter together ([`Taken`]).
+//!
 //! Known difference: CASE_INSENSITIVE folds all letters, not only ASCII ones.
 
+mod classes;
 mod translate;
 
 use std::borrow::Cow;
 
+use regex_automata::meta::{self, Regex};
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::hir::translate::TranslatorBuilder;
+
 use self::translate::Translator;
-use regex::bytes::{Regex, RegexBuilder};
 
 use crate::{Error, Result};
 
 /// Most memory of a compiled pattern, and again of its cache in use.
 const COMPILED_MAX_BYTES: usize = 512 << 10;
 
-/// Most regular expressions in one filter: with the limit above they bound what a request can make us hold.
-pub(super) const REGEX_COUNT_MAX: usize = 64;
+/// Longest pattern, in bytes.
+const PATTERN_MAX_BYTES: usize = 8 << 10;
+
+/// Longest pattern in the dialect of the `regex` crate, in bytes: some of Java's escapes are short for a long class.
+const TRANSLATED_MAX_BYTES: usize = 24 << 10;
+
+/// Most regular expressions in one filter, each with a cache while it is used.
+const COUNT_MAX: usize = 64;
+
+/// Most memory of all compiled patterns of one filter.
+const ALL_COMPILED_MAX_BYTES: usize = 2 << 20;
 
 /// Deepest nesting of groups and classes.
 const NEST_MAX: u32 = 64;
@@ -90,6 +106,30 @@ impl Charset {
     }
 }
 
+/// What the regular expressions of one filter have taken so far.
+#[derive(Default)]
+pub(super) struct Taken {
+    count: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    /// Adds the next one. An error says which limit of the filter it goes beyond.
+    pub(super) fn add(&mut self, regex: &JavaRegex) -> std::result::Result<(), String> {
+        self.count += 1;
+        self.bytes += regex.compiled.memory_usage();
+        if self.count > COUNT_MAX {
+            return Err(format!("more than {COUNT_MAX} regular expressions in one filter"));
+        }
+        if self.bytes > ALL_COMPILED_MAX_BYTES {
+            return Err(format!(
+                "the regular expressions of one filter take more than {ALL_COMPILED_MAX_BYTES} bytes compiled"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// A compiled pattern with what it was made from.
 #[derive(Clone, Debug)]
 pub struct JavaRegex {
@@ -129,6 +169,12 @@ impl JavaRegex {
         charset: &str,
         place: impl FnOnce(String) -> String,
     ) -> Result<Self> {
+        if pattern.len() > PATTERN_MAX_BYTES {
+            let length = pattern.len();
+            return Err(Error::InvalidArgument(format!(
+                "a regular expression of {length} bytes is longer than {PATTERN_MAX_BYTES}"
+            )));
+        }
         let refuse = |what: String| Error::InvalidArgument(format!("regular expression {pattern:?}: {what}"));
         if flags & !flag::KNOWN != 0 {
             return Err(refuse(format!("unsupported flags {:#x}", flags & !flag::KNOWN)));
@@ -138,19 +184,9 @@ impl JavaRegex {
         let translated = if flags & flag::LITERAL == 0 {
             Translator::new(pattern, flags).translate().map_err(refuse)?
         } else {
-            regex::escape(pattern)
+            regex_syntax::escape(pattern)
         };
-        let is_set = |bit: i32| flags & bit != 0;
-        let compiled = RegexBuilder::new(&place(translated))
-            .case_insensitive(is_set(flag::CASE_INSENSITIVE))
-            .ignore_whitespace(is_set(flag::COMMENTS) && !is_set(flag::LITERAL))
-            .multi_line(is_set(flag::MULTILINE))
-            .dot_matches_new_line(is_set(flag::DOTALL))
-            .size_limit(COMPILED_MAX_BYTES)
-            .dfa_size_limit(COMPILED_MAX_BYTES)
-            .nest_limit(NEST_MAX)
-            .build()
-            .map_err(|error| refuse(error.to_string()))?;
+        let compiled = compiled(&place(translated), flags).map_err(refuse)?;
         Ok(Self {
             pattern: pattern.to_owned(),
             flags,
@@ -178,6 +214,47 @@ impl JavaRegex {
     pub fn charset_name(&self) -> &'static str {
         self.charset.name()
     }
+}
+
+/// Compiles what [`Translator`] wrote. An error says why the pattern is refused.
+fn compiled(translated: &str, flags: i32) -> std::result::Result<Regex, String> {
+    if translated.len() > TRANSLATED_MAX_BYTES {
+        return Err(format!(
+            "with its escapes written out it is longer than {TRANSLATED_MAX_BYTES} bytes, which is the limit"
+        ));
+    }
+    let is_set = |bit: i32| flags & bit != 0;
+    let tree = ParserBuilder::new()
+        .ignore_whitespace(is_set(flag::COMMENTS) && !is_set(flag::LITERAL))
+        .nest_limit(NEST_MAX)
+        .build()
+        .parse(translated)
+        .map_err(|error| error.to_string())?;
+    classes::check(&tree)?;
+    // Any byte may be met, as with `regex::bytes`.
+    let expression = TranslatorBuilder::new()
+        .utf8(false)
+        .case_insensitive(is_set(flag::CASE_INSENSITIVE))
+        .multi_line(is_set(flag::MULTILINE))
+        .dot_matches_new_line(is_set(flag::DOTALL))
+        .build()
+        .translate(translated, &tree)
+        .map_err(|error| error.to_string())?;
+    // No prefilter: the automaton of the literals that a match can begin with is held to no limit, and a pattern of 100 bytes can
+    // make one of 5 MiB.
+    let limits = meta::Config::new()
+        .utf8_empty(false)
+        .auto_prefilter(false)
+        .nfa_size_limit(Some(COMPILED_MAX_BYTES))
+        .onepass_size_limit(Some(COMPILED_MAX_BYTES))
+        .hybrid_cache_capacity(COMPILED_MAX_BYTES);
+    meta::Builder::new()
+        .configure(limits)
+        .build_from_hir(&expression)
+        .map_err(|error| match error.size_limit() {
+            Some(limit) => format!("compiled it takes more than {limit} bytes, which is the limit"),
+            None => error.to_string(),
+        })
 }
 
 #[cfg(test)]

@@ -109,11 +109,26 @@ fn what_is_not_supported_is_named() {
         ("(?q)", "inline flag"),
         ("(?", "unclosed group"),
         ("(a", "unclosed group"),
-        ("((((a{500}){500}){500}){500})", "size limit"),
+        (
+            "((((a{500}){500}){500}){500})",
+            "524288 bytes, which is the limit",
+        ),
     ];
     for (pattern, expected) in cases {
         let text = JavaRegex::new(pattern).unwrap_err().to_string();
         assert!(text.contains(expected), "{pattern}: {text}");
+    }
+    let long =
+        |part: &str, count: usize| JavaRegex::new(&part.repeat(count)).map_err(|error| error.to_string());
+    assert!(long("a|", 4096).is_ok());
+    for (part, count, expected) in [
+        ("a", 8193, "of 8193 bytes is longer than 8192"),
+        (r"\v", 1000, "longer than 24576 bytes, which is the limit"),
+        (r"(?i)\pL", 17, "name more than 48000 characters"),
+        (r"[\pL\x{100}-\x{ffff}]", 9, "name more than 48000 characters"),
+    ] {
+        let text = long(part, count).unwrap_err();
+        assert!(text.contains(expected), "{text}");
     }
     let text = JavaRegex::with_flags("a", 0x80, "UTF-8").unwrap_err().to_string();
     assert!(text.contains("unsupported flags 0x80"), "{text}");

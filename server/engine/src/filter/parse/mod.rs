@@ -20,7 +20,7 @@ mod lexer;
 use std::fmt;
 
 use self::lexer::{Lexer, Token};
-use super::java_regex::REGEX_COUNT_MAX;
+use super::java_regex::Taken;
 use super::{DEPTH_MAX, FilterSpec, ListOperator};
 use crate::Error;
 
@@ -122,7 +122,7 @@ struct Stacks {
     /// How many of `operators` are levels of nesting: parentheses, SKIP, WHILE.
     nesting: usize,
     /// Regular expressions so far.
-    regexes: usize,
+    regexes: Taken,
     /// A filter was read last, so AND, OR or a closing parenthesis must follow.
     complete: bool,
 }
@@ -133,10 +133,10 @@ impl Stacks {
             Token::Call(call) => {
                 self.operand_allowed(position)?;
                 let filter = calls::build(&call)?;
-                self.regexes += usize::from(filter.has_regex());
-                if self.regexes > REGEX_COUNT_MAX {
-                    let message = format!("more than {REGEX_COUNT_MAX} regular expressions in one filter");
-                    return Err(ParseError::new(position, message));
+                if let Some(regex) = filter.regex() {
+                    self.regexes
+                        .add(regex)
+                        .map_err(|message| ParseError::new(position, message))?;
                 }
                 self.filters.push(filter);
                 self.complete = true;

@@ -289,10 +289,17 @@ fn size_and_depth_are_bounded() {
     let error = FilterSpec::parse(deep_lists.as_bytes()).unwrap_err();
     assert!(error.message.contains("nested deeper than 64"), "{error}");
     let regexes = |count| vec!["RowFilter(=,'regexstring:a')"; count].join(" OR ");
-    assert!(FilterSpec::parse(regexes(REGEX_COUNT_MAX).as_bytes()).is_ok());
-    let error = FilterSpec::parse(regexes(REGEX_COUNT_MAX + 1).as_bytes()).unwrap_err();
+    assert!(FilterSpec::parse(regexes(64).as_bytes()).is_ok());
+    let error = FilterSpec::parse(regexes(65).as_bytes()).unwrap_err();
     assert!(
         error.message.contains("more than 64 regular expressions"),
+        "{error}"
+    );
+    let large = |count| vec![r"RowFilter(=,'regexstring:\p{L}{10}')"; count].join(" AND ");
+    assert!(FilterSpec::parse(large(2).as_bytes()).is_ok());
+    let error = FilterSpec::parse(large(10).as_bytes()).unwrap_err();
+    assert!(
+        error.message.contains("more than 2097152 bytes compiled"),
         "{error}"
     );
     let error = FilterSpec::parse(&vec![b' '; FILTER_STRING_MAX_BYTES + 1]).unwrap_err();

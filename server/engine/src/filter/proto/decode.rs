@@ -6,7 +6,7 @@ use prost::bytes::Bytes;
 use super::PACKAGE;
 use super::messages as pb;
 use crate::filter::decimal::BigDecimal;
-use crate::filter::java_regex::{JavaRegex, REGEX_COUNT_MAX};
+use crate::filter::java_regex::{JavaRegex, Taken};
 use crate::filter::{
     BitOperator, ColumnRange, Comparator, CompareOp, Comparison, DEPTH_MAX, FilterSpec, FuzzyKey,
     ListOperator, MaskForm, RowRange, SingleColumnValue,
@@ -44,12 +44,15 @@ pub(super) struct Decoder {
     /// For the next `RandomRowFilter`: several in one tree must not draw the same rows.
     seed: u64,
     /// Regular expressions so far.
-    regexes: usize,
+    regexes: Taken,
 }
 
 impl Decoder {
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, regexes: 0 }
+        Self {
+            seed,
+            regexes: Taken::default(),
+        }
     }
 
     /// The filter of a message that stands on level `depth`, the root's being 1.
@@ -77,10 +80,8 @@ impl Decoder {
             }
             _ => {
                 let filter = simple(class, name, bytes)?;
-                self.regexes += usize::from(filter.has_regex());
-                if self.regexes > REGEX_COUNT_MAX {
-                    let message = format!("more than {REGEX_COUNT_MAX} regular expressions in one filter");
-                    return Err(Error::DoNotRetry(message));
+                if let Some(regex) = filter.regex() {
+                    self.regexes.add(regex).map_err(Error::DoNotRetry)?;
                 }
                 Ok(filter)
             }
