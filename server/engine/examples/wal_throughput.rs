@@ -1,15 +1,16 @@
-//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync.
+//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync, and how many syncs that is beside a bare
+//! loop of writes and syncs on a preallocated file, which is what the disk can do.
 //!
 //! `cargo run --release -p basalt-engine --example wal_throughput -- [DIR]`; the directory (default: a temporary one) should
 //! be on the disk that is to be measured.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use basalt_engine::Result;
 use basalt_engine::cell::CellType;
-use basalt_engine::fs::RealFs;
+use basalt_engine::fs::{Open, RealFs, Vfs};
 use basalt_engine::id::{RegionId, SeqId};
 use basalt_engine::metrics::{Counters, NoListener};
 use basalt_engine::options::WalSync;
@@ -26,10 +27,33 @@ fn main() -> Result<()> {
         (WalSync::Os, 4, 1_000_000),
         (WalSync::Fsync, 1, 5_000),
         (WalSync::Fsync, 16, 50_000),
+        (WalSync::Fsync, 64, 200_000),
     ] {
         run(base.join(format!("{sync:?}-{threads}")), sync, threads, edits)?;
     }
+    for bytes in [150, 150 * 64] {
+        bare(&base.join("bare"), bytes, 5_000);
+    }
     Ok(())
+}
+
+/// Writes and syncs one after the other, without a log.
+fn bare(path: &Path, bytes: usize, syncs: u64) {
+    let vfs = RealFs;
+    let file = vfs.open(path, Open::CreateNew).expect("a file");
+    file.allocate(bytes as u64 * syncs).expect("room");
+    file.sync_all().expect("a sync");
+    let begun = Instant::now();
+    for number in 0..syncs {
+        file.write_at(&vec![7; bytes], number * bytes as u64)
+            .expect("a write");
+        file.sync_data().expect("a sync");
+    }
+    println!(
+        "bare: {:.0} syncs/s of {bytes} bytes",
+        syncs as f64 / begun.elapsed().as_secs_f64()
+    );
+    std::fs::remove_file(path).expect("removing the file");
 }
 
 fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
@@ -70,8 +94,9 @@ fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
     });
     let took = begun.elapsed().as_secs_f64();
     println!(
-        "{sync:?}, {threads} threads: {:.0} edits/s, {:.1} edits/group, {} bytes/edit",
+        "{sync:?}, {threads} threads: {:.0} edits/s, {:.0} syncs/s, {:.1} edits/group, {} bytes/edit",
         edits as f64 / took,
+        counters.wal_syncs.get() as f64 / took,
         edits as f64 / counters.wal_groups.get() as f64,
         counters.wal_bytes.get() / edits,
     );

@@ -394,4 +394,6 @@ async fn linger(server: &Server, socket: &mut TcpStream, stop: &CancellationToke
 }
 
 #[cfg(test)]
+mod allocations;
+#[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
     .await
 }
 
-async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Result<(), End>>) {
+pub(super) async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Result<(), End>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, _) = listener.accept().await.unwrap();
