@@ -2,7 +2,7 @@
 //!
 //! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be
 //! Basalt's or a real HBase's. `report` runs all but `verify` at a small size and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
-//! `roundtrip` sends ready-made calls, side by side with a bare TCP echo and another server.
+//! `roundtrip` sends ready-made calls, side by side with a bare TCP echo and another server, and `overload` more of them than the server can answer.
 
 use std::process::ExitCode;
 
@@ -45,6 +45,7 @@ enum Workload {
     Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::Arguments>),
     Roundtrip(Box<workload::roundtrip::Arguments>),
+    Overload(Box<workload::roundtrip::overload::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Workload::Compare(arguments) => workload::compare::run(&arguments),
         Workload::Engine(arguments) => workload::engine::run(&arguments),
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
+        Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -22,6 +22,7 @@ mod database;
 mod keys;
 mod outcome;
 mod run;
+mod standing;
 
 use std::path::PathBuf;
 
@@ -106,7 +107,7 @@ pub(crate) struct Arguments {
     /// Bytes that the writer of readwhilewriting writes in a second. 0: as fast as it can.
     #[arg(long, alias = "benchmark_write_rate_limit", default_value_t = 0)]
     pub(crate) benchmark_write_rate_limit: u64,
-    /// Measure every operation and print percentiles.
+    /// Measure every operation and print percentiles; engine.json has the rate over time too.
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", action = ArgAction::Set,
         value_parser = BoolishValueParser::new())]
     pub(crate) histogram: bool,

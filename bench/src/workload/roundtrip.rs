@@ -15,6 +15,7 @@
 mod calls;
 mod drive;
 mod echo;
+pub(crate) mod overload;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -52,9 +53,6 @@ pub(crate) struct Arguments {
     /// Numbers of connections.
     #[arg(long, value_delimiter = ',', default_value = "1,64", value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: Vec<u16>,
-    /// Bytes of a value.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    value_bytes: u32,
     /// Seconds that each side is driven in a round.
     #[arg(long, default_value_t = 2, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
@@ -64,18 +62,28 @@ pub(crate) struct Arguments {
     /// How the echo serves its connections.
     #[arg(long, default_value = "threads")]
     echo: Style,
-    /// The table that is made, and dropped at the end.
-    #[arg(long, default_value = "bench_roundtrip")]
-    table: String,
-    /// Drop a table of this name that exists already.
-    #[arg(long)]
-    replace_tables: bool,
+    #[command(flatten)]
+    rows: RowOptions,
     /// Where roundtrip.json goes, if it is wanted.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Be the echo: answer so many bytes with so many. For the tool itself.
     #[arg(long, hide = true, num_args = 2, value_names = ["CALL", "REPLY"])]
     serve_echo: Option<Vec<usize>>,
+}
+
+/// The rows that calls are about.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RowOptions {
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    value_bytes: u32,
+    /// The table that is made, and dropped at the end.
+    #[arg(long, default_value = "bench_roundtrip")]
+    table: String,
+    /// Drop a table of this name that exists already.
+    #[arg(long)]
+    replace_tables: bool,
 }
 
 /// A server under comparison.
@@ -150,7 +158,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         let report = Report {
             head,
             beside: arguments.beside.clone(),
-            value_bytes: arguments.value_bytes,
+            value_bytes: arguments.rows.value_bytes,
             seconds: arguments.seconds,
             rounds: arguments.rounds,
             echo: arguments.echo,
@@ -164,10 +172,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-fn tables<'a>(arguments: &Arguments, side: &'a Side) -> Tables<'a> {
+fn tables<'a>(rows: &RowOptions, side: &'a Side) -> Tables<'a> {
     Tables {
         target: &side.target,
-        replace: arguments.replace_tables,
+        replace: rows.replace_tables,
     }
 }
 
@@ -188,21 +196,21 @@ async fn side(options: &TargetOptions) -> Result<Side> {
 }
 
 /// Makes the table with its rows, and learns what a kind of call is answered there.
-async fn prepare(arguments: &Arguments, side: &Side, call: Kind) -> Result<Exchange> {
-    let tables = tables(arguments, side);
-    let value_bytes = arguments.value_bytes as usize;
+async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<Exchange> {
+    let tables = tables(rows, side);
+    let value_bytes = rows.value_bytes as usize;
     let family = FamilySchema::new(calls::FAMILY);
-    tables.create(&arguments.table, vec![family], Vec::new()).await?;
-    let rows = calls::every_row(&arguments.table, value_bytes);
-    drive::learn(side.address, Kind::PutBatch, rows).await?;
-    tables.flush(&arguments.table).await?;
-    drive::learn(side.address, call, call.messages(&arguments.table, value_bytes)).await
+    tables.create(&rows.table, vec![family], Vec::new()).await?;
+    let every = calls::every_row(&rows.table, value_bytes);
+    drive::learn(side.address, Kind::PutBatch, every).await?;
+    tables.flush(&rows.table).await?;
+    drive::learn(side.address, call, call.messages(&rows.table, value_bytes)).await
 }
 
 async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections: u16) -> Result<Comparison> {
     let mut exchanges: Vec<(String, SocketAddr, Exchange)> = Vec::new();
     for side in sides {
-        let exchange = prepare(arguments, side, call).await?;
+        let exchange = prepare(&arguments.rows, side, call).await?;
         exchanges.push((side.name.clone(), side.address, exchange));
     }
     let (call_bytes, reply_bytes) = exchanges[0].2.sizes();
@@ -219,7 +227,7 @@ async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections:
         }
     }
     for side in sides {
-        tables(arguments, side).drop(&arguments.table).await?;
+        tables(&arguments.rows, side).drop(&arguments.rows.table).await?;
     }
     let first: Vec<f64> = driven[0].iter().map(Driven::calls_per_second).collect();
     let sides = exchanges.iter().zip(&driven).map(|((name, ..), rounds)| {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use basalt_engine::Engine;
 use basalt_engine::clock::SystemClock;
@@ -22,7 +23,9 @@ pub(super) const FAMILY: &[u8] = b"f";
 pub(super) struct Database {
     pub(super) engine: Arc<Engine>,
     pub(super) table: TableName,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
+    /// How long the engine took to open.
+    pub(super) open_time: Duration,
 }
 
 /// Names the step that failed.
@@ -58,6 +61,7 @@ impl Database {
             ..Options::default()
         };
         let clock = Arc::new(SystemClock::new());
+        let began = Instant::now();
         let opened = Engine::open(
             &dir.join("data"),
             options,
@@ -66,12 +70,18 @@ impl Database {
             Arc::new(NoListener),
         );
         let engine = during("opening the database", opened)?;
+        let open_time = began.elapsed();
         let table = during("table name", TableName::parse(b"bench"))?;
         if engine.table(&table).is_err() {
             let descriptor = TableDescriptor::new(table.clone(), vec![family(arguments)?]);
             during("creating the table", engine.create_table(descriptor, Vec::new()))?;
         }
-        Ok(Database { engine, table, dir })
+        Ok(Database {
+            engine,
+            table,
+            dir,
+            open_time,
+        })
     }
 
     /// The same database without what is in it.

@@ -13,7 +13,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Benchmark;
+use super::standing::Standing;
 use crate::load::latency::{Latencies, LatencyReport};
+use crate::load::timeline::{Timeline, TimelineReport};
 
 /// What one thread did.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub(super) struct Tally {
     pub(super) stalls: u64,
     /// With `--histogram`.
     pub(super) latencies: Option<Latencies>,
+    /// Operations by slot of time, beside `latencies`.
+    pub(super) timeline: Timeline,
     /// From the thread's first operation to its last.
     pub(super) busy: Duration,
 }
@@ -43,6 +47,7 @@ impl Tally {
         if let Some(latencies) = &other.latencies {
             self.latencies.get_or_insert_with(Latencies::new).add(latencies);
         }
+        self.timeline.add_all(&other.timeline);
     }
 }
 
@@ -54,6 +59,8 @@ pub(super) struct Outcome {
     pub(super) tally: Tally,
     /// By the clock on the wall.
     pub(super) elapsed: Duration,
+    /// The database at the end.
+    pub(super) standing: Standing,
 }
 
 impl Outcome {
@@ -128,6 +135,12 @@ impl Outcome {
             found: self.tally.found,
             writes_refused: self.tally.stalls,
             latency_seconds: self.tally.latencies.as_ref().map(Latencies::report),
+            timeline: self
+                .tally
+                .latencies
+                .as_ref()
+                .map(|_| self.tally.timeline.report()),
+            database: self.standing,
         }
     }
 }
@@ -144,6 +157,8 @@ pub(super) struct OutcomeReport {
     found: Option<u64>,
     writes_refused: u64,
     latency_seconds: Option<LatencyReport>,
+    timeline: Option<TimelineReport>,
+    database: Standing,
 }
 
 /// The JSON of a run.
@@ -172,12 +187,14 @@ mod tests {
             found: Some(999_999),
             stalls: 0,
             latencies: None,
+            timeline: Timeline::default(),
             busy: Duration::from_millis(4_824),
         };
         let mut outcome = Outcome {
             benchmark: Benchmark::ReadRandom,
             tally,
             elapsed: Duration::from_millis(2_412),
+            standing: Standing::default(),
         };
         assert_eq!(
             outcome.line(),
@@ -207,6 +224,7 @@ mod tests {
             found,
             stalls: 1,
             latencies: None,
+            timeline: Timeline::default(),
             busy: Duration::from_secs(1),
         };
         let mut sum = Tally::default();

@@ -16,6 +16,7 @@ use smallvec::smallvec;
 use super::database::{Database, FAMILY, during};
 use super::keys::{KEY_BYTES, Values, key, missing_key};
 use super::outcome::{Outcome, Tally};
+use super::standing::Standing;
 use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
@@ -80,6 +81,7 @@ pub(super) fn run(
         benchmark,
         tally,
         elapsed,
+        standing: Standing::of(database)?,
     })
 }
 
@@ -106,6 +108,7 @@ fn compact(arguments: &Arguments, database: &Database) -> Result<Outcome> {
             ..Tally::default()
         },
         elapsed,
+        standing: Standing::of(database)?,
     })
 }
 
@@ -117,6 +120,7 @@ struct Task<'a> {
     random: SmallRng,
     values: Values,
     tally: Tally,
+    started: Instant,
     /// Filled and cleared by every read.
     batch: CellBatch,
 }
@@ -152,11 +156,12 @@ impl<'a> Task<'a> {
                 ..Tally::default()
             },
             batch: CellBatch::new(),
+            started: Instant::now(),
         }
     }
 
     fn run(mut self) -> Result<Tally> {
-        let started = Instant::now();
+        self.started = Instant::now();
         let (num, reads) = (
             self.arguments.num,
             self.arguments.reads.unwrap_or(self.arguments.num),
@@ -175,7 +180,7 @@ impl<'a> Task<'a> {
             Benchmark::ReadSeq => self.read_in_order(reads)?,
             Benchmark::Compact => unreachable!("compaction has no threads"),
         }
-        self.tally.busy = started.elapsed();
+        self.tally.busy = self.started.elapsed();
         Ok(self.tally)
     }
 
@@ -191,7 +196,9 @@ impl<'a> Task<'a> {
     fn finish(&mut self, began: Option<Instant>) {
         self.tally.operations += 1;
         if let (Some(latencies), Some(began)) = (&mut self.tally.latencies, began) {
-            latencies.record(began.elapsed());
+            let now = Instant::now();
+            latencies.record(now - began);
+            self.tally.timeline.add(now - self.started, 1);
         }
     }
 

@@ -40,7 +40,7 @@ impl Driven {
     }
 }
 
-async fn connect(address: SocketAddr) -> Result<TcpStream> {
+pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream> {
     let failed = |source| Error::NoServer {
         target: address.to_string(),
         source,
@@ -50,7 +50,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Error {
+pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Error {
     Error::Different(format!("the connection to {address} broke: {error}"))
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn learn(address: SocketAddr, kind: Kind, messages: Vec<Vec<u8>
 }
 
 /// Receives one message, whose length only its bytes tell.
-async fn receive(stream: &mut TcpStream, address: SocketAddr) -> Result<Bytes> {
+pub(super) async fn receive(stream: &mut TcpStream, address: SocketAddr) -> Result<Bytes> {
     let mut received = BytesMut::new();
     let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
     loop {
@@ -144,7 +144,7 @@ async fn call_until(
         latencies.record(now - sent_at);
         sent_at = now;
         calls += 1;
-        if exchange.same && reply != exchange.replies[next] {
+        if !exchange.is_known(next, &reply) {
             return Err(Error::Different(format!(
                 "{address} gave another answer than before"
             )));

@@ -63,6 +63,36 @@ fn benchmarks_do_what_they_say() {
 }
 
 #[test]
+fn the_database_is_described_as_it_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("db");
+    let arguments = arguments(&dir, &["--histogram"]);
+    let database = Database::open(&arguments).unwrap();
+    let filled = run(Benchmark::FillSeq, &arguments, &database, 0).unwrap();
+    let written = 2_000 * 46;
+    assert_eq!((filled.standing.store_files, filled.standing.flush_bytes), (0, 0));
+    assert!(filled.standing.wal_bytes > written && filled.standing.memstore_bytes > written);
+    assert!(filled.standing.disk_bytes >= filled.standing.wal_bytes);
+    let compacted = run(Benchmark::Compact, &arguments, &database, 0)
+        .unwrap()
+        .standing;
+    assert_eq!((compacted.store_files, compacted.memstore_bytes), (1, 0));
+    assert!(compacted.store_bytes > written);
+    let read = run(Benchmark::ReadRandom, &arguments, &database, 0).unwrap();
+    assert!(read.standing.index_bytes > 0 && read.standing.cache_misses > 0);
+    assert!(read.standing.cache_hits + read.standing.cache_misses >= 2_000);
+    database.close().unwrap();
+    let database = Database::open(&arguments).unwrap();
+    let reopened = Standing::of(&database).unwrap();
+    assert!(reopened.open_seconds > 0.0);
+    assert_eq!(
+        (reopened.store_bytes, reopened.wal_bytes),
+        (compacted.store_bytes, 0)
+    );
+    database.close().unwrap();
+}
+
+#[test]
 fn a_fill_begins_with_an_empty_database_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("db");

@@ -1,0 +1,360 @@
+//! `overload`: more calls than a server can answer, sent when they are due and not when the last one was answered.
+//!
+//! For each kind of call:
+//!
+//! 1. The peak is measured: some connections send ready-made messages as fast as they are answered, as in `roundtrip`.
+//! 2. For each share of the peak a crowd of connections sends calls at that rate (open loop): connection `i` of `n` sends its call
+//!    number `k` when call `k * n + i` of all is due, or as soon as it has the answer to its last one.
+//!
+//! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything else ends the run. Times count from
+//! when the call was sent, and in a column of their own from when it was due: a crowd that is too small for the rate falls behind.
+//! Client and server share the machine's cores, so what the client takes at four times the peak is missing to the server.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::calls::{Exchange, Kind};
+use super::drive::{self, Driven, broken, receive};
+use super::{RowOptions, Side, prepare, side, tables};
+use crate::error::{Error, Result};
+use crate::load::latency::{Latencies, LatencyReport};
+use crate::report::{self, Head, figure, terminal_table};
+use crate::target::TargetOptions;
+
+/// What HBase says when it has too much to do, and Basalt with it.
+const BUSY: &[u8] = b"RegionTooBusyException";
+
+/// Send more calls than the server can answer, and see what becomes of them.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: TargetOptions,
+    /// Kinds of calls.
+    #[arg(long, value_delimiter = ',', default_value = "put-batch,scan")]
+    calls: Vec<Kind>,
+    /// Connections that find the peak.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    connections: u16,
+    /// Connections that send calls when they are due.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    crowd: u16,
+    /// Rates of the crowd, as shares of the peak.
+    #[arg(long, value_delimiter = ',', default_value = "0.5,1,4", value_parser = share)]
+    shares: Vec<f64>,
+    /// Seconds of each phase.
+    #[arg(long, default_value_t = 10, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    #[command(flatten)]
+    rows: RowOptions,
+    /// Where overload.json goes, if it is wanted.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 100.0 => Ok(share),
+        _ => Err("must be above 0 and at most 100".to_owned()),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    value_bytes: u32,
+    seconds: u64,
+    phases: Vec<PhaseReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseReport {
+    call: Kind,
+    connections: u16,
+    /// `None` for the peak itself.
+    share_of_peak: Option<f64>,
+    /// Calls a second that were due.
+    offered_per_second: f64,
+    accepted_per_second: f64,
+    refused_per_second: f64,
+    /// Calls that were due and not sent, because their connections were waiting.
+    unsent: u64,
+    /// Accepted calls, from when they were sent.
+    accepted_seconds: LatencyReport,
+    /// Accepted calls, from when they were due.
+    accepted_from_due_seconds: LatencyReport,
+    /// Refused calls, from when they were sent.
+    refused_seconds: LatencyReport,
+}
+
+/// What a connection's calls came to.
+#[derive(Debug)]
+struct Outcome {
+    accepted: Latencies,
+    accepted_from_due: Latencies,
+    refused: Latencies,
+    unsent: u64,
+}
+
+impl Outcome {
+    fn new() -> Outcome {
+        Outcome {
+            accepted: Latencies::new(),
+            accepted_from_due: Latencies::new(),
+            refused: Latencies::new(),
+            unsent: 0,
+        }
+    }
+
+    fn add(&mut self, other: &Outcome) {
+        self.accepted.add(&other.accepted);
+        self.accepted_from_due.add(&other.accepted_from_due);
+        self.refused.add(&other.refused);
+        self.unsent += other.unsent;
+    }
+}
+
+/// When the calls of one connection are due.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    first: Instant,
+    every: Duration,
+    until: Instant,
+}
+
+impl Schedule {
+    /// That of connection `number` of `crowd`, all of which together send `rate` calls a second.
+    fn new(began: Instant, time: Duration, rate: f64, number: u16, crowd: u16) -> Schedule {
+        let call = |calls: f64| Duration::from_secs_f64(calls / rate);
+        Schedule {
+            first: began + call(f64::from(number)),
+            every: call(f64::from(crowd)),
+            until: began + time,
+        }
+    }
+
+    /// When its call of that number is due; `None` if that is too late.
+    fn due(&self, call: u32) -> Option<Instant> {
+        let due = self.first + self.every * call;
+        (due < self.until).then_some(due)
+    }
+}
+
+/// Runs all phases and prints a table.
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    arguments.target.need_thrift2("overload")?;
+    if let Some(out) = &arguments.out {
+        report::create_dir(out)?;
+    }
+    let side = side(&arguments.target).await?;
+    let head = Head::new("overload", &side.target, &arguments.target);
+    let mut phases = Vec::new();
+    for call in &arguments.calls {
+        phases.extend(measure(&arguments, &side, *call).await?);
+    }
+    println!("{}", table_of(&phases));
+    if let Some(out) = &arguments.out {
+        let report = Report {
+            head,
+            value_bytes: arguments.rows.value_bytes,
+            seconds: arguments.seconds,
+            phases,
+        };
+        println!(
+            "{}",
+            report::write_json(&out.join("overload.json"), &report)?.display()
+        );
+    }
+    Ok(())
+}
+
+async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<PhaseReport>> {
+    let exchange = prepare(&arguments.rows, side, call).await?;
+    let time = Duration::from_secs(arguments.seconds);
+    let driven = drive::run(side.address, &exchange, arguments.connections, time).await?;
+    let peak = driven.calls_per_second();
+    eprintln!("{}: the peak is {} calls/s", call.name(), figure(peak));
+    let latencies = Driven::latencies(&[driven]).report();
+    let mut phases = vec![PhaseReport {
+        call,
+        connections: arguments.connections,
+        share_of_peak: None,
+        offered_per_second: peak,
+        accepted_per_second: peak,
+        refused_per_second: 0.0,
+        unsent: 0,
+        accepted_from_due_seconds: latencies.clone(),
+        accepted_seconds: latencies,
+        refused_seconds: Latencies::new().report(),
+    }];
+    for share in &arguments.shares {
+        let rate = peak * share;
+        let (outcome, took) = crowd(side.address, &exchange, arguments.crowd, rate, time).await?;
+        let (accepted, refused) = (outcome.accepted.report(), outcome.refused.report());
+        phases.push(PhaseReport {
+            call,
+            connections: arguments.crowd,
+            share_of_peak: Some(*share),
+            offered_per_second: rate,
+            accepted_per_second: accepted.count as f64 / took.as_secs_f64(),
+            refused_per_second: refused.count as f64 / took.as_secs_f64(),
+            unsent: outcome.unsent,
+            accepted_seconds: accepted,
+            accepted_from_due_seconds: outcome.accepted_from_due.report(),
+            refused_seconds: refused,
+        });
+    }
+    tables(&arguments.rows, side).drop(&arguments.rows.table).await?;
+    Ok(phases)
+}
+
+/// Sends calls at a rate for some time. Returns what became of them, and how long it took until the last one was answered.
+async fn crowd(
+    address: SocketAddr,
+    exchange: &Exchange,
+    crowd: u16,
+    rate: f64,
+    time: Duration,
+) -> Result<(Outcome, Duration)> {
+    let exchange = Arc::new(exchange.clone());
+    let mut streams = Vec::new();
+    for _ in 0..crowd {
+        streams.push(drive::connect(address).await?);
+    }
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for (number, stream) in (0..crowd).zip(streams) {
+        let schedule = Schedule::new(began, time, rate, number, crowd);
+        tasks.spawn(call_when_due(
+            stream,
+            address,
+            Arc::clone(&exchange),
+            usize::from(number),
+            schedule,
+        ));
+    }
+    let mut outcome = Outcome::new();
+    while let Some(joined) = tasks.join_next().await {
+        outcome.add(&joined.map_err(|error| broken(address, &error))??);
+    }
+    Ok((outcome, began.elapsed()))
+}
+
+async fn call_when_due(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    exchange: Arc<Exchange>,
+    number: usize,
+    schedule: Schedule,
+) -> Result<Outcome> {
+    let mut outcome = Outcome::new();
+    let mut next = (number * 7) % exchange.messages.len();
+    let mut calls = 0;
+    while let Some(due) = schedule.due(calls) {
+        calls += 1;
+        let mut sent_at = Instant::now();
+        if sent_at >= schedule.until {
+            outcome.unsent += 1;
+            continue;
+        }
+        if sent_at < due {
+            tokio::time::sleep_until(due.into()).await;
+            sent_at = Instant::now();
+        }
+        let sent = stream.write_all(&exchange.messages[next]).await;
+        sent.map_err(|error| broken(address, &error))?;
+        let reply = receive(&mut stream, address).await?;
+        let answered_at = Instant::now();
+        if exchange.is_known(next, &reply) {
+            outcome.accepted.record(answered_at - sent_at);
+            outcome.accepted_from_due.record(answered_at - due);
+        } else if reply.windows(BUSY.len()).any(|window| window == BUSY) {
+            outcome.refused.record(answered_at - sent_at);
+        } else {
+            return Err(Error::Different(format!(
+                "{address} gave another answer than before, and it is no refusal: {:?}",
+                String::from_utf8_lossy(&reply)
+            )));
+        }
+        next = (next + 1) % exchange.messages.len();
+    }
+    Ok(outcome)
+}
+
+/// A line for each phase.
+fn table_of(phases: &[PhaseReport]) -> String {
+    let head = [
+        "call",
+        "load",
+        "connections",
+        "offered/s",
+        "accepted/s",
+        "of the peak",
+        "refused/s",
+        "unsent",
+        "accepted: p50, p99, max ms",
+        "p99 from due, ms",
+        "refused: p99, max ms",
+    ];
+    let ms = |seconds: f64| figure(seconds * 1e3);
+    let mut peak = 0.0;
+    let lines: Vec<Vec<String>> = phases
+        .iter()
+        .map(|phase| {
+            if phase.share_of_peak.is_none() {
+                peak = phase.accepted_per_second;
+            }
+            let (accepted, refused) = (&phase.accepted_seconds, &phase.refused_seconds);
+            vec![
+                phase.call.name().to_owned(),
+                phase
+                    .share_of_peak
+                    .map_or_else(|| "peak".to_owned(), |share| format!("{share} times the peak")),
+                phase.connections.to_string(),
+                figure(phase.offered_per_second.round()),
+                figure(phase.accepted_per_second.round()),
+                format!("{:.2}", phase.accepted_per_second / peak),
+                figure(phase.refused_per_second.round()),
+                phase.unsent.to_string(),
+                format!("{}, {}, {}", ms(accepted.p50), ms(accepted.p99), ms(accepted.max)),
+                ms(phase.accepted_from_due_seconds.p99),
+                format!("{}, {}", ms(refused.p99), ms(refused.max)),
+            ]
+        })
+        .collect();
+    terminal_table(&head, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All connections together send as many calls as the rate says, evenly.
+    #[test]
+    fn calls_are_due_one_after_the_other() {
+        let began = Instant::now();
+        let schedule = |number| Schedule::new(began, Duration::from_secs(2), 10.0, number, 4);
+        let mut due: Vec<Duration> = (0..4)
+            .flat_map(|number| (0..).map_while(move |call| schedule(number).due(call)))
+            .map(|due| due - began)
+            .collect();
+        due.sort_unstable();
+        let even: Vec<Duration> = (0..20).map(|call| Duration::from_millis(100) * call).collect();
+        assert_eq!(due, even);
+    }
+
+    #[test]
+    fn shares_are_positive() {
+        assert_eq!(share("4"), Ok(4.0));
+        for wrong in ["0", "-1", "x", "NaN", "101"] {
+            share(wrong).unwrap_err();
+        }
+    }
+}
