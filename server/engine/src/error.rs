@@ -100,7 +100,7 @@ pub enum Error {
     /// Another writer held the row's lock for too long. Not applied.
     #[error("Timed out waiting for lock for row: {0}")]
     RowLockTimeout(String),
-    /// Asked to answer from memory only, and memory does not hold it. Never leaves the server.
+    /// Asked to answer from memory only and without waiting, and that cannot be done. Never leaves the server.
     #[error("the answer is not in memory")]
     NotInMemory,
     /// Stored bytes contradict their checksum or format.

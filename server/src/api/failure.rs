@@ -14,6 +14,9 @@ use crate::admission::Busy;
 use crate::capacity::Exceeded;
 use crate::sessions::SessionError;
 
+/// The class by which clients know that they should wait and try again.
+const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+
 /// Which exception of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -105,6 +108,16 @@ impl Failure {
     fn with_class(&self) -> String {
         format!("{}: {}", self.class, self.message)
     }
+
+    /// As Thrift 2 clients expect it: the text alone. But for a busy server, which HBase's gateway reports when its own client has given
+    /// up: then the text lists what that has met, with its class.
+    fn for_thrift2(&self) -> String {
+        if self.class == REGION_TOO_BUSY {
+            self.with_class()
+        } else {
+            self.message.clone()
+        }
+    }
 }
 
 impl From<Error> for Failure {
@@ -183,9 +196,7 @@ impl From<Error> for Failure {
             ),
             // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
             // quotas, makes clients give up.
-            Error::RegionTooBusy(_) | Error::DiskSpace(_) => {
-                (Kind::Io, "org.apache.hadoop.hbase.RegionTooBusyException", true)
-            }
+            Error::RegionTooBusy(_) | Error::DiskSpace(_) => (Kind::Io, REGION_TOO_BUSY, true),
             Error::Corrupt { .. } => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",
@@ -211,7 +222,7 @@ impl From<Busy> for Failure {
     fn from(busy: Busy) -> Self {
         Self {
             kind: Kind::Io,
-            class: "org.apache.hadoop.hbase.RegionTooBusyException",
+            class: REGION_TOO_BUSY,
             message: busy.to_string(),
             can_retry: true,
         }
@@ -289,7 +300,7 @@ impl FromFailure for THBaseException {
             .into();
         }
         thrift2::TIOError {
-            message: Some(failure.message.clone()),
+            message: Some(failure.for_thrift2()),
             can_retry: Some(failure.can_retry),
         }
         .into()
@@ -299,7 +310,7 @@ impl FromFailure for THBaseException {
 impl FromFailure for BasaltException {
     fn from_failure(failure: &Failure, _declared: impl Fn(i16) -> bool) -> Self {
         admin::TIOError {
-            message: Some(failure.message.clone()),
+            message: Some(failure.for_thrift2()),
             can_retry: Some(failure.can_retry),
         }
         .into()
@@ -319,10 +330,13 @@ mod tests {
         };
         let text = "disk space: writes suspended: 5 bytes free";
         let with_class = format!("org.apache.hadoop.hbase.RegionTooBusyException: {text}");
-        assert_eq!((one.message, one.can_retry), (Some(with_class), Some(true)));
+        assert_eq!(
+            (one.message.as_ref(), one.can_retry),
+            (Some(&with_class), Some(true))
+        );
         let THBaseException::Io(two) = THBaseException::from_failure(&failure, |_| true) else {
             panic!("not a TIOError");
         };
-        assert_eq!((two.message.as_deref(), two.can_retry), (Some(text), Some(true)));
+        assert_eq!((two.message, two.can_retry), (Some(with_class), Some(true)));
     }
 }

@@ -1,10 +1,12 @@
-//! Writes, and waiting until they are durable. Plain ones join the log on the network thread; what reads first (a check, an
-//! increment, a delete of "the newest version") runs on the pool.
+//! Writes, and waiting until they are durable. Plain ones join the log on the network thread, and so do checks, increments and appends
+//! that find what they read in memory and their row unlocked. What would have to wait or read from disk runs on the pool, and so does a
+//! delete of "the newest version".
 
 use std::sync::Arc;
 
+use basalt_engine::Error;
 use basalt_engine::cell::CellBatch;
-use basalt_engine::op::{Check, RowMutation, RowUpdate, Write};
+use basalt_engine::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::wal::Commit;
 use bytes::Bytes;
@@ -12,6 +14,9 @@ use smallvec::SmallVec;
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift};
+
+/// An increment of more columns than this does not hold the network thread.
+const INLINE_COLUMNS: usize = 64;
 
 /// A row's worth of nothing yet.
 pub(super) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
@@ -105,35 +110,58 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
 pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
-/// Runs a check and its mutation on the pool: it reads under the row's lock.
+/// Runs a check and its mutation under the row's lock: on the network thread if memory has what the check reads and nobody else
+/// has the row, on the pool otherwise.
 pub(super) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit_to_pool()?;
+    server.admission().admit()?;
     let charged = server.charge_update(|| {
         let (table, row, _, mutation) = parts(&arguments)?;
         let bytes = mutation_bytes(&mutation);
         Ok((from_thrift::table(Some(table))?, &row[..], bytes))
     })?;
     hold_back(charged.until()).await;
-    let commit = server
-        .in_line(move |server| {
-            let (table, row, check, mutation) = parts(&arguments)?;
-            if mutation.row != &from_thrift::row(Some(row))?[..] {
-                return Err(Failure::do_not_retry("Action's getRow must match"));
-            }
-            check_cells(server, mutation.writes.len())?;
-            let table = from_thrift::table(Some(table))?;
-            let commit = server.engine().check_and_mutate(&table, &check, &mutation)?;
-            server.checked(&table, &mutation, commit.is_some());
-            Ok(commit)
-        })
-        .await?;
+    let attempt = |server: &Server, arguments: &A, parts: &B, tier: ReadTier| {
+        let (table, row, check, mutation) = parts(arguments)?;
+        if mutation.row != &from_thrift::row(Some(row))?[..] {
+            return Err(Failure::do_not_retry("Action's getRow must match"));
+        }
+        check_cells(server, mutation.writes.len())?;
+        let table = from_thrift::table(Some(table))?;
+        let done = match tier {
+            ReadTier::Memory => server.engine().try_check_and_mutate(&table, &check, &mutation),
+            ReadTier::All => server.engine().check_and_mutate(&table, &check, &mutation),
+        };
+        let Some(commit) = in_memory(done)? else {
+            return Ok(None);
+        };
+        server.checked(&table, &mutation, commit.is_some());
+        Ok(Some(commit))
+    };
+    let commit = if let Some(commit) = attempt(server, &arguments, &parts, ReadTier::Memory)? {
+        commit
+    } else {
+        server.admission().admit_to_line()?;
+        let done = server
+            .in_line(move |server| attempt(server, &arguments, &parts, ReadTier::All))
+            .await?;
+        done.expect("only a call that may not wait can be without an answer")
+    };
     match commit {
         None => Ok(false),
         Some(commit) => committed(commit).await.map(|()| true),
+    }
+}
+
+/// What a call that may not wait came to; `None` when it would have had to.
+fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(Error::NotInMemory) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -146,8 +174,8 @@ pub(super) struct Update<'a> {
     pub(super) durability: Durability,
 }
 
-/// Runs an increment or append on the pool, since it reads under the row's lock, and waits until it is durable. Returns the
-/// new cells as one row.
+/// Runs an increment or append under the row's lock, as [`check`] does, and waits until it is durable. Returns the new cells as one
+/// row.
 pub(super) async fn update<A, B>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -158,7 +186,7 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit_to_pool()?;
+    server.admission().admit()?;
     let charged = server.charge_update(|| {
         let update = build(&arguments)?;
         let row = from_thrift::row(update.row)?;
@@ -166,31 +194,47 @@ where
         Ok((from_thrift::table(update.table)?, row, bytes))
     })?;
     hold_back(charged.until()).await;
+    let attempt = |server: &Server, arguments: &A, build: &B, tier: ReadTier, batch: &mut CellBatch| {
+        let update = build(arguments)?;
+        let columns = match &update.change {
+            RowUpdate::Increment(columns) => columns.len(),
+            RowUpdate::Append(columns) => columns.len(),
+        };
+        check_cells(server, columns)?;
+        if tier == ReadTier::Memory && columns > INLINE_COLUMNS {
+            return Ok(None);
+        }
+        let table = from_thrift::table(update.table)?;
+        let row = from_thrift::row(update.row)?;
+        let (change, ttl_ms, durability) = (&update.change, update.ttl_ms, update.durability);
+        let done = match tier {
+            ReadTier::Memory => server
+                .engine()
+                .try_update(&table, row, change, ttl_ms, durability, batch),
+            ReadTier::All => server
+                .engine()
+                .update(&table, row, change, ttl_ms, durability, batch),
+        };
+        let commit = in_memory(done)?;
+        if commit.is_some() {
+            server.updated(&table, row, batch);
+        }
+        Ok::<_, Failure>(commit)
+    };
     let mut batch = caller.take_batch();
-    let (commit, batch) = server
-        .in_line(move |server| {
-            let update = build(&arguments)?;
-            check_cells(
-                server,
-                match &update.change {
-                    RowUpdate::Increment(columns) => columns.len(),
-                    RowUpdate::Append(columns) => columns.len(),
-                },
-            )?;
-            let table = from_thrift::table(update.table)?;
-            let row = from_thrift::row(update.row)?;
-            let commit = server.engine().update(
-                &table,
-                row,
-                &update.change,
-                update.ttl_ms,
-                update.durability,
-                &mut batch,
-            )?;
-            server.updated(&table, row, &batch);
+    let now = attempt(server, &arguments, &build, ReadTier::Memory, &mut batch)?;
+    let (commit, batch) = if let Some(commit) = now {
+        (commit, batch)
+    } else {
+        server.admission().admit_to_line()?;
+        let work = move |server: &Server| {
+            let commit = attempt(server, &arguments, &build, ReadTier::All, &mut batch)?;
             Ok((commit, batch))
-        })
-        .await?;
+        };
+        let (commit, batch) = server.in_line(work).await?;
+        let commit = commit.expect("only a call that may not wait can be without an answer");
+        (commit, batch)
+    };
     committed(commit).await?;
     Ok(batch)
 }

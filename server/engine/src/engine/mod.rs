@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::fs::{DirLock, Vfs};
 use crate::id::{RegionId, SeqId, Uuid};
 use crate::metrics::{Counters, EventListener};
-use crate::op::{Check, Get, RowMutation, RowUpdate, Scan};
+use crate::op::{Check, Get, ReadTier, RowMutation, RowUpdate, Scan};
 use crate::options::{Background, Options};
 use crate::recovery;
 use crate::region::check_row;
@@ -325,7 +325,18 @@ impl Engine {
         mutation: &RowMutation<'_>,
     ) -> Result<Option<Commit>> {
         self.check_open()?;
-        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation))
+        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation, ReadTier::All))
+    }
+    /// As [`Engine::check_and_mutate`], for a network thread: [`Error::NotInMemory`] where it would read from disk, wait for somebody
+    /// who has the row, or wait until what it read is durable. Nothing has happened then.
+    pub fn try_check_and_mutate(
+        &self,
+        table: &TableName,
+        check: &Check<'_>,
+        mutation: &RowMutation<'_>,
+    ) -> Result<Option<Commit>> {
+        self.check_open()?;
+        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation, ReadTier::Memory))
     }
     /// Increments or appends; puts the new cells into `out` as one row.
     pub fn update(
@@ -338,7 +349,33 @@ impl Engine {
         out: &mut CellBatch,
     ) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| write::update(catalog, table, row, update, ttl_ms, durability, out))
+        let update = write::Update {
+            row,
+            change: update,
+            ttl_ms,
+            durability,
+        };
+        self.write(|catalog| write::update(catalog, table, update, ReadTier::All, out))
+    }
+    /// As [`Engine::update`], for a network thread: [`Error::NotInMemory`] where it would read from disk, wait for somebody who has the
+    /// row, or wait until what it read is durable. Nothing has happened then.
+    pub fn try_update(
+        &self,
+        table: &TableName,
+        row: &[u8],
+        update: &RowUpdate<'_>,
+        ttl_ms: Option<i64>,
+        durability: Durability,
+        out: &mut CellBatch,
+    ) -> Result<Commit> {
+        self.check_open()?;
+        let update = write::Update {
+            row,
+            change: update,
+            ttl_ms,
+            durability,
+        };
+        self.write(|catalog| write::update(catalog, table, update, ReadTier::Memory, out))
     }
 
     /// Makes a write and asks for the flushes it makes necessary.

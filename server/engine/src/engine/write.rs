@@ -11,11 +11,11 @@ use crate::catalog::{Catalog, SystemTable, Table};
 use crate::cell::{Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
-use crate::op::{Check, RowMutation, RowUpdate, Write};
+use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use crate::region::{
-    LockMode, Region, RegionVersion, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
-    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update, stronger,
-    write_rows,
+    LockMode, Region, RegionVersion, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit,
+    check_update, family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update,
+    stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::sync::RwLockReadGuard;
@@ -123,12 +123,13 @@ pub(super) fn mutate(
     }
 }
 
-/// Applies a mutation if the check on its row passes.
+/// Applies a mutation if the check on its row passes. With [`ReadTier::Memory`] it waits for nothing: see [`lock_row`] and [`confirm`].
 pub(super) fn check_and_mutate(
     catalog: &Catalog,
     name: &TableName,
     condition: &Check<'_>,
     mutation: &RowMutation<'_>,
+    tier: ReadTier,
 ) -> Result<Written<Option<Commit>>> {
     let shared = catalog.shared();
     loop {
@@ -142,10 +143,7 @@ pub(super) fn check_and_mutate(
         let groups = group(&table, std::iter::once(mutation.row));
         let region = groups[0].region;
         check_room(shared, region)?;
-        let row = (region.id(), mutation.row, LockMode::Exclusive);
-        let row_lock = shared
-            .row_locks
-            .lock(std::iter::once(row), shared.options.row_lock_wait)?;
+        let row_lock = lock_row(shared, region, mutation.row, tier)?;
         let now = shared.timestamps.issue(&*shared.clock);
         let version = region.version();
         if !Arc::ptr_eq(&version.table, &table.descriptor) {
@@ -157,6 +155,7 @@ pub(super) fn check_and_mutate(
             family,
             condition.qualifier,
             shared.now_ms(),
+            tier,
             |cell| {
                 (
                     cell.key.timestamp(),
@@ -171,7 +170,7 @@ pub(super) fn check_and_mutate(
             }
             // The answer rests on what was read, which may not be durable yet.
             drop(row_lock);
-            shared.wal.wait_published(shared.wal.last_assigned())?;
+            confirm(shared, tier)?;
             return Ok(Written {
                 result: None,
                 flush: SmallVec::new(),
@@ -197,45 +196,51 @@ pub(super) fn check_and_mutate(
     }
 }
 
-/// Increments or appends.
+/// An increment or append of one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Update<'a> {
+    pub(super) row: &'a [u8],
+    pub(super) change: &'a RowUpdate<'a>,
+    pub(super) ttl_ms: Option<i64>,
+    pub(super) durability: Durability,
+}
+
+/// Increments or appends. With [`ReadTier::Memory`] it waits for nothing: see [`lock_row`] and [`confirm`].
 pub(super) fn update(
     catalog: &Catalog,
     name: &TableName,
-    row: &[u8],
-    update: &RowUpdate<'_>,
-    own_ttl_ms: Option<i64>,
-    durability: Durability,
+    update: Update<'_>,
+    tier: ReadTier,
     out: &mut CellBatch,
 ) -> Result<Written<Commit>> {
+    let row = update.row;
     let shared = catalog.shared();
     let cell_max_bytes = shared.options.cell_max_bytes;
     loop {
         let table = writable_table(catalog, name)?;
-        check_update(&table.descriptor, row, update, cell_max_bytes)?;
+        check_update(&table.descriptor, row, update.change, cell_max_bytes)?;
         let groups = group(&table, std::iter::once(row));
         let region = groups[0].region;
         check_room(shared, region)?;
-        let locked = (region.id(), row, LockMode::Exclusive);
-        let row_lock = shared
-            .row_locks
-            .lock(std::iter::once(locked), shared.options.row_lock_wait)?;
+        let row_lock = lock_row(shared, region, row, tier)?;
         let now = shared.timestamps.issue(&*shared.clock);
         let version = region.version();
         if !Arc::ptr_eq(&version.table, &table.descriptor) {
             continue;
         }
         let newest = |family: usize, qualifier: &[u8]| {
-            newest_cell(&version, row, family, qualifier, shared.now_ms(), |cell| Stored {
+            let stored = |cell: Cell<'_>| Stored {
                 timestamp: cell.key.timestamp(),
                 value: cell.value.to_vec(),
                 ttl_ms: ttl_ms(cell.tags),
-            })
+            };
+            newest_cell(&version, row, family, qualifier, shared.now_ms(), tier, stored)
         };
         let plan = plan_update(
             &table.descriptor,
             row,
-            update,
-            own_ttl_ms,
+            update.change,
+            update.ttl_ms,
             now,
             cell_max_bytes,
             newest,
@@ -245,7 +250,7 @@ pub(super) fn update(
             // A refusal because of a stored value is an answer like any other: it must not rest on what may be lost.
             Err(error @ Error::DoNotRetry(_)) => {
                 drop(row_lock);
-                shared.wal.wait_published(shared.wal.last_assigned())?;
+                confirm(shared, tier)?;
                 return Err(error);
             }
             Err(error) => return Err(error),
@@ -256,7 +261,7 @@ pub(super) fn update(
         let Some(guards) = lock_regions(catalog, &table, &groups) else {
             continue;
         };
-        let logging = logging_of(durability, &table.descriptor);
+        let logging = logging_of(update.durability, &table.descriptor);
         let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
         drop(guards);
         push_result(&table, &plans[0], commit.seq(), out);
@@ -281,6 +286,30 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
         });
     }
     out.end_row(false);
+}
+
+/// Locks a row for a write that depends on what it reads. With [`ReadTier::Memory`] a row that somebody else has is
+/// [`Error::NotInMemory`].
+fn lock_row<'s>(shared: &'s Shared, region: &Region, row: &[u8], tier: ReadTier) -> Result<RowGuards<'s>> {
+    let wanted = std::iter::once((region.id(), row, LockMode::Exclusive));
+    match tier {
+        ReadTier::All => shared.row_locks.lock(wanted, shared.options.row_lock_wait),
+        ReadTier::Memory => shared
+            .row_locks
+            .lock(wanted, Duration::ZERO)
+            .map_err(|_| Error::NotInMemory),
+    }
+}
+
+/// Makes sure that an answer without a write of its own does not rest on what may be lost: all that was read is durable. With
+/// [`ReadTier::Memory`] it is [`Error::NotInMemory`] when that would have to be waited for.
+fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
+    let read = shared.wal.last_assigned();
+    match tier {
+        ReadTier::All => shared.wal.wait_published(read),
+        ReadTier::Memory if shared.wal.read_point() >= read => Ok(()),
+        ReadTier::Memory => Err(Error::NotInMemory),
+    }
 }
 
 fn writable_table(catalog: &Catalog, name: &TableName) -> Result<Arc<Table>> {

@@ -3,7 +3,7 @@
 use crate::cell::{Cell, CellBatch};
 use crate::error::Result;
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec};
+use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier};
 use crate::region::{RegionScanner, RegionVersion, Step};
 use crate::store::Moment;
 
@@ -20,7 +20,7 @@ pub fn read_row(
     Ok(scanner.step(out)? == Step::Row)
 }
 
-/// The newest visible version of a column, with writes that are applied and not yet published, copied out by `take`.
+/// The newest visible version of a column, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.
 /// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one.
 pub fn newest_cell<T>(
     version: &RegionVersion,
@@ -28,10 +28,12 @@ pub fn newest_cell<T>(
     family: usize,
     qualifier: &[u8],
     now_ms: i64,
+    tier: ReadTier,
     take: impl FnOnce(Cell<'_>) -> T,
 ) -> Result<Option<T>> {
     let mut found = CellBatch::new();
-    read_column(version, row, family, qualifier, 1, now_ms, &mut found)?;
+    let spec = column_spec(version, family, qualifier, 1, tier);
+    read_row(version, &spec, row, unpublished(now_ms), usize::MAX, &mut found)?;
     Ok((found.cell_count() > 0).then(|| take(found.cell(0))))
 }
 
@@ -46,33 +48,35 @@ pub fn newest_timestamps(
     now_ms: i64,
 ) -> Result<Vec<i64>> {
     let mut found = CellBatch::new();
-    read_column(version, row, family, qualifier, versions, now_ms, &mut found)?;
+    let spec = column_spec(version, family, qualifier, versions, ReadTier::All);
+    read_row(version, &spec, row, unpublished(now_ms), usize::MAX, &mut found)?;
     Ok((0..found.cell_count())
         .map(|index| found.cell(index).key.timestamp())
         .collect())
 }
 
-fn read_column(
+fn column_spec(
     version: &RegionVersion,
-    row: &[u8],
     family: usize,
     qualifier: &[u8],
     versions: usize,
-    now_ms: i64,
-    out: &mut CellBatch,
-) -> Result<()> {
-    let spec = ReadSpec {
+    tier: ReadTier,
+) -> ReadSpec {
+    ReadSpec {
         families: vec![FamilySelection {
             family: version.table.families[family].name.clone(),
             columns: Columns::Only(vec![qualifier.to_vec()]),
         }],
         max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
+        tier,
         ..ReadSpec::default()
-    };
-    let unpublished = Moment {
+    }
+}
+
+/// Sees what is applied, published or not.
+fn unpublished(now_ms: i64) -> Moment {
+    Moment {
         read_point: SeqId::MAX,
         now_ms,
-    };
-    read_row(version, &spec, row, unpublished, usize::MAX, out)?;
-    Ok(())
+    }
 }

@@ -93,6 +93,46 @@ fn a_failed_check_waits_for_what_it_saw() {
     assert!(engine.read_point().0 >= commit.seq());
 }
 
+/// What a network thread may ask for: an answer at once or none, and then nothing has happened.
+#[test]
+fn a_write_that_may_not_wait_does_not() {
+    let rig = Rig::in_memory();
+    let engine = rig.open();
+    let table = create(&engine);
+    let mut out = CellBatch::new();
+    let add = |engine: &Engine, out: &mut CellBatch| {
+        engine.try_update(&table, b"a", &add_one(), None, Durability::UseDefault, out)
+    };
+    let absent = Check {
+        family: F,
+        qualifier: b"q",
+        op: CompareOp::Equal,
+        value: None,
+    };
+    let other = mutation(b"a", &[value(b"q", b"w")]);
+    let check = |engine: &Engine| engine.try_check_and_mutate(&table, &absent, &other);
+
+    // Memory has the row, and the answer is a write that is waited for later.
+    let commit = add(&engine, &mut out).unwrap();
+    // This one has no write of its own, and what it rests on is not durable.
+    assert!(matches!(check(&engine), Err(Error::NotInMemory)));
+    assert!(engine.read_point().0 < commit.seq());
+    commit.wait().unwrap();
+    assert!(check(&engine).unwrap().is_none());
+
+    // On the disk, and not read yet.
+    engine.flush(&table).unwrap();
+    drop(engine);
+    let engine = rig.open();
+    assert!(matches!(add(&engine, &mut out), Err(Error::NotInMemory)));
+    assert!(matches!(check(&engine), Err(Error::NotInMemory)));
+    assert_eq!(get(&engine, &table, b"a"), Some(1_u64.to_be_bytes().to_vec()));
+    out.clear();
+    add(&engine, &mut out).unwrap().wait().unwrap();
+    assert_eq!(out.row(0).cells().next().unwrap().value, 2_u64.to_be_bytes());
+    assert_eq!(get(&engine, &table, b"a"), Some(2_u64.to_be_bytes().to_vec()));
+}
+
 /// DURABILITY: what a table says of writes that say nothing, and of no others.
 #[test]
 fn a_table_says_how_durable_its_writes_are() {

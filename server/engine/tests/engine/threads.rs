@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use basalt_engine::Error;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::{Check, ColumnIncrement, CompareOp, RowUpdate, Scan};
 use basalt_engine::schema::Durability;
@@ -28,14 +29,14 @@ fn increments_of_eight_threads_sum_exactly() {
                         amount: 1,
                     }]);
                     out.clear();
-                    let commit = engine.update(
-                        &table,
-                        b"counter",
-                        &update,
-                        None,
-                        Durability::UseDefault,
-                        &mut out,
-                    );
+                    // As the server does: without waiting for the others, and only then with.
+                    let (row, durability) = (b"counter", Durability::UseDefault);
+                    let commit = match engine.try_update(&table, row, &update, None, durability, &mut out) {
+                        Err(Error::NotInMemory) => {
+                            engine.update(&table, row, &update, None, durability, &mut out)
+                        }
+                        done => done,
+                    };
                     commit.unwrap().wait().unwrap();
                     // Every value is returned exactly once, so their sum is known.
                     let bytes = out.row(0).cells().next().unwrap().value.to_vec();
