@@ -51,12 +51,12 @@ def measure(options, millions):
         "read_micros": read["seconds"] * 1e6 / read["operations"],
         "missing_micros": missing["seconds"] * 1e6 / missing["operations"],
         "blocks_per_read": blocks / read["operations"],
-        "index_bytes_per_million": read["database"]["index_bytes"] / (compact_cells(read, num) / 1e6),
+        "index_bytes_per_million": read["database"]["index_bytes"] / (different_keys(read, num) / 1e6),
         "store_bytes": compact["database"]["store_bytes"],
     }
 
 
-def compact_cells(read, num):
+def different_keys(read, num):
     """Different keys in the database: numbers are drawn with repetition, so about 63 of a hundred are there."""
     return max(1, read["found"] / read["operations"] * num)
 

@@ -635,3 +635,83 @@ fn ids_show_order_against_spread() {
     }
     server.stop();
 }
+
+/// Ready-made calls end well only if every reply is the one that is known; the echo is a process of its own.
+#[test]
+fn single_calls_are_compared_with_an_echo() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let arguments = [
+        "roundtrip",
+        "--calls",
+        "put-batch,increment",
+        "--connections",
+        "2",
+        "--seconds",
+        "1",
+        "--rounds",
+        "1",
+        "--value-bytes",
+        "10",
+    ];
+    bench(&server, &arguments, dir.path());
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("roundtrip.json")).unwrap()).unwrap();
+    let comparisons = json["comparisons"].as_array().unwrap();
+    let calls: Vec<&str> = comparisons
+        .iter()
+        .map(|one| one["call"].as_str().unwrap())
+        .collect();
+    assert_eq!(calls, ["put-batch", "increment"]);
+    for comparison in comparisons {
+        let sides = comparison["sides"].as_array().unwrap();
+        assert_eq!(sides[1]["name"], "TCP echo");
+        assert!(
+            sides
+                .iter()
+                .all(|side| side["calls_per_second"][0].as_f64().unwrap() > 0.0),
+            "{comparison}"
+        );
+    }
+    // The table is gone again.
+    assert!(!shell(&server, "list").contains("bench_roundtrip"));
+    server.stop();
+}
+
+/// Calls that are due are sent and answered, at half of what the server can do, and none is left.
+#[test]
+fn calls_are_sent_when_they_are_due() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let arguments = [
+        "overload",
+        "--calls",
+        "scan",
+        "--connections",
+        "2",
+        "--crowd",
+        "8",
+        "--shares",
+        "0.1",
+        "--seconds",
+        "1",
+        "--value-bytes",
+        "10",
+    ];
+    bench(&server, &arguments, dir.path());
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("overload.json")).unwrap()).unwrap();
+    let [peak, tenth] = json["phases"].as_array().unwrap().as_slice() else {
+        panic!("not two phases: {json}");
+    };
+    assert!(peak["share_of_peak"].is_null());
+    let number = |phase: &Value, name: &str| phase[name].as_f64().unwrap();
+    let offered = number(tenth, "offered_per_second");
+    assert!((offered - number(peak, "accepted_per_second") / 10.0).abs() < 1e-6 * offered);
+    // Every call that was due in that second was sent and accepted, but for those whose connection came too late.
+    let answered = number(&tenth["accepted_seconds"], "count") + number(tenth, "unsent");
+    assert!((answered - offered).abs() <= 8.0, "{answered} of {offered}");
+    assert!(number(tenth, "refused_per_second") == 0.0);
+    assert!(!shell(&server, "list").contains("bench_roundtrip"));
+    server.stop();
+}
