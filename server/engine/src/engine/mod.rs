@@ -343,19 +343,13 @@ impl Engine {
         &self,
         table: &TableName,
         row: &[u8],
-        update: &RowUpdate<'_>,
+        change: &RowUpdate<'_>,
         ttl_ms: Option<i64>,
         durability: Durability,
         out: &mut CellBatch,
     ) -> Result<Commit> {
-        self.check_open()?;
-        let update = write::Update {
-            row,
-            change: update,
-            ttl_ms,
-            durability,
-        };
-        self.write(|catalog| write::update(catalog, table, update, ReadTier::All, out))
+        let update = write::Update::new(row, change, ttl_ms, durability);
+        self.update_from(ReadTier::All, table, update, out)
     }
     /// As [`Engine::update`], for a network thread: [`Error::NotInMemory`] where it would read from disk, wait for somebody who has the
     /// row, or wait until what it read is durable. Nothing has happened then.
@@ -363,19 +357,24 @@ impl Engine {
         &self,
         table: &TableName,
         row: &[u8],
-        update: &RowUpdate<'_>,
+        change: &RowUpdate<'_>,
         ttl_ms: Option<i64>,
         durability: Durability,
         out: &mut CellBatch,
     ) -> Result<Commit> {
+        let update = write::Update::new(row, change, ttl_ms, durability);
+        self.update_from(ReadTier::Memory, table, update, out)
+    }
+
+    fn update_from(
+        &self,
+        tier: ReadTier,
+        table: &TableName,
+        update: write::Update<'_>,
+        out: &mut CellBatch,
+    ) -> Result<Commit> {
         self.check_open()?;
-        let update = write::Update {
-            row,
-            change: update,
-            ttl_ms,
-            durability,
-        };
-        self.write(|catalog| write::update(catalog, table, update, ReadTier::Memory, out))
+        self.write(|catalog| write::update(catalog, table, update, tier, out))
     }
 
     /// Makes a write and asks for the flushes it makes necessary.

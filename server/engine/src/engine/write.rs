@@ -199,10 +199,26 @@ pub(super) fn check_and_mutate(
 /// An increment or append of one row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Update<'a> {
-    pub(super) row: &'a [u8],
-    pub(super) change: &'a RowUpdate<'a>,
-    pub(super) ttl_ms: Option<i64>,
-    pub(super) durability: Durability,
+    row: &'a [u8],
+    change: &'a RowUpdate<'a>,
+    ttl_ms: Option<i64>,
+    durability: Durability,
+}
+
+impl<'a> Update<'a> {
+    pub(super) fn new(
+        row: &'a [u8],
+        change: &'a RowUpdate<'a>,
+        ttl_ms: Option<i64>,
+        durability: Durability,
+    ) -> Self {
+        Self {
+            row,
+            change,
+            ttl_ms,
+            durability,
+        }
+    }
 }
 
 /// Increments or appends. With [`ReadTier::Memory`] it waits for nothing: see [`lock_row`] and [`confirm`].

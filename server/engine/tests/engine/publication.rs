@@ -22,6 +22,14 @@ fn add_one() -> RowUpdate<'static> {
     }])
 }
 
+/// Passes while the row has no value.
+const ABSENT: Check<'static> = Check {
+    family: F,
+    qualifier: b"q",
+    op: CompareOp::Equal,
+    value: None,
+};
+
 /// Readers see a write when it is durable. A read-modify-write sees it before, so that nothing is counted twice or lost.
 #[test]
 fn an_increment_sees_what_readers_do_not_see_yet() {
@@ -64,16 +72,10 @@ fn a_failed_check_waits_for_what_it_saw() {
     let commit = engine
         .mutate(&table, &[mutation(b"a", &[value(b"q", b"v")])])
         .unwrap();
-    let absent = Check {
-        family: F,
-        qualifier: b"q",
-        op: CompareOp::Equal,
-        value: None,
-    };
     let other = mutation(b"a", &[value(b"q", b"w")]);
     assert!(
         engine
-            .check_and_mutate(&table, &absent, &other)
+            .check_and_mutate(&table, &ABSENT, &other)
             .unwrap()
             .is_none()
     );
@@ -103,14 +105,8 @@ fn a_write_that_may_not_wait_does_not() {
     let add = |engine: &Engine, out: &mut CellBatch| {
         engine.try_update(&table, b"a", &add_one(), None, Durability::UseDefault, out)
     };
-    let absent = Check {
-        family: F,
-        qualifier: b"q",
-        op: CompareOp::Equal,
-        value: None,
-    };
     let other = mutation(b"a", &[value(b"q", b"w")]);
-    let check = |engine: &Engine| engine.try_check_and_mutate(&table, &absent, &other);
+    let check = |engine: &Engine| engine.try_check_and_mutate(&table, &ABSENT, &other);
 
     // Memory has the row, and the answer is a write that is waited for later.
     let commit = add(&engine, &mut out).unwrap();
