@@ -11,7 +11,8 @@
 //!
 //! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered again, or the
 //! sealed one. Sealed segments need no copy: their frames were synced before the seal was written, so the seal vouches for them.
-//! Only the last one's seal itself may be in the page cache alone; it is written again in its place and synced.
+//! Only the last one's seal itself may be in the page cache alone, and so may its name, if a start was killed between 2's renaming and the
+//! sync of the directory: the seal is written again in its place and synced, and so is the directory.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,7 @@ pub fn recover(
     Ok(summary)
 }
 
-/// Writes the seal of the last segment once more and syncs it.
+/// Writes the seal of the last segment once more and syncs it, and its name.
 fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
     let path = segment_path(dir, number);
     let walked = read_sealed(vfs, dir, number)?;
@@ -75,7 +76,8 @@ fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
     file.write_at(&seal, at as u64)
         .map_err(|e| Error::io("writing", &path, e))?;
     file.sync_all().map_err(syncing)?;
-    file.set_len(walked.end as u64).map_err(truncating)
+    file.set_len(walked.end as u64).map_err(truncating)?;
+    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
 }
 
 /// Copies the last segment and seals the copy.

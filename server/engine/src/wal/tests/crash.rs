@@ -215,6 +215,36 @@ fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
     }
 }
 
+/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The page cache shows it to the second start, and
+/// a power cut may take it away and leave what the second one has added.
+#[test]
+fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    put(&wal, "kept").unwrap();
+    let dead = fs.crash(0);
+    let calls_of_start = |disk: SimFs| {
+        open(&disk, WalSync::Fsync).unwrap();
+        disk.op_count()
+    };
+    for op in 0..calls_of_start(dead.crash_keep_all()) {
+        let first = dead.crash_keep_all();
+        first.crash_at_op(op, CrashWhen::After);
+        assert!(open(&first, WalSync::Fsync).is_err() || first.is_dead());
+        for other in 0..calls_of_start(first.crash_keep_all()) {
+            let second = first.crash_keep_all();
+            second.crash_at_op(other, CrashWhen::After);
+            assert!(open(&second, WalSync::Fsync).is_err() || second.is_dead());
+            for seed in 0..64 {
+                let recovered = recover_from(&second.crash(seed), 1);
+                let context = format!("killed after call {op}, cut after call {other}, damage {seed}");
+                let (edits, _) = recovered.unwrap_or_else(|error| panic!("{context}: {error}"));
+                assert_eq!(tags(&edits), ["kept"], "{context}");
+            }
+        }
+    }
+}
+
 /// Goal: a failed call anywhere ends the process, or leaves the log without a spare for a while, and nothing acknowledged is lost, also when the page cache shows bytes that
 /// a failed sync never wrote (and a later power cut takes away).
 #[test]
