@@ -40,6 +40,7 @@ mod charge;
 mod codec;
 mod failure;
 mod from_thrift;
+mod gather;
 mod hbase1;
 mod hbase2;
 mod places;

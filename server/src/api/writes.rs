@@ -13,7 +13,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
-use super::{Caller, Failure, Server, from_thrift};
+use super::{Caller, Failure, Server, from_thrift, gather};
 
 /// An increment of more columns than this does not hold the network thread.
 const INLINE_COLUMNS: usize = 64;
@@ -100,6 +100,9 @@ where
 /// Waits for a commit, and as long as the engine wants its writer slowed down.
 pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
+    if !commit.is_synced() {
+        gather::others().await;
+    }
     commit.await?;
     if !pause.is_zero() {
         tokio::time::sleep(pause).await;

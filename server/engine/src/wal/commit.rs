@@ -20,14 +20,16 @@ pub struct Appended {
     /// Taken by `applied`.
     wal: Option<Arc<Wal>>,
     place: Place,
+    sync: bool,
 }
 
 impl Appended {
-    /// It has joined a group.
-    pub(super) fn new(wal: Arc<Wal>, place: Place) -> Self {
+    /// It has joined a group; `sync`: and asked it for a sync.
+    pub(super) fn new(wal: Arc<Wal>, place: Place, sync: bool) -> Self {
         Self {
             wal: Some(wal),
             place,
+            sync,
         }
     }
 
@@ -45,6 +47,7 @@ impl Appended {
             group: self.place.group,
             seq: self.place.last,
             registered: None,
+            sync: self.sync,
             pause: Duration::ZERO,
         }
     }
@@ -75,6 +78,7 @@ pub struct Commit {
     seq: SeqId,
     /// Where its waker stands among its group's.
     registered: Option<usize>,
+    sync: bool,
     pause: Duration,
 }
 
@@ -89,6 +93,12 @@ impl Commit {
     pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = self.pause.max(pause);
         self
+    }
+
+    /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that the longer the first poll is
+    /// put off, the more edits share that write.
+    pub fn is_synced(&self) -> bool {
+        self.sync
     }
 
     /// The sequence id of its last row: published once this is.

@@ -311,6 +311,9 @@ impl<L: Lead> Queue<L> {
         waker: &Waker,
         registered: &mut Option<usize>,
     ) -> Poll<Result<()>> {
+        if self.read_point() >= last {
+            return Poll::Ready(Ok(()));
+        }
         let mut state = self.state.lock();
         loop {
             if self.read_point() >= last {

@@ -271,7 +271,7 @@ impl Wal {
         if logging != Logging::Skip {
             self.shared.counters.wal_appends.increment();
         }
-        Ok(Appended::new(Arc::clone(self), place))
+        Ok(Appended::new(Arc::clone(self), place, sync))
     }
 
     /// Every edit up to here is in the memstores and visible to readers, and durable if it asked to be.
