@@ -1,13 +1,13 @@
 //! Which calls begin now, and which are refused so that the others stay fast.
 //!
-//! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses at
-//! once, before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
+//! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses
+//! before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
 //!
 //! - **Memory.** [`Memory`] counts the bytes of calls in hand: messages that have arrived or are arriving, results on their way. With more
 //!   than `requests.memory_bytes` no data call begins and no message is read further.
-//! - **The line.** Calls that may block run on a pool of threads, and wait in a line in front of it. A call that would make it longer than
-//!   `requests.max_waiting` is refused. Schema changes and the like do not wait in it, so a flooded server can still be looked
-//!   after.
+//! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
+//!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`. Schema changes and the like do not wait in it, so a
+//!   flooded server can still be looked after.
 //! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
 //!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
 //!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a
@@ -18,17 +18,20 @@
 //! Beside these, calls may be under limits that somebody set, and are held back for those: [`Capacity`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, counter, gauge};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::capacity::Capacity;
 use crate::config::Requests;
 use crate::metrics::names;
+use line::{Line, Place, TooLong};
+
+mod line;
 
 /// Pause between two looks at the delay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -52,6 +55,8 @@ pub(crate) enum Busy {
         "the server is busy: {waiting} calls wait for a thread, requests.max_waiting is {limit}; try again"
     )]
     Line { waiting: usize, limit: usize },
+    #[error("the server is busy: the call has waited for a thread for {limit:?} (requests.max_wait_ms); try again")]
+    Wait { limit: Duration },
     #[error("the server is busy: calls wait longer than {limit:?} (requests.max_delay_ms); try again")]
     Delay { limit: Duration },
 }
@@ -61,15 +66,15 @@ pub(crate) enum Busy {
 pub(crate) struct Admission {
     memory: Arc<Memory>,
     /// Places on the pool for data calls.
-    places: Semaphore,
-    waiting: AtomicUsize,
+    line: Arc<Line>,
     max_waiting: usize,
+    max_wait: Duration,
     max_delay: Duration,
     /// Of [`WHOLE`] data calls, so many are refused because of delay.
     refused_share: AtomicU32,
     /// Counts data calls while some are refused, to take turns.
     turn: AtomicU32,
-    refused: [Counter; 3],
+    refused: [Counter; 4],
     delay: Gauge,
     capacity: Capacity,
 }
@@ -78,15 +83,16 @@ impl Admission {
     /// Nothing in hand. Data calls take at most so many `places` on the pool.
     pub(crate) fn new(config: &Requests, places: usize, capacity: Capacity) -> Self {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
+        let max_wait = Duration::from_millis(config.max_wait_ms);
         Self {
             memory: Arc::new(Memory::new(config.memory_bytes)),
-            places: Semaphore::new(places),
-            waiting: AtomicUsize::new(0),
+            line: Line::new(places, (!max_wait.is_zero()).then_some(max_wait)),
             max_waiting: config.max_waiting,
+            max_wait,
             max_delay: Duration::from_millis(config.max_delay_ms),
             refused_share: AtomicU32::new(0),
             turn: AtomicU32::new(0),
-            refused: ["memory", "line", "delay"].map(refused),
+            refused: ["memory", "line", "wait", "delay"].map(refused),
             delay: gauge!(names::NETWORK_DELAY_SECONDS),
             capacity,
         }
@@ -104,7 +110,7 @@ impl Admission {
 
     /// Calls that wait for a thread of the pool.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.line.len()
     }
 
     /// Lets a data call begin.
@@ -135,16 +141,18 @@ impl Admission {
         self.admit_to_line()
     }
 
-    /// A place on the pool, when it is this call's turn; first come, first served.
-    pub(crate) async fn place(&self) -> SemaphorePermit<'_> {
-        if let Ok(place) = self.places.try_acquire() {
-            return place;
-        }
-        let _in_line = InLine::enter(&self.waiting);
-        self.places
-            .acquire()
-            .await
-            .expect("the semaphore is never closed")
+    /// A place on the pool, when it is this call's turn.
+    pub(crate) async fn place(&self) -> Result<Place, Busy> {
+        self.line.place().await.map_err(|TooLong| {
+            let busy = Busy::Wait { limit: self.max_wait };
+            self.count(busy);
+            busy
+        })
+    }
+
+    /// The same for a call that has been served in part: it is never refused.
+    pub(crate) async fn place_again(&self) -> Place {
+        self.line.place_again().await
     }
 
     /// Counts a refusal.
@@ -152,7 +160,8 @@ impl Admission {
         let reason = match busy {
             Busy::Memory { .. } => 0,
             Busy::Line { .. } => 1,
-            Busy::Delay { .. } => 2,
+            Busy::Wait { .. } => 2,
+            Busy::Delay { .. } => 3,
         };
         self.refused[reason].increment(1);
     }
@@ -204,22 +213,6 @@ fn next_share(share: u32, is_late: bool) -> u32 {
 fn is_refused(turn: u32, share: u32) -> bool {
     let (turn, share, whole) = (u64::from(turn), u64::from(share), u64::from(WHOLE));
     (turn + 1) * share / whole > turn * share / whole
-}
-
-/// A call's presence in the line.
-struct InLine<'a>(&'a AtomicUsize);
-
-impl<'a> InLine<'a> {
-    fn enter(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
-    }
-}
-
-impl Drop for InLine<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Counts bytes of calls in hand.
@@ -335,6 +328,7 @@ mod tests {
         let config = Requests {
             memory_bytes,
             max_waiting,
+            max_wait_ms: 100,
             max_delay_ms: 100,
         };
         let disk = SimFs::new(1, SimOptions::default());
@@ -400,9 +394,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_full_is_refused_and_others_wait_their_turn() {
+    async fn a_full_line_refuses_and_so_does_a_long_wait() {
         let admission = admission(1000, 1, 1);
-        let place = admission.place().await;
+        let place = admission.place().await.unwrap();
         admission.admit_to_line().unwrap();
         let mut second = std::pin::pin!(admission.place());
         assert!(futures_poll(&mut second).is_none());
@@ -411,9 +405,12 @@ mod tests {
             Err(Busy::Line { waiting: 1, limit: 1 })
         );
         drop(place);
-        let _place = second.await;
+        let _place = second.await.unwrap();
         assert_eq!(admission.waiting(), 0);
         admission.admit_to_line().unwrap();
+        let refused = admission.place().await.unwrap_err();
+        assert!(refused.to_string().contains("for 100ms (requests.max_wait_ms)"), "{refused}");
+        assert_eq!(admission.waiting(), 0);
     }
 
     /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has been idle for a while.

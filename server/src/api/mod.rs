@@ -320,7 +320,7 @@ impl Server {
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _place = self.admission.place().await;
+        let _place = self.admission.place().await?;
         self.on_pool(work).await
     }
 

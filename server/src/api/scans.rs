@@ -152,17 +152,26 @@ where
     let bytes_max = fetch_bytes(server);
     let mut held = Held::nothing(server.admission().memory());
     let mut batch = caller.take_batch();
+    let mut has_begun = false;
     loop {
         if gone.load(Ordering::Acquire) {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
+        // What has been read is not thrown away: the scan is behind it already.
+        let place = if has_begun {
+            server.admission().place_again().await
+        } else {
+            server.admission().place().await?
+        };
+        has_begun = true;
         let is_done;
         (scan, batch, is_done) = server
-            .in_line(move |server| {
+            .on_pool(move |server| {
                 let is_done = turn(server, &mut scan, count, bytes_max, began, &mut batch)?;
                 Ok((scan, batch, is_done))
             })
             .await?;
+        drop(place);
         held.set(batch.data_bytes());
         if is_done {
             return Ok(batch);

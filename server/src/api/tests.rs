@@ -88,7 +88,7 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     let server = crowded();
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place().await);
+        places.push(server.admission().place().await.unwrap());
     }
     let mut first = pin!(call(&server, 1, scan()));
     let waits = std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()));

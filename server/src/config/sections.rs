@@ -100,12 +100,14 @@ section! {
 }
 
 section! {
-    /// Calls in hand, of both ports. A call beyond a limit is refused at once with RegionTooBusyException.
+    /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
         /// Bytes of messages and results in hand; no data call begins above.
         memory_bytes: u64 = 512 * MIB,
         /// Most calls that wait for a thread, for disk or for row locks.
         max_waiting: usize = 2_000,
+        /// A data call that has waited so long for a thread is refused; 0: none is.
+        max_wait_ms: u64 = 500,
         /// Network threads that are later than this refuse a share of the data calls; 0: they never do.
         max_delay_ms: u64 = 500,
     }

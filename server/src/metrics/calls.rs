@@ -178,3 +178,48 @@ impl std::fmt::Debug for Connections {
         f.write_str("Connections")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    /// Everything that a call counts wherever it comes from. Prints what that takes.
+    #[test]
+    fn all_calls_of_a_flood_are_counted() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        metrics::with_local_recorder(&recorder, || {
+            let (calls, connections) = (Calls::new([(Api::Thrift2, "get")]), Connections::new());
+            let flood = 400_000_u32;
+            let began = Instant::now();
+            for _ in 0..flood {
+                connections.received_bytes.increment(65);
+                let method = calls.method(Api::Thrift2, "get").expect("it was named above");
+                method.answered(Duration::from_micros(10));
+                connections.sent_bytes.increment(198);
+            }
+            println!("{:?} for each of {flood} calls", began.elapsed() / flood);
+            let counted = CallCount {
+                api: Api::Thrift2,
+                method: "get",
+                calls: flood.into(),
+                failed: 0,
+            };
+            assert_eq!(calls.counts(), [counted]);
+            let text = handle.render();
+            let labels = r#"{api="thrift2",method="get"}"#;
+            for line in [
+                format!("{}{labels} {flood}", names::REQUESTS),
+                format!("{}_count{labels} {flood}", names::REQUEST_SECONDS),
+                format!("{} {}", names::RECEIVED_BYTES, 65 * flood),
+                format!("{} {}", names::SENT_BYTES, 198 * flood),
+            ] {
+                assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+            }
+        });
+    }
+}
