@@ -107,6 +107,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     properties.record_count = arguments.records.unwrap_or(properties.record_count);
     properties.operation_count = arguments.operations.unwrap_or(properties.operation_count);
     properties.check()?;
+    let data = arguments.load.data.read()?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &properties, &target).await?;
     let mut report = LoadReport::new(Head::new("ycsb", &target, &arguments.load.target));
@@ -115,11 +116,12 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     report.set("pace", arguments.load.pace_text());
     report.set("threadcount", arguments.load.threads);
     report.set("seed", arguments.load.seed);
+    report.set("data", data.name());
     for (name, value) in properties.list() {
         report.set(name, value);
     }
     if arguments.phase != Phases::Run {
-        let operations = Arc::new(Load::new(&properties, &arguments.load));
+        let operations = Arc::new(Load::new(&properties, &arguments.load, &data));
         let mut plan = arguments.load.plan("load", Some(properties.record_count));
         // All records are loaded, however long it takes.
         plan.duration = None;
@@ -130,7 +132,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     if arguments.phase != Phases::Load {
         let unbounded = arguments.load.duration.is_some() && arguments.operations.is_none();
         let count = (!unbounded).then_some(properties.operation_count);
-        let operations = Arc::new(Mix::new(&properties, &arguments.load));
+        let operations = Arc::new(Mix::new(&properties, &arguments.load, &data));
         let (measured, _) = load::run(arguments.load.plan("run", count), &operations).await?;
         report.phases.push(PhaseReport::new("run", &measured));
     }

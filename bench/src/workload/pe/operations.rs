@@ -12,6 +12,7 @@ use rand::rngs::SmallRng;
 
 use super::Arguments;
 use super::commands::Command;
+use crate::data::Data;
 use crate::error::Result;
 use crate::load::retry::{Failures, retried};
 use crate::load::task::Task;
@@ -76,7 +77,7 @@ enum ScanState {
 }
 
 impl Evaluation {
-    pub(super) fn new(command: Command, arguments: &Arguments) -> Evaluation {
+    pub(super) fn new(command: Command, arguments: &Arguments, data: &Data) -> Evaluation {
         let columns = (0..arguments.families).flat_map(|family| {
             (0..arguments.columns).map(move |column| Column {
                 family: Bytes::from(family_name(family)),
@@ -108,7 +109,7 @@ impl Evaluation {
             caching: arguments.caching,
             value_random: arguments.value_random,
             value_size,
-            values: Values::new(arguments.load.seed, value_size),
+            values: data.values(arguments.load.seed, value_size),
             seed: arguments.load.seed,
         }
     }

@@ -3,6 +3,7 @@
 use clap::Parser;
 
 use super::*;
+use crate::data::Data;
 
 #[derive(Debug, Parser)]
 struct CommandLine {
@@ -58,7 +59,7 @@ fn what_cannot_be_done_is_refused_by_name() {
 #[test]
 fn sequential_operations_cover_each_client_once() {
     let arguments = parse("sequentialWrite --nclients=3 --rows=10 --multiPut=4");
-    let evaluation = Evaluation::new(Command::SequentialWrite, &arguments);
+    let evaluation = Evaluation::new(Command::SequentialWrite, &arguments, &Data::generated());
     assert_eq!(evaluation.operations(), Some(9));
     let mut rows: Vec<u64> = (0..9).flat_map(|index| evaluation.sequential(index)).collect();
     assert_eq!(&rows[..8], [0, 1, 2, 3, 10, 11, 12, 13]);

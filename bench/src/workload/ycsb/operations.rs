@@ -8,6 +8,7 @@ use rand::rngs::SmallRng;
 
 use super::keys::{Inserted, row_key};
 use super::properties::Properties;
+use crate::data::Data;
 use crate::error::Result;
 use crate::load::choose::Chooser;
 use crate::load::options::LoadOptions;
@@ -39,7 +40,7 @@ pub(super) struct Worker {
 }
 
 impl Records {
-    fn new(properties: &Properties, load: &LoadOptions) -> Records {
+    fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Records {
         let column = |field: u32| Column {
             family: Bytes::from(properties.column_family.clone()),
             qualifier: Bytes::from(format!("field{field}")),
@@ -48,7 +49,7 @@ impl Records {
             columns: (0..properties.field_count).map(column).collect(),
             target: load.target.clone(),
             properties: properties.clone(),
-            values: Values::new(load.seed, properties.field_length as usize),
+            values: data.values(load.seed, properties.field_length as usize),
             seed: load.seed,
         }
     }
@@ -93,9 +94,9 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Load {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Load {
         Load {
-            records: Records::new(properties, load),
+            records: Records::new(properties, load, data),
         }
     }
 }
@@ -139,10 +140,10 @@ const INSERT: usize = 2;
 const SCAN: usize = 3;
 
 impl Mix {
-    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Mix {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Mix {
         Mix {
             inserted: Inserted::new(properties.record_count),
-            records: Records::new(properties, load),
+            records: Records::new(properties, load, data),
         }
     }
 

@@ -4,6 +4,7 @@ use clap::Parser;
 
 use super::keys::{Inserted, row_key};
 use super::*;
+use crate::data::Data;
 use crate::load::choose::{Distribution, fnv_hash};
 
 #[derive(Debug, Parser)]
@@ -95,7 +96,11 @@ fn readers_wait_for_inserts_without_gaps() {
 fn the_mix_follows_the_proportions() {
     let words = ["ycsb", "e", "--records", "5"];
     let arguments = CommandLine::try_parse_from(words).unwrap().arguments;
-    let mix = Mix::new(&Properties::of(arguments.workload), &arguments.load);
+    let mix = Mix::new(
+        &Properties::of(arguments.workload),
+        &arguments.load,
+        &Data::generated(),
+    );
     let mut counts = [0; 5];
     for step in 0..1_000 {
         counts[mix.kind(f64::from(step) / 1_000.0)] += 1;
