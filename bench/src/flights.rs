@@ -187,18 +187,15 @@ impl Flights {
     /// The flight with the `index`th key as text; a number that is null is left out, an airport that is null is `-`.
     pub(crate) fn line(&self, index: u64) -> String {
         let place = self.place(index);
-        let mut line = date_text(self.date[place]);
+        let mut words = vec![date_text(self.date[place])];
         for (name, number) in [("delay", self.delay[place]), ("distance", self.distance[place])] {
-            if let Some(number) = number {
-                line += &format!(" {name}={number}");
-            }
+            words.extend(number.map(|number| format!("{name}={number}")));
         }
         for airport in [self.origin[place], self.destination[place]] {
-            let name = airport.map(|airport| &self.airports[airport as usize]);
-            line.push(' ');
-            line += &name.map_or("-".into(), |name| String::from_utf8_lossy(name));
+            let name = airport.map(|airport| String::from_utf8_lossy(&self.airports[airport as usize]));
+            words.push(name.map_or("-".to_owned(), Into::into));
         }
-        line
+        words.join(" ")
     }
 
     /// Fails if there are fewer than `rows`, which an option asked for.
