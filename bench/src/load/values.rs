@@ -20,7 +20,7 @@ use crate::flights::Flights;
 
 /// Bytes of the random pool, besides one value's length.
 const POOL_BYTES: usize = 1 << 20;
-/// Most bytes of flights as text: 1.4 million of those of the published file.
+/// Most bytes of flights as text: 1.3 million of those of the published file.
 const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// Flights as text, each a line. Cheap to clone.
