@@ -348,13 +348,14 @@ impl Run {
         Ok(Report {
             head,
             settings: Settings {
-                rows: match &arguments.data.input {
-                    Some(path) => RowsReport::File {
+                rows: match (&arguments.data.input, self.rows.len()) {
+                    (Some(path), Some(flights)) => RowsReport::File {
                         path: path.display().to_string(),
+                        flights,
                         rows: self.row_count,
                     },
-                    None => RowsReport::Synthetic {
-                        rows: self.rows.len(),
+                    (_, rows) => RowsReport::Synthetic {
+                        rows,
                         value_bytes: arguments.value_bytes,
                         rows_per_minute: arguments.rows_per_minute,
                         seed: arguments.seed,
