@@ -123,16 +123,22 @@ impl SectionName {
                 "sequentialWrite randomRead scan scanRange100 increment checkAndPut --nclients=4 --rows=3000 --presplit=4 \
                  --table=report_pe",
             )],
-            // A scan with a filter reads all rows for each row, and a range is a hundred: both have a table of their own.
+            // Single writes wait for the disk, a scan with a filter reads all rows for each row, and a range has a thousand:
+            // they have fewer rows, in tables of their own.
             (SectionName::Pe, Size::Full) => &[
                 (
                     "pe",
-                    "sequentialWrite randomWrite sequentialRead randomRead scan randomSeekScan increment append checkAndPut \
-                     randomDelete --nclients=4 --rows=100000 --presplit=4 --table=report_pe",
+                    "sequentialWrite randomWrite sequentialRead randomRead scan randomSeekScan --nclients=4 --rows=100000 \
+                     --presplit=4 --table=report_pe",
+                ),
+                (
+                    "pe-updates",
+                    "sequentialWrite increment append checkAndPut checkAndMutate checkAndDelete randomDelete sequentialDelete \
+                     --nclients=4 --rows=10000 --presplit=4 --table=report_pe_updates",
                 ),
                 (
                     "pe-scans",
-                    "sequentialWrite scanRange10 scanRange100 scanRange1000 filterScan --nclients=4 --rows=500 --presplit=4 \
+                    "sequentialWrite scanRange10 scanRange100 scanRange1000 filterScan --nclients=4 --rows=1000 --presplit=4 \
                      --table=report_pe_scans",
                 ),
             ],
