@@ -46,6 +46,8 @@ pub(crate) struct Settings {
 pub(crate) enum RowsReport {
     File {
         path: String,
+        /// In the file.
+        flights: u64,
         rows: u64,
     },
     Synthetic {

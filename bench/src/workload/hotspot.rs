@@ -30,9 +30,9 @@ use std::time::Duration;
 use basalt_client::keys::MinuteKey;
 use clap::ValueEnum;
 
+use crate::data::DataOptions;
 use crate::designs::{Design, DesignName, DesignOptions, minute_text};
 use crate::error::{During, Error, Result};
-use crate::flights::Flights;
 use crate::load;
 use crate::load::pacing::Pace;
 use crate::report::hotspot::{DesignReport, Report, RowsReport, Settings};
@@ -74,10 +74,9 @@ impl RangeLength {
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) target: TargetOptions,
-    /// Flights to write (flights-3m.parquet of the npm package vega-datasets), instead of synthetic rows.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
-    /// Rows for each design: the first so many of the file. Default: all of the file, or a million; with --duration,
+    #[command(flatten)]
+    pub(crate) data: DataOptions,
+    /// Rows for each design: the first so many flights of --input. Default: all of the file, or a million; with --duration,
     /// as many as there is time for.
     #[arg(long, visible_alias = "operations", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
@@ -203,8 +202,9 @@ impl Run {
         let connections = usize::try_from(arguments.threads).unwrap_or(usize::MAX);
         let target = Target::connect(&arguments.target, connections.saturating_add(1)).await?;
         let scanning = Target::connect(&arguments.target, range_read::SCANS_MAX).await?;
-        let rows = if let Some(path) = &arguments.input {
-            Rows::Flights(Flights::read(path)?)
+        let rows = if let Some(flights) = arguments.data.flights()? {
+            flights.need(arguments.rows.unwrap_or_default())?;
+            Rows::Flights(flights)
         } else {
             let unbounded = arguments.duration.is_some();
             let rows = arguments.rows.or((!unbounded).then_some(SYNTHETIC_ROWS));
@@ -218,11 +218,6 @@ impl Run {
         };
         let available = rows.len().unwrap_or(u64::MAX);
         let row_count = available.min(arguments.rows.unwrap_or(u64::MAX));
-        if row_count == 0 {
-            return Err(Error::Usage(
-                "there is no row to write: the file is empty".to_owned(),
-            ));
-        }
         let may_end_early = arguments.duration.is_some();
         let minutes = minutes_to_read(&rows, row_count, may_end_early, arguments.range);
         Ok(Run {
@@ -353,13 +348,14 @@ impl Run {
         Ok(Report {
             head,
             settings: Settings {
-                rows: match &arguments.input {
-                    Some(path) => RowsReport::File {
+                rows: match (&arguments.data.input, self.rows.len()) {
+                    (Some(path), Some(flights)) => RowsReport::File {
                         path: path.display().to_string(),
+                        flights,
                         rows: self.row_count,
                     },
-                    None => RowsReport::Synthetic {
-                        rows: self.rows.len(),
+                    (_, rows) => RowsReport::Synthetic {
+                        rows,
                         value_bytes: arguments.value_bytes,
                         rows_per_minute: arguments.rows_per_minute,
                         seed: arguments.seed,

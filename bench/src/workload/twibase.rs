@@ -86,7 +86,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
     let lab = Lab::connect(&arguments.lab).await?;
     let head = Head::new("twibase", &lab.target, &arguments.lab.load.target);
     let mut report = LabReport::new(head, "How is a feed stored?");
-    arguments.lab.describe(&mut report);
+    lab.describe(&mut report);
     report.set("users", arguments.users);
     report.set("following", arguments.following);
     report.set("followers", arguments.followers);

@@ -63,7 +63,7 @@ pub(crate) fn table(report: &Report) -> String {
 pub(crate) fn markdown(report: &Report) -> String {
     let settings = &report.settings;
     let rows = match &settings.rows {
-        RowsReport::File { path, rows } => format!("{rows} rows of `{path}`"),
+        RowsReport::File { path, flights, rows } => format!("{rows} of the {flights} flights of `{path}`"),
         RowsReport::Synthetic {
             rows: Some(rows),
             value_bytes,

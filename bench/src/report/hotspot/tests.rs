@@ -27,6 +27,7 @@ fn sample() -> Report {
         settings: Settings {
             rows: RowsReport::File {
                 path: "</script><b>.parquet".to_owned(),
+                flights: 3_000_000,
                 rows: 10_000,
             },
             regions: 2,
