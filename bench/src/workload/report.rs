@@ -7,7 +7,7 @@ mod sections;
 
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::report::lab::{Finding, LabReport, PartReport, Rule, Verdict, Way};
 use crate::report::load::LoadReport;
 use crate::report::{self, Head, Section, hotspot};
 use crate::tables::Tables;
-use crate::target::{Target, TargetOptions};
+use crate::target::{Api, Target, TargetOptions};
 use crate::workload;
 use crate::{CommandLine, Workload};
 use sections::{SectionName, Size};
@@ -29,12 +29,9 @@ const TABLES: [&str; 2] = ["report_pe", "report_ycsb"];
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
-    /// What to run, in this order.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "hotspot,ids,family,orders,twibase,pe,ycsb"
-    )]
+    /// What to run, in this order; by default all that the interface has: hotspot (Thrift 2 only), ids, family, orders, twibase, pe,
+    /// ycsb.
+    #[arg(long, value_delimiter = ',')]
     sections: Vec<SectionName>,
     /// How much to run.
     #[arg(long, default_value = "small")]
@@ -45,6 +42,21 @@ pub(crate) struct Arguments {
     /// Where report.html, report.md and report.json go.
     #[arg(long, value_name = "DIR", default_value = "bench-report")]
     out: std::path::PathBuf,
+}
+
+impl Arguments {
+    /// What was asked for, else all that the interface has.
+    fn sections(&self) -> Result<Vec<SectionName>> {
+        let api = self.target.api;
+        if self.sections.is_empty() {
+            let all = SectionName::value_variants().iter().copied();
+            return Ok(all.filter(|name| name.speaks(api)).collect());
+        }
+        for name in self.sections.iter().filter(|name| !name.speaks(api)) {
+            self.target.need_thrift2(name.name())?;
+        }
+        Ok(self.sections.clone())
+    }
 }
 
 /// The report: its data, which is also its JSON.
@@ -134,15 +146,15 @@ impl Measured {
 
 /// Runs the sections and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.target.need_thrift2("report")?;
+    let names = arguments.sections()?;
     let target = Target::connect(&arguments.target, 1).await?;
     report::create_dir(&arguments.out)?;
     let head = Head::new("report", &target, &arguments.target);
     let started = Instant::now();
     let (mut measured, mut sections) = (Vec::new(), Vec::new());
-    for (place, name) in arguments.sections.iter().enumerate() {
+    for (place, name) in names.iter().enumerate() {
         let command = command(*name, &arguments);
-        eprintln!("[{}/{}] {command}", place + 1, arguments.sections.len());
+        eprintln!("[{}/{}] {command}", place + 1, names.len());
         let section_started = Instant::now();
         let found = measure(&command).await?;
         let seconds = section_started.elapsed().as_secs_f64();
@@ -155,7 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         });
         measured.push((name.name(), found));
     }
-    drop_tables(&target, &arguments.sections).await?;
+    drop_tables(&target, &names).await?;
     let verdicts = measured.iter().flat_map(|(section, found)| {
         let findings = found.findings().into_iter();
         findings.map(|finding| VerdictReport { section, finding })
@@ -186,8 +198,12 @@ fn command(name: SectionName, arguments: &Arguments) -> String {
     } else {
         ""
     };
+    let api = match arguments.target.api {
+        Api::Thrift1 => " --api thrift1",
+        Api::Thrift2 => "",
+    };
     format!(
-        "basalt-bench {} {} --target {}{replace}",
+        "basalt-bench {} {} --target {}{api}{replace}",
         name.name(),
         name.options(arguments.size),
         arguments.target.target
@@ -338,29 +354,42 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
 
     /// A command that this program does not understand would be found after minutes only.
     #[test]
     fn every_section_is_a_command_of_this_program() {
-        let arguments = |size| Arguments {
+        let arguments = |size, api| Arguments {
             target: TargetOptions {
                 target: "127.0.0.1:1".to_owned(),
-                api: crate::target::Api::Thrift2,
+                api,
             },
-            sections: SectionName::value_variants().to_vec(),
+            sections: Vec::new(),
             size,
             replace_tables: true,
             out: "out".into(),
         };
-        for size in [Size::Tiny, Size::Small] {
-            for name in SectionName::value_variants() {
-                let command = command(*name, &arguments(size));
+        for (size, api, sections) in [
+            (Size::Tiny, Api::Thrift2, 7),
+            (Size::Small, Api::Thrift2, 7),
+            (Size::Tiny, Api::Thrift1, 6),
+            (Size::Small, Api::Thrift1, 6),
+        ] {
+            let mut arguments = arguments(size, api);
+            let names = arguments.sections().unwrap();
+            assert_eq!(names.len(), sections);
+            for name in names {
+                let command = command(name, &arguments);
                 let parsed = CommandLine::try_parse_from(command.split_whitespace());
                 assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
                 assert!(command.contains("report_"), "tables of its own: {command}");
+                assert_eq!(command.contains(" --api thrift1"), api == Api::Thrift1);
+            }
+            arguments.sections = vec![SectionName::Ids, SectionName::Hotspot];
+            let asked = arguments.sections().map_err(|error| error.to_string());
+            match api {
+                Api::Thrift1 => assert!(asked.unwrap_err().contains("hotspot needs Thrift 2")),
+                Api::Thrift2 => assert_eq!(asked.unwrap(), arguments.sections),
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::target::Api;
+
 /// The sections by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SectionName {
@@ -41,6 +43,11 @@ impl SectionName {
             SectionName::Pe => "pe",
             SectionName::Ycsb => "ycsb",
         }
+    }
+
+    /// Whether the workload has this interface.
+    pub(super) fn speaks(self, api: Api) -> bool {
+        self != SectionName::Hotspot || api == Api::Thrift2
     }
 
     /// The options of the workload, but for the server's.
