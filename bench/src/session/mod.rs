@@ -15,6 +15,7 @@
 //! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` |
 
 mod thrift1;
+mod twibase;
 
 use basalt_client::{
     Append, Check, Client, Delete, Durability, Get, Increment, Put, Row, RowMutations, RowStream, Scan, Table,
@@ -23,7 +24,8 @@ use bytes::Bytes;
 
 use crate::error::{During, Error, Result};
 use crate::target::{Api, TargetOptions, client};
-use thrift1::{Thrift1Scanner, Thrift1Table};
+use thrift1::Thrift1Scanner;
+pub(crate) use thrift1::Thrift1Table;
 
 /// The client's result: what failed is for the workload to count or to try again.
 pub(crate) type Answer<T> = basalt_client::Result<T>;

@@ -8,7 +8,7 @@ mod sections;
 use std::ffi::OsString;
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::report::lab::{Finding, LabReport, PartReport, Rule, Verdict, Way};
 use crate::report::load::LoadReport;
 use crate::report::{self, Head, Section, hotspot};
 use crate::tables::Tables;
-use crate::target::{Target, TargetOptions};
+use crate::target::{Api, Target, TargetOptions};
 use crate::workload;
 use crate::{CommandLine, Workload};
 use sections::{Run, SectionName, Size};
@@ -30,12 +30,9 @@ pub(crate) struct Arguments {
     target: TargetOptions,
     #[command(flatten)]
     data: DataOptions,
-    /// What to run, in this order.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "hotspot,ids,family,orders,twibase,pe,ycsb"
-    )]
+    /// What to run, in this order; by default all that the interface has: hotspot (Thrift 2 only), ids, family, orders, twibase, pe,
+    /// ycsb.
+    #[arg(long, value_delimiter = ',')]
     sections: Vec<SectionName>,
     /// How much to run.
     #[arg(long, default_value = "small")]
@@ -46,6 +43,21 @@ pub(crate) struct Arguments {
     /// Where report.html, report.md and report.json go.
     #[arg(long, value_name = "DIR", default_value = "bench-report")]
     out: std::path::PathBuf,
+}
+
+impl Arguments {
+    /// What was asked for, else all that the interface has.
+    fn sections(&self) -> Result<Vec<SectionName>> {
+        let api = self.target.api;
+        if self.sections.is_empty() {
+            let all = SectionName::value_variants().iter().copied();
+            return Ok(all.filter(|name| name.speaks(api)).collect());
+        }
+        for name in self.sections.iter().filter(|name| !name.speaks(api)) {
+            self.target.need_thrift2(name.name())?;
+        }
+        Ok(self.sections.clone())
+    }
 }
 
 /// The report: its data, which is also its JSON.
@@ -135,13 +147,13 @@ impl Measured {
 
 /// Runs the sections and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.target.need_thrift2("report")?;
+    let names = arguments.sections()?;
     let target = Target::connect(&arguments.target, 1).await?;
     report::create_dir(&arguments.out)?;
     let head = Head::new("report", &target, &arguments.target);
     let started = Instant::now();
     let (mut measured, mut sections) = (Vec::new(), Vec::new());
-    let runs: Vec<(SectionName, Run)> = runs(&arguments).collect();
+    let runs: Vec<(SectionName, Run)> = runs(&names, arguments.size).collect();
     for (place, (section, run)) in runs.iter().enumerate() {
         let words = command(*section, run, &arguments);
         let command = shell_line(&words);
@@ -182,13 +194,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     write(&arguments, &whole, &measured)
 }
 
-/// What all sections run, in order.
-fn runs(arguments: &Arguments) -> impl Iterator<Item = (SectionName, Run)> {
-    let sections = arguments.sections.iter();
-    sections.flat_map(|section| {
-        let runs = section.runs(arguments.size);
-        runs.map(|run| (*section, run))
-    })
+/// What these sections run, in order.
+fn runs(sections: &[SectionName], size: Size) -> impl Iterator<Item = (SectionName, Run)> {
+    let runs_of = move |section: &SectionName| {
+        let section = *section;
+        section.runs(size).map(move |run| (section, run))
+    };
+    sections.iter().flat_map(runs_of)
 }
 
 /// The words of a run's command line.
@@ -196,6 +208,9 @@ fn command(section: SectionName, run: &Run, arguments: &Arguments) -> Vec<OsStri
     let mut words: Vec<OsString> = vec!["basalt-bench".into(), section.name().into()];
     words.extend(run.options.split_whitespace().map(OsString::from));
     words.extend(["--target".into(), OsString::from(&arguments.target.target)]);
+    if arguments.target.api == Api::Thrift1 {
+        words.extend(["--api", "thrift1"].map(OsString::from));
+    }
     if let Some(path) = &arguments.data.input {
         words.extend(["--input".into(), path.into()]);
     }
@@ -363,20 +378,18 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::ValueEnum;
-
     use super::*;
 
-    fn arguments(size: Size, input: Option<&str>) -> Arguments {
+    fn arguments(size: Size, api: Api, input: Option<&str>) -> Arguments {
         Arguments {
             target: TargetOptions {
                 target: "127.0.0.1:1".to_owned(),
-                api: crate::target::Api::Thrift2,
+                api,
             },
             data: DataOptions {
                 input: input.map(Into::into),
             },
-            sections: SectionName::value_variants().to_vec(),
+            sections: Vec::new(),
             size,
             replace_tables: true,
             out: "out".into(),
@@ -386,26 +399,42 @@ mod tests {
     /// A command that this program does not understand would be found after minutes only.
     #[test]
     fn every_section_is_a_command_of_this_program() {
-        for size in Size::value_variants() {
-            for input in [None, Some("my flights.parquet")] {
-                let arguments = arguments(*size, input);
-                for (section, run) in runs(&arguments) {
+        for (api, sections) in [(Api::Thrift1, 6), (Api::Thrift2, 7)] {
+            for (size, input) in Size::value_variants()
+                .iter()
+                .flat_map(|size| [(*size, None), (*size, Some("my flights.parquet"))])
+            {
+                let arguments = arguments(size, api, input);
+                let names = arguments.sections().unwrap();
+                assert_eq!(names.len(), sections);
+                for (section, run) in runs(&names, size) {
                     let words = command(section, &run, &arguments);
                     let parsed = CommandLine::try_parse_from(&words);
                     let line = shell_line(&words);
                     assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
                     assert!(line.contains("report_"), "tables of its own: {line}");
                     assert_eq!(line.contains("'my flights.parquet'"), input.is_some(), "{line}");
+                    assert_eq!(line.contains(" --api thrift1"), api == Api::Thrift1, "{line}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn sections_that_an_interface_lacks_are_refused() {
+        let mut arguments = arguments(Size::Tiny, Api::Thrift1, None);
+        arguments.sections = vec![SectionName::Ids, SectionName::Hotspot];
+        let refused = arguments.sections().unwrap_err().to_string();
+        assert!(refused.contains("hotspot needs Thrift 2"), "{refused}");
+        arguments.target.api = Api::Thrift2;
+        assert_eq!(arguments.sections().unwrap(), arguments.sections);
     }
 
     /// Names are anchors of the page. The workloads that keep their table are those that say so.
     #[test]
     fn runs_have_names_and_tables_of_their_own() {
         for size in Size::value_variants() {
-            let runs: Vec<_> = runs(&arguments(*size, None)).collect();
+            let runs: Vec<_> = runs(SectionName::value_variants(), *size).collect();
             let unique = |names: Vec<&str>| names.len() == BTreeSet::from_iter(names).len();
             assert!(unique(runs.iter().map(|(_, run)| run.name).collect()));
             assert!(unique(runs.iter().filter_map(|(_, run)| run.table()).collect()));

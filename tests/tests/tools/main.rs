@@ -160,6 +160,112 @@ fn the_shell_takes_snapshots() {
     server.stop();
 }
 
+/// Commands on all tables that match, with the words of HBase's shell: whole names count, and one that fails keeps none of the others.
+#[test]
+fn the_shell_changes_all_tables_that_match() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let states = "is_disabled 'a1'\nis_disabled 'a2'\nis_disabled 'n:a3'\nis_disabled 'ba'";
+    let told = |commands: &str| -> Vec<String> {
+        let printed = shell(&server, commands);
+        let lines = printed.lines().filter(|line| !line.starts_with("Took"));
+        lines.map(str::to_owned).collect()
+    };
+    shell(
+        &server,
+        "create_namespace 'n'\ncreate 'a1', 'f'\ncreate 'a2', 'f'\ncreate 'n:a3', 'f'\ncreate 'ba', 'f'",
+    );
+    for (commands, expected) in [
+        ("disable_all 'a'", &["No tables matched the regex a"][..]),
+        (
+            "disable_all 'a.*'",
+            &["a1", "a2", "2 tables successfully disabled"],
+        ),
+        (states, &["true", "true", "false", "false"]),
+        ("disable_all 'n:.*'", &["n:a3", "1 tables successfully disabled"]),
+        // What is enabled already counts, as with enable.
+        (
+            "enable_all '.*a[23]|ba'",
+            &["a2", "ba", "n:a3", "3 tables successfully enabled"],
+        ),
+        (states, &["true", "false", "false", "false"]),
+        ("drop_all 'x'", &["No tables matched the regex x"]),
+    ] {
+        assert_eq!(told(commands), expected, "{commands}");
+    }
+    let refused = piped(&server, "drop_all 'a.'\n");
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(
+        text(&refused.stdout).contains("1 tables successfully dropped"),
+        "{refused:?}"
+    );
+    assert_eq!(
+        text(&refused.stderr),
+        "ERROR: 1 tables not dropped due to an exception: a2: Table a2 is enabled. Disable it first.\n"
+    );
+    assert_eq!(told("list"), ["TABLE", "a2", "ba", "n:a3", "3 row(s)"]);
+    let wrong = piped(&server, "drop_all '('");
+    assert!(!wrong.status.success() && !wrong.stderr.is_empty(), "{wrong:?}");
+    server.stop();
+}
+
+/// The names that the shell shows are those that the server knows.
+#[test]
+fn the_shell_shows_filters_that_the_server_knows() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let printed = shell(&server, "create 't', 'f'\nshow_filters");
+    let names = printed.lines().filter(|line| line.ends_with("Filter"));
+    let scan = |name: &str| piped(&server, &format!("scan 't', {{FILTER => \"{name}()\"}}"));
+    let is_unknown =
+        |name: &str| text(&scan(name).stderr).contains(&format!("Filter Name {name} not supported"));
+    assert!(is_unknown("NoSuchFilter"), "{:?}", scan("NoSuchFilter"));
+    let mut shown = 0;
+    for name in names {
+        assert!(!is_unknown(name), "{name}");
+        shown += 1;
+    }
+    assert_eq!(shown, 19);
+    server.stop();
+}
+
+/// Flushes and compactions of one region, by either of its names.
+#[test]
+fn the_shell_flushes_and_compacts_one_region() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let regions = shell(
+        &server,
+        "create 't', 'f', SPLITS => ['m']\nput 't', 'a', 'f:q', 'v'\nput 't', 'z', 'f:q', 'v'\nlist_regions 't'",
+    );
+    let name = regions.lines().find(|line| line.contains(" t,m,"));
+    let name = name.and_then(|line| line.split(" | ").nth(1));
+    let name = name.unwrap_or_else(|| panic!("{regions}")).trim();
+    let encoded = name
+        .split('.')
+        .nth(1)
+        .expect("a region's name ends in its hex digits");
+    let files = || {
+        let printed = shell(&server, "status");
+        let count = printed.split(" store files").next();
+        let count = count.and_then(|before| before.rsplit(' ').next()?.parse::<u32>().ok());
+        count.unwrap_or_else(|| panic!("{printed}"))
+    };
+    for (region, expected) in [(name, 1), (encoded, 2)] {
+        shell(&server, &format!("put 't', 'z', 'f:q', 'w'\nflush '{region}'"));
+        assert_eq!(files(), expected, "{region}");
+    }
+    shell(&server, "flush 't'");
+    assert_eq!(files(), 3, "the other region was not flushed before");
+    shell(
+        &server,
+        &format!("compact '{name}'\nmajor_compact '{encoded}', 'f'"),
+    );
+    let refused = piped(&server, &format!("compact '{name}', 'g'"));
+    assert!(text(&refused.stderr).contains('g'), "{refused:?}");
+    server.stop();
+}
+
 /// Every command that the shell promises, piped in as a script does, each with the part of its output that tells its effect.
 #[test]
 fn the_shell_runs_every_command() {
@@ -200,6 +306,7 @@ fn the_shell_runs_every_command() {
         ),
         ("flush 't'", "Took"),
         ("compact 't'\nmajor_compact 't'", "Took"),
+        ("list_quota_table_sizes", "TABLE                      SIZE\n t  "),
         ("split 't', 'f'\nlist_regions 't'", "3 rows"),
         (
             "get 't', 'a'\nclear_block_cache 't'\nclear_block_cache",
@@ -241,6 +348,11 @@ fn the_shell_runs_every_command() {
         ("disable 't'\nis_disabled 't'", "true"),
         ("enable 't'\nis_enabled 't'", "true"),
         ("truncate 't'\ncount 't'", "0 row(s)"),
+        (
+            "snapshot 'copy', 's'\nlist_snapshot_sizes",
+            "SNAPSHOT                   SIZE\n s                         0\n1 row(s)",
+        ),
+        ("show_filters", "\nSingleColumnValueFilter\n"),
         ("disable 't'\ndrop 't'\nexists 't'", "Table t does not exist"),
     ] {
         let printed = shell(&server, commands);

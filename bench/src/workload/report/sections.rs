@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::target::Api;
+
 /// The sections by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SectionName {
@@ -61,6 +63,11 @@ impl SectionName {
             SectionName::Pe => "pe",
             SectionName::Ycsb => "ycsb",
         }
+    }
+
+    /// Whether the workload has this interface.
+    pub(super) fn speaks(self, api: Api) -> bool {
+        self != SectionName::Hotspot || api == Api::Thrift2
     }
 
     /// What the section runs, in this order.

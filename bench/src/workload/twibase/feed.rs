@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use basalt_client::twibase::store::Store;
 use basalt_client::twibase::{TEXT_CHARS_MAX, Twibase};
 use bytes::Bytes;
 
@@ -22,8 +23,8 @@ const START_MS: i64 = 1_767_225_600_000;
 const MS_PER_TWIT: i64 = 1_000;
 
 /// Publishes twit `index`, and delivers it if asked to.
-struct Write {
-    twibase: Twibase,
+struct Write<S> {
+    twibase: Twibase<S>,
     population: Population,
     deliver: bool,
     /// In front of the first twit.
@@ -39,7 +40,7 @@ fn text(data: &Data, place: u64) -> String {
     about.chars().take(room).chain(tag.chars()).collect()
 }
 
-impl Question for Write {
+impl<S: Store> Question for Write<S> {
     async fn ask(&self, _caller: &Caller, index: u64) -> Answer<Vec<Bytes>> {
         let place = self.offset + index;
         let author = user((fnv_hash(place) % u64::from(self.population.users)) as u32);
@@ -57,14 +58,14 @@ impl Question for Write {
 }
 
 /// Reads a user's feed.
-struct Read {
-    twibase: Twibase,
+struct Read<S> {
+    twibase: Twibase<S>,
     population: Population,
     gathered: bool,
     twits: usize,
 }
 
-impl Question for Read {
+impl<S: Store> Question for Read<S> {
     async fn ask(&self, _caller: &Caller, index: u64) -> Answer<Vec<Bytes>> {
         // One in two is a reader who follows the celebrity.
         let users = u64::from(self.population.users);
@@ -85,7 +86,7 @@ impl Question for Read {
     }
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     pub(super) async fn feed(&self) -> Result<PartReport> {
         let (lab, arguments) = (&self.lab, &self.arguments);
         let fans = self.population.fans_of_celebrity().count();
@@ -117,8 +118,7 @@ impl Run {
         self.deliver_published(half).await?;
         let delivered = lab.ask_all("posted", &[], half, write(true, half)).await?;
         let celebrity = self.celebrity_posts(half * 2).await?;
-        let tables: Vec<String> = (0..6).map(|place| self.table(place)).collect();
-        for table in &tables {
+        for table in &self.tables {
             lab.settle(table).await?;
         }
         let (gathered, stream) = ("gathered", "copied");
@@ -131,7 +131,10 @@ impl Run {
                 twits: usize::from(arguments.feed_twits),
             };
             let label = format!("{name} feeds");
-            read.push(lab.ask(&label, &tables, arguments.questions, question).await?);
+            read.push(
+                lab.ask(&label, &self.tables, arguments.questions, question)
+                    .await?,
+            );
         }
         let [gathered_feeds, stream_feeds] = &read[..] else {
             return Ok(part);

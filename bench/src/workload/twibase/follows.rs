@@ -6,7 +6,9 @@
 //! ```
 
 use basalt_client::FamilySchema;
+use basalt_client::twibase::FAMILY;
 use basalt_client::twibase::keys::{Hash, hash, relation};
+use basalt_client::twibase::store::Store;
 use bytes::Bytes;
 
 use super::Run;
@@ -17,8 +19,6 @@ use crate::load::choose::fnv_hash;
 use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, Column, RowCells, RowScan};
 
-/// The family of the application's tables and of the wide ones.
-const FAMILY: &str = "f";
 /// Where the wide table stands in a caller's list: behind tall `follows` and `followedBy`.
 const FOLLOWS: usize = 0;
 const FOLLOWED_BY: usize = 1;
@@ -146,7 +146,7 @@ impl Question for Relations {
     }
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     /// The celebrity's followers, keys and names, in the order of keys.
     fn fans(&self) -> Vec<(Hash, String)> {
         let fans = self.population.fans_of_celebrity();
@@ -191,7 +191,8 @@ impl Run {
         for table in [&follows, &followed_by] {
             lab.settle(table).await?;
         }
-        Ok(vec![self.table(2), self.table(3), follows, followed_by])
+        let [tall, tall_by] = [2, 3].map(|place| self.tables[place].clone());
+        Ok(vec![tall, tall_by, follows, followed_by])
     }
 
     pub(super) async fn follows(&self) -> Result<PartReport> {
