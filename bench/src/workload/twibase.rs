@@ -7,7 +7,7 @@
 //! | `feed` | gathered from everyone who is followed, or read from copies that were delivered; a celebrity's twit |
 //!
 //! All parts share one population, which is made first: every user follows so many others, a tenth of them the celebrity
-//! too, who has `--followers` more.
+//! too, who has `--followers` more. `follows` and `is-following` also share the wide tables.
 
 mod feed;
 mod follows;
@@ -76,6 +76,8 @@ struct Run<S> {
     twibase: Twibase<S>,
     /// Full names, in the order of [`TABLES`].
     tables: Vec<String>,
+    /// The relations as wide rows; empty if no part asks for them.
+    wide_tables: Vec<String>,
     population: Population,
 }
 
@@ -130,6 +132,7 @@ async fn run_parts<S: Store>(
             Part::Feed => run.feed().await?,
         });
     }
+    run.lab.drop_tables(&run.wide_tables).await?;
     run.lab.drop_tables(&run.tables).await
 }
 
@@ -152,14 +155,18 @@ impl<S: Store> Run<S> {
             following: arguments.following,
             fans: arguments.followers,
         };
-        let run = Run {
+        let mut run = Run {
             lab,
             arguments,
             twibase,
             tables,
+            wide_tables: Vec::new(),
             population,
         };
         run.populate().await?;
+        if run.arguments.parts.iter().any(|part| *part != Part::Feed) {
+            run.wide_tables = run.make_wide_tables().await?;
+        }
         Ok(run)
     }
 }
