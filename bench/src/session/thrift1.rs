@@ -5,6 +5,7 @@
 use basalt_client::idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
 use basalt_client::{Cell, Client, Pooled, Row};
 use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::mpsc;
 
 use super::{Answer, Column, RowCells, RowScan};
 
@@ -176,6 +177,24 @@ impl Thrift1Scanner {
         };
         self.taken += 1;
         Ok(Some(row(found)))
+    }
+
+    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way. The scanner is
+    /// closed at the end, after an error, and when nobody takes the rows any more.
+    pub(super) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
+        let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
+        let (sender, rows) = mpsc::channel(rows_ahead.max(1));
+        tokio::spawn(async move {
+            while let Some(row) = self.next().await.transpose() {
+                let failed = row.is_err();
+                if sender.send(row).await.is_err() || failed {
+                    break;
+                }
+            }
+            // Nobody is left to hear of a close that failed, and the lease ends such a scanner anyway.
+            drop(self.close().await);
+        });
+        rows
     }
 
     async fn fetch(&mut self) -> Answer<Vec<TRowResult>> {

@@ -8,7 +8,7 @@ mod sections;
 use std::ffi::OsString;
 use std::time::Instant;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,9 +30,12 @@ pub(crate) struct Arguments {
     target: TargetOptions,
     #[command(flatten)]
     data: DataOptions,
-    /// What to run, in this order; by default all that the interface has: hotspot (Thrift 2 only), ids, family, orders, twibase, pe,
-    /// ycsb.
-    #[arg(long, value_delimiter = ',')]
+    /// What to run, in this order.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "hotspot,ids,family,orders,twibase,pe,ycsb"
+    )]
     sections: Vec<SectionName>,
     /// How much to run.
     #[arg(long, default_value = "small")]
@@ -43,21 +46,6 @@ pub(crate) struct Arguments {
     /// Where report.html, report.md and report.json go.
     #[arg(long, value_name = "DIR", default_value = "bench-report")]
     out: std::path::PathBuf,
-}
-
-impl Arguments {
-    /// What was asked for, else all that the interface has.
-    fn sections(&self) -> Result<Vec<SectionName>> {
-        let api = self.target.api;
-        if self.sections.is_empty() {
-            let all = SectionName::value_variants().iter().copied();
-            return Ok(all.filter(|name| name.speaks(api)).collect());
-        }
-        for name in self.sections.iter().filter(|name| !name.speaks(api)) {
-            self.target.need_thrift2(name.name())?;
-        }
-        Ok(self.sections.clone())
-    }
 }
 
 /// The report: its data, which is also its JSON.
@@ -147,13 +135,12 @@ impl Measured {
 
 /// Runs the sections and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let names = arguments.sections()?;
     let target = Target::connect(&arguments.target, 1).await?;
     report::create_dir(&arguments.out)?;
     let head = Head::new("report", &target, &arguments.target);
     let started = Instant::now();
     let (mut measured, mut sections) = (Vec::new(), Vec::new());
-    let runs: Vec<(SectionName, Run)> = runs(&names, arguments.size).collect();
+    let runs: Vec<(SectionName, Run)> = runs(&arguments.sections, arguments.size).collect();
     for (place, (section, run)) in runs.iter().enumerate() {
         let words = command(*section, run, &arguments);
         let command = shell_line(&words);
@@ -378,6 +365,8 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 mod tests {
     use std::collections::BTreeSet;
 
+    use clap::ValueEnum;
+
     use super::*;
 
     fn arguments(size: Size, api: Api, input: Option<&str>) -> Arguments {
@@ -389,7 +378,7 @@ mod tests {
             data: DataOptions {
                 input: input.map(Into::into),
             },
-            sections: Vec::new(),
+            sections: SectionName::value_variants().to_vec(),
             size,
             replace_tables: true,
             out: "out".into(),
@@ -399,15 +388,13 @@ mod tests {
     /// A command that this program does not understand would be found after minutes only.
     #[test]
     fn every_section_is_a_command_of_this_program() {
-        for (api, sections) in [(Api::Thrift1, 6), (Api::Thrift2, 7)] {
+        for api in [Api::Thrift1, Api::Thrift2] {
             for (size, input) in Size::value_variants()
                 .iter()
                 .flat_map(|size| [(*size, None), (*size, Some("my flights.parquet"))])
             {
                 let arguments = arguments(size, api, input);
-                let names = arguments.sections().unwrap();
-                assert_eq!(names.len(), sections);
-                for (section, run) in runs(&names, size) {
+                for (section, run) in runs(&arguments.sections, size) {
                     let words = command(section, &run, &arguments);
                     let parsed = CommandLine::try_parse_from(&words);
                     let line = shell_line(&words);
@@ -420,14 +407,14 @@ mod tests {
         }
     }
 
+    /// Without `--sections` none is left out.
     #[test]
-    fn sections_that_an_interface_lacks_are_refused() {
-        let mut arguments = arguments(Size::Tiny, Api::Thrift1, None);
-        arguments.sections = vec![SectionName::Ids, SectionName::Hotspot];
-        let refused = arguments.sections().unwrap_err().to_string();
-        assert!(refused.contains("hotspot needs Thrift 2"), "{refused}");
-        arguments.target.api = Api::Thrift2;
-        assert_eq!(arguments.sections().unwrap(), arguments.sections);
+    fn all_sections_run_by_default() {
+        let line = CommandLine::try_parse_from(["basalt-bench", "report"]).unwrap();
+        let Workload::Report(arguments) = line.workload else {
+            panic!("not a report")
+        };
+        assert_eq!(arguments.sections, SectionName::value_variants());
     }
 
     /// Names are anchors of the page. The workloads that keep their table are those that say so.

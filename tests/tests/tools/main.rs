@@ -554,6 +554,130 @@ fn hotspot_shows_which_design_is_hot() {
     server.stop();
 }
 
+/// Rows that were written and read over either interface make the same figures.
+#[test]
+fn hotspot_is_the_same_over_both_interfaces() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = ["hotspot", "--rows", "6000", "--regions", "4", "--threads", "2"];
+    let how = ["--designs", "salted,hashed,random,minute", "--range-reads", "1"];
+    let reads = [
+        "--batch",
+        "50",
+        "--point-reads",
+        "200",
+        "--sequence-block",
+        "6000",
+    ];
+    let mut figures = Vec::new();
+    for (api, name) in [("thrift1", "Thrift 1"), ("thrift2", "Thrift 2")] {
+        let out = dir.path().join(api);
+        bench(
+            &server,
+            &[&small[..], &how, &reads, &["--api", api]].concat(),
+            &out,
+        );
+        let (json, html) = report(&out);
+        assert_eq!(json["settings"]["api"], name);
+        assert!(html.contains(&format!("<dd>{name}</dd>")), "{api}");
+        for design in json["designs"].as_array().expect("a list") {
+            assert_eq!(design["range_equal"], true, "{api} {design}");
+            assert_eq!(design["point_read_difference"], Value::Null, "{api} {design}");
+            assert_eq!(design["errors"], 0, "{api} {design}");
+            let (figure, increments) = (&design["range_bytes_received"], &design["sequence_increments"]);
+            assert!(figure.as_u64() > Some(0), "{api} {design}");
+            // Each of two tasks takes a block that is enough for all rows.
+            let counted = design["name"] == "minute";
+            let expected = if counted { 1..=2 } else { 0..=0 };
+            assert!(
+                increments.as_u64().is_some_and(|count| expected.contains(&count)),
+                "{api} {design}"
+            );
+        }
+        let same = [
+            "name",
+            "rows",
+            "region_writes",
+            "range_rows",
+            "range_scans",
+            "range_bytes_returned",
+        ];
+        let designs = json["designs"].as_array().expect("a list").iter();
+        let of = |design: &Value| same.map(|figure| design[figure].clone());
+        figures.push(designs.map(of).collect::<Vec<_>>());
+    }
+    assert_eq!(figures[0], figures[1], "Thrift 1 and Thrift 2");
+    server.stop();
+}
+
+/// Flights of a file, written over one interface, are found over both; another design's keys are not. The file has 120
+/// flights, one for each minute from 2001-01-01 00:00 on.
+#[test]
+fn flights_of_a_file_are_verified() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let flights = basalt_tests::workspace().join("tests/tests/tools/flights.parquet");
+    let flights = flights.to_str().expect("a path of letters");
+    let out = dir.path().join("report");
+    let written = [
+        "hotspot",
+        "--api",
+        "thrift1",
+        "--input",
+        flights,
+        "--designs",
+        "salted",
+    ];
+    let few = [
+        "--batch",
+        "7",
+        "--regions",
+        "2",
+        "--threads",
+        "2",
+        "--point-reads",
+        "50",
+    ];
+    let kept = ["--keep-tables", "--range-reads", "1"];
+    bench(&server, &[&written[..], &few, &kept].concat(), &out);
+    let (json, _) = report(&out);
+    let file = &json["settings"]["rows"]["file"];
+    assert_eq!((&file["flights"], &file["rows"]), (&120.into(), &120.into()));
+    let design = &json["designs"][0];
+    assert_eq!(
+        (&design["range_rows"], &design["range_equal"]),
+        (&60.into(), &true.into())
+    );
+    let verify = |api: &str, design: &str| {
+        Command::new(binary("basalt-bench"))
+            .args([
+                "verify",
+                "--api",
+                api,
+                "--input",
+                flights,
+                "--table",
+                "bench_salted",
+            ])
+            .args(["--design", design, "--samples", "250"])
+            .args(["--target", &server.thrift.to_string()])
+            .output()
+            .expect("the binary was built")
+    };
+    for api in ["thrift1", "thrift2"] {
+        let found = verify(api, "salted");
+        assert_eq!(text(&found.stdout), "250 of 250 flights are equal\n", "{found:?}");
+        let missing = verify(api, "sequential");
+        assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+        let said = text(&missing.stderr);
+        assert!(
+            said.contains("is missing") && said.contains("0 of 250 flights are equal"),
+            "{said}"
+        );
+    }
+    server.stop();
+}
+
 /// Every command of PerformanceEvaluation that both interfaces have, over each of them: all rows are written, found and
 /// scanned, and the report says so.
 #[test]

@@ -2,8 +2,6 @@
 
 use clap::ValueEnum;
 
-use crate::target::Api;
-
 /// The sections by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SectionName {
@@ -63,11 +61,6 @@ impl SectionName {
             SectionName::Pe => "pe",
             SectionName::Ycsb => "ycsb",
         }
-    }
-
-    /// Whether the workload has this interface.
-    pub(super) fn speaks(self, api: Api) -> bool {
-        self != SectionName::Hotspot || api == Api::Thrift2
     }
 
     /// What the section runs, in this order.
