@@ -691,6 +691,7 @@ fn performance_evaluation_finds_what_it_wrote() {
         "scan",
         "scanRange10",
         "randomSeekScan",
+        "filterScan",
         "increment",
         "append",
         "checkAndPut",
@@ -718,11 +719,13 @@ fn performance_evaluation_finds_what_it_wrote() {
         );
         let (json, html) = report(&out);
         assert!(html.contains("scanRange10"));
-        let mut rows = BTreeMap::new();
+        let (mut rows, mut operations) = (BTreeMap::new(), BTreeMap::new());
         for phase in json["phases"].as_array().expect("a list") {
             assert_eq!(phase["given_up"], 0, "{phase}");
             let name = phase["name"].as_str().expect("a name");
-            rows.insert(name, phase["rows"].as_u64().expect("a number"));
+            let number = |figure: &str| phase[figure].as_u64().expect("a number");
+            rows.insert(name, number("rows"));
+            operations.insert(name, number("operations"));
         }
         for command in commands.iter().filter(|command| !command.contains("can")) {
             assert_eq!(rows[command], 600, "{api} {command}");
@@ -732,6 +735,8 @@ fn performance_evaluation_finds_what_it_wrote() {
         assert!((5_700..=6_000).contains(&rows["scanRange10"]), "{api}: {rows:?}");
         // 6 scans of up to 120 rows.
         assert!((1..=720).contains(&rows["randomSeekScan"]), "{api}: {rows:?}");
+        // A scan for each row, and no row has the random value.
+        assert_eq!((operations["filterScan"], rows["filterScan"]), (600, 0), "{api}");
         assert_eq!(rows["sequentialDelete"], 600, "{api}");
     }
     server.stop();
@@ -813,6 +818,31 @@ fn ycsb_workloads_find_what_was_loaded() {
                 Some(out)
             }
         };
+    }
+    server.stop();
+}
+
+/// With `dataintegrity=true` values that are not of their keys are found, over either interface.
+#[test]
+fn ycsb_checks_values_that_are_of_their_keys() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = ["--records", "50", "--operations", "100", "--threads", "2"];
+    for api in ["thrift1", "thrift2"] {
+        for (loaded, given_up) in [("true", 0), ("false", 100)] {
+            let run = |phase: &[&str], integrity: &str| {
+                let out = dir.path().join(api);
+                let property = format!("dataintegrity={integrity}");
+                let how = ["ycsb", "c", "--api", api, "-p", &property];
+                bench(&server, &[&how[..], &small, phase].concat(), &out);
+                report(&out).0
+            };
+            run(&["--phase", "load", "--replace-tables"], loaded);
+            let phase = &run(&["--phase", "run"], "true")["phases"][0];
+            assert_eq!(phase["given_up"], given_up, "{api} {loaded} {phase}");
+            let differs = phase.to_string().contains("has another value in field");
+            assert_eq!(differs, given_up > 0, "{api} {loaded} {phase}");
+        }
     }
     server.stop();
 }
