@@ -183,6 +183,31 @@ impl Flights {
             .filter_map(|(column, value)| Some((column, value?)))
             .collect()
     }
+
+    /// The flight with the `index`th key as text; a number that is null is left out, an airport that is null is `-`.
+    pub(crate) fn line(&self, index: u64) -> String {
+        let place = self.place(index);
+        let mut words = vec![date_text(self.date[place])];
+        for (name, number) in [("delay", self.delay[place]), ("distance", self.distance[place])] {
+            words.extend(number.map(|number| format!("{name}={number}")));
+        }
+        for airport in [self.origin[place], self.destination[place]] {
+            let name = airport.map(|airport| String::from_utf8_lossy(&self.airports[airport as usize]));
+            words.push(name.map_or("-".to_owned(), Into::into));
+        }
+        words.join(" ")
+    }
+
+    /// Fails if there are fewer than `rows`, which an option asked for.
+    pub(crate) fn need(&self, rows: u64) -> Result<()> {
+        if rows <= self.len() {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "--rows {rows} is more than the {} flights of --input",
+            self.len()
+        )))
+    }
 }
 
 /// The date as Python's `datetime.isoformat` writes it.
@@ -293,7 +318,7 @@ impl Input {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use parquet::basic::{Compression, ZstdLevel};
@@ -304,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    const SCHEMA: &str = "message root {
+    pub(crate) const SCHEMA: &str = "message root {
         optional int64 date (TIMESTAMP(MICROS,false));
         optional int64 delay;
         optional int64 distance;
@@ -314,7 +339,7 @@ mod tests {
 
     /// Writes a file of this schema, ZSTD, with one row group for each list of rows. A row is date, delay and origin;
     /// the distance is always 100, the destination `XYZ`.
-    fn write(schema: &str, groups: &[&[(i64, Option<i64>, &str)]]) -> tempfile::NamedTempFile {
+    pub(crate) fn write(schema: &str, groups: &[&[(i64, Option<i64>, &str)]]) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         let level = ZstdLevel::try_new(3).unwrap();
         let properties = WriterProperties::builder()
@@ -357,8 +382,19 @@ mod tests {
     }
 
     /// 2001-01-01 00:01 in microseconds, and the minute.
-    const DATE: i64 = 978_307_260_000_000;
+    pub(crate) const DATE: i64 = 978_307_260_000_000;
     const MINUTE: u32 = 16_305_121;
+
+    /// Three flights in two row groups, the second without a delay.
+    pub(crate) fn small_file() -> tempfile::NamedTempFile {
+        write(
+            SCHEMA,
+            &[
+                &[(DATE, Some(-5), "LAS"), (DATE, None, "ATL")],
+                &[(DATE + 61_000_001, Some(7), "LAS")],
+            ],
+        )
+    }
 
     fn texts(cells: &[(&'static str, Bytes)]) -> Vec<String> {
         let text = |(name, value): &(&str, Bytes)| format!("{name}={}", String::from_utf8_lossy(value));
@@ -367,14 +403,7 @@ mod tests {
 
     #[test]
     fn rows_groups_and_nulls_are_read() {
-        let file = write(
-            SCHEMA,
-            &[
-                &[(DATE, Some(-5), "LAS"), (DATE, None, "ATL")],
-                &[(DATE + 61_000_001, Some(7), "LAS")],
-            ],
-        );
-        let flights = Flights::read(file.path()).unwrap();
+        let flights = Flights::read(small_file().path()).unwrap();
         assert_eq!(flights.len(), 3);
         assert_eq!(
             texts(&flights.cells(0)),
@@ -404,6 +433,30 @@ mod tests {
             }
         );
         assert_eq!(flights.airports, ["LAS", "ATL", "XYZ"]);
+        assert_eq!(
+            flights.line(0),
+            "2001-01-01T00:01:00 delay=-5 distance=100 LAS XYZ"
+        );
+        assert_eq!(flights.line(1), "2001-01-01T00:01:00 distance=100 ATL XYZ");
+    }
+
+    #[test]
+    fn an_airport_that_is_not_known_keeps_its_place() {
+        let mut flights = Flights::read(small_file().path()).unwrap();
+        flights.origin[1] = None;
+        assert_eq!(flights.line(1), "2001-01-01T00:01:00 distance=100 - XYZ");
+    }
+
+    #[test]
+    fn more_rows_than_flights_are_refused_with_both_numbers() {
+        let flights = Flights::read(small_file().path()).unwrap();
+        assert!(flights.need(3).is_ok());
+        let refusal = flights.need(4).unwrap_err();
+        assert!(matches!(refusal, Error::Usage(_)));
+        assert_eq!(
+            refusal.to_string(),
+            "--rows 4 is more than the 3 flights of --input"
+        );
     }
 
     /// The sequence stays the place in the file when the file is not in order of time.

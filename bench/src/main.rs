@@ -1,13 +1,14 @@
 //! The load generator `basalt-bench`.
 //!
 //! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through its Thrift interfaces, which may be
-//! Basalt's or a real HBase's. `report` runs all but `verify` at a small size and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
+//! Basalt's or a real HBase's. `report` runs all but `verify` and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
 //! `roundtrip` sends ready-made calls, side by side with a bare TCP echo and another server, and `overload` more of them than the server can answer.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod data;
 mod designs;
 mod error;
 mod flights;

@@ -1,12 +1,21 @@
 //! Tables for a run: found, created and dropped, over the interface that the server has.
 
-use basalt_client::idl::thrift1::{ColumnDescriptor, args};
+use basalt_client::idl::thrift1::{ColumnDescriptor, TRegionInfo, args};
 use basalt_client::idl::thrift2::{TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm};
-use basalt_client::{FamilySchema, TableSchema};
+use basalt_client::{FamilySchema, RegionLocation, TableSchema};
 use bytes::Bytes;
 
 use crate::error::{During, Error, Result};
 use crate::target::{Api, Target};
+
+/// A region and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RegionPlace {
+    /// Empty at the start of the table.
+    pub(crate) start_key: Bytes,
+    /// Host, port and start code; HBase's Thrift 1 does not tell the start code.
+    pub(crate) server: String,
+}
 
 /// The tables of a server.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +109,32 @@ impl Tables<'_> {
         client.drop_table(name).await.during(during)
     }
 
+    /// The regions of a table, in the order of keys.
+    pub(crate) async fn regions(&self, name: &str) -> Result<Vec<RegionPlace>> {
+        let client = &self.target.client;
+        let during = || format!("regions of table {name}");
+        if self.through_thrift1() {
+            let call = args::GetTableRegions {
+                table_name: Some(Bytes::from(name.to_owned())),
+            };
+            let mut regions: Vec<RegionPlace> = client
+                .call(&call)
+                .await
+                .during(during)?
+                .into_iter()
+                .map(region_place)
+                .collect();
+            regions.sort_by(|a, b| a.start_key.cmp(&b.start_key));
+            return Ok(regions);
+        }
+        let regions = client.table(name).during(during)?.regions().await;
+        let place = |region: RegionLocation| RegionPlace {
+            server: format!("{},{},{}", region.host, region.port, region.start_code),
+            start_key: region.start_key,
+        };
+        Ok(regions.during(during)?.into_iter().map(place).collect())
+    }
+
     /// Writes the memstores to files, where the server can be asked to.
     pub(crate) async fn flush(&self, name: &str) -> Result<()> {
         if !self.target.is_basalt {
@@ -107,6 +142,19 @@ impl Tables<'_> {
         }
         let flushed = self.target.admin.flush(name).await;
         flushed.during(|| format!("flushing table {name}"))
+    }
+}
+
+/// A region as HBase's Thrift 1 describes it.
+fn region_place(region: TRegionInfo) -> RegionPlace {
+    let host = region.server_name.unwrap_or_default();
+    RegionPlace {
+        start_key: region.start_key.unwrap_or_default(),
+        server: format!(
+            "{},{}",
+            String::from_utf8_lossy(&host),
+            region.port.unwrap_or_default()
+        ),
     }
 }
 
@@ -132,4 +180,24 @@ fn column_descriptor(family: &TColumnFamilyDescriptor) -> Result<ColumnDescripto
         time_to_live: family.time_to_live.unwrap_or(default.time_to_live),
         ..default
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_of_thrift1_is_named_by_host_and_port() {
+        let region = TRegionInfo {
+            start_key: Some(Bytes::from("m")),
+            server_name: Some(Bytes::from("host")),
+            port: Some(16_020),
+            ..TRegionInfo::default()
+        };
+        let place = RegionPlace {
+            start_key: Bytes::from("m"),
+            server: "host,16020".to_owned(),
+        };
+        assert_eq!(region_place(region), place);
+    }
 }

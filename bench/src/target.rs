@@ -37,12 +37,12 @@ impl Api {
 }
 
 impl TargetOptions {
-    /// Fails unless Thrift 2 is to be used, for a workload that needs it.
+    /// Fails unless Thrift 2 is to be used, for a workload whose messages are made before the run.
     pub(crate) fn need_thrift2(&self, workload: &str) -> Result<()> {
         match self.api {
             Api::Thrift2 => Ok(()),
             Api::Thrift1 => Err(Error::Usage(format!(
-                "{workload} needs Thrift 2: use --api thrift2"
+                "{workload} sends ready-made messages of Thrift 2: use --api thrift2"
             ))),
         }
     }

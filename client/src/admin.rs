@@ -46,10 +46,21 @@ impl Admin {
         self.client.call(&args::BasaltFlush { table }).await
     }
 
+    /// The same for one region, named in full as in [`TRegionMetrics::region_name`].
+    pub async fn flush_region(&self, region: impl IntoBytes) -> Result<()> {
+        let table = region.into_bytes();
+        self.client.call(&args::BasaltFlush { table }).await
+    }
+
     /// Compacts a table.
     pub async fn compact(&self, table: &str, compaction: Compaction) -> Result<()> {
+        self.compact_region(full_name(table)?, compaction).await
+    }
+
+    /// The same for one region, named in full as in [`TRegionMetrics::region_name`].
+    pub async fn compact_region(&self, region: impl IntoBytes, compaction: Compaction) -> Result<()> {
         let call = args::BasaltCompact {
-            table: full_name(table)?,
+            table: region.into_bytes(),
             family: compaction.family,
             major: compaction.major,
             wait: compaction.wait,

@@ -49,6 +49,10 @@ impl Table {
         &self.name
     }
 
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     fn table(&self) -> Bytes {
         self.name_bytes.clone()
     }

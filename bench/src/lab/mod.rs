@@ -22,6 +22,7 @@ use std::time::Duration;
 use basalt_client::admin::Compaction;
 use basalt_client::{FamilySchema, TableSchema};
 
+use crate::data::Data;
 use crate::error::{During, Error, Result};
 use crate::load::options::LoadOptions;
 use crate::load::{self, Plan};
@@ -49,21 +50,13 @@ pub(crate) struct LabOptions {
     pub(crate) replace_tables: bool,
 }
 
-impl LabOptions {
-    /// Adds the options to a report.
-    pub(crate) fn describe(&self, report: &mut LabReport) {
-        report.set("api", self.load.target.api.name());
-        report.set("pace", self.load.pace_text());
-        report.set("threads", self.load.threads);
-        report.set("seed", self.load.seed);
-    }
-}
-
 /// A server to put claims to the test on.
 #[derive(Debug)]
 pub(crate) struct Lab {
     pub(crate) options: LabOptions,
     pub(crate) target: Target,
+    /// What values are made of.
+    pub(crate) data: Data,
 }
 
 /// What tables take on disk.
@@ -99,10 +92,22 @@ impl ServerCounts {
 impl Lab {
     pub(crate) async fn connect(options: &LabOptions) -> Result<Lab> {
         let connections = usize::try_from(options.load.threads).unwrap_or(usize::MAX);
+        let data = options.load.data.read()?;
         Ok(Lab {
+            data,
             target: Target::connect(&options.load.target, connections).await?,
             options: options.clone(),
         })
+    }
+
+    /// Adds the shared options to a report.
+    pub(crate) fn describe(&self, report: &mut LabReport) {
+        let load = &self.options.load;
+        report.set("api", load.target.api.name());
+        report.set("pace", load.pace_text());
+        report.set("threads", load.threads);
+        report.set("seed", load.seed);
+        report.set("data", self.data.name());
     }
 
     /// The full name of a table.

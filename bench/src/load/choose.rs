@@ -7,6 +7,7 @@
 //! | zipfian | few numbers often, scattered over the whole space: YCSB's scrambled form |
 //! | latest | as zipfian, with the newest numbers the most popular |
 //! | hotspot | a share of the operations within a share of the numbers, uniform in each |
+//! | exponential | the newest numbers the most: a share of the operations within a share of the numbers, ever fewer behind it |
 //!
 //! The zipfian numbers follow Gray et al., "Quickly Generating Billion-Record Synthetic Databases", with YCSB's constant
 //! 0.99. The scrambled form draws from 10 billion ranks and hashes the rank, so popular keys do not lie together.
@@ -27,6 +28,8 @@ pub(crate) enum Distribution {
     Latest,
     /// A hot set.
     Hotspot,
+    /// New keys often, old ones exponentially less.
+    Exponential,
 }
 
 /// YCSB's zipfian constant.
@@ -40,7 +43,16 @@ const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
 pub(crate) struct Chooser {
     distribution: Distribution,
     zipfian: Zipfian,
-    hot: Hot,
+    shape: Shape,
+    /// Of the exponential distribution.
+    gamma: f64,
+}
+
+/// What the distributions take from YCSB's properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Shape {
+    pub(crate) hot: Hot,
+    pub(crate) exponential: Exponential,
 }
 
 /// YCSB's `hotspotdatafraction` and `hotspotopnfraction`.
@@ -61,9 +73,34 @@ impl Default for Hot {
     }
 }
 
+/// YCSB's `exponential.percentile` and `exponential.frac`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Exponential {
+    /// Per cent of the operations that go to the newest keys.
+    pub(crate) percentile: f64,
+    /// Share of the keys that are these.
+    pub(crate) fraction: f64,
+}
+
+impl Default for Exponential {
+    fn default() -> Exponential {
+        Exponential {
+            percentile: 95.0,
+            fraction: 0.857_142_857_1,
+        }
+    }
+}
+
+impl Exponential {
+    /// How fast keys become less popular, for so many keys.
+    fn gamma(self, keys: u64) -> f64 {
+        -(-self.percentile / 100.0).ln_1p() / (keys as f64 * self.fraction)
+    }
+}
+
 impl Chooser {
     /// For so many keys at the start.
-    pub(crate) fn new(distribution: Distribution, keys: u64, hot: Hot) -> Chooser {
+    pub(crate) fn new(distribution: Distribution, keys: u64, shape: Shape) -> Chooser {
         let zipfian = match distribution {
             Distribution::Latest => Zipfian::new(keys.max(1)),
             _ => Zipfian::scrambled(),
@@ -71,7 +108,8 @@ impl Chooser {
         Chooser {
             distribution,
             zipfian,
-            hot,
+            shape,
+            gamma: shape.exponential.gamma(keys.max(1)),
         }
     }
 
@@ -87,12 +125,18 @@ impl Chooser {
                 keys - 1 - self.zipfian.rank(random.random()).min(keys - 1)
             }
             Distribution::Hotspot => {
-                let hot_keys = ((keys as f64 * self.hot.data_fraction) as u64).clamp(1, keys);
-                if hot_keys == keys || random.random::<f64>() < self.hot.operation_fraction {
+                let hot_keys = ((keys as f64 * self.shape.hot.data_fraction) as u64).clamp(1, keys);
+                if hot_keys == keys || random.random::<f64>() < self.shape.hot.operation_fraction {
                     random.random_range(0..hot_keys)
                 } else {
                     random.random_range(hot_keys..keys)
                 }
+            }
+            Distribution::Exponential => {
+                // What YCSB draws until it is below `keys`, drawn at once: the distribution function is cut off there.
+                let cut = (-self.gamma * keys as f64).exp_m1();
+                let back = -(random.random::<f64>() * cut).ln_1p() / self.gamma;
+                keys - 1 - (back as u64).min(keys - 1)
             }
         }
     }
@@ -179,7 +223,7 @@ mod tests {
     use super::*;
 
     fn counts(distribution: Distribution, keys: u64, draws: u64) -> Vec<u64> {
-        let mut chooser = Chooser::new(distribution, keys, Hot::default());
+        let mut chooser = Chooser::new(distribution, keys, Shape::default());
         let mut random = SmallRng::seed_from_u64(1);
         let mut counts = vec![0; usize::try_from(keys).unwrap()];
         for index in 0..draws {
@@ -214,6 +258,42 @@ mod tests {
         assert!((79_000..81_000).contains(&hot), "{hot}");
     }
 
+    /// 95 % within the newest 6/7 of the numbers, of those that are not beyond the oldest: 1 - e^(-gamma n) with gamma n =
+    /// 7/6 ln 20 = 3.495, so 0.969 of all draws.
+    #[test]
+    fn exponential_choices_are_of_the_newest() {
+        let counts = counts(Distribution::Exponential, 700, 100_000);
+        let newest: u64 = counts[100..].iter().sum();
+        assert!((97_700..98_300).contains(&newest), "0.95 / 0.9697: {newest}");
+        // The newest hundredth: (1 - e^-0.03495) / 0.9697.
+        let hundredth: u64 = counts[693..].iter().sum();
+        assert!((3_350..3_750).contains(&hundredth), "{hundredth}");
+        assert!(counts[0] > 0, "the oldest is chosen too");
+    }
+
+    /// Nearly all draws are beyond the oldest number: those within are nearly uniform, and take no longer.
+    #[test]
+    fn an_exponential_choice_does_not_depend_on_luck() {
+        let exponential = Exponential {
+            percentile: 1.0,
+            fraction: 1e12,
+        };
+        let shape = Shape {
+            exponential,
+            ..Shape::default()
+        };
+        let mut chooser = Chooser::new(Distribution::Exponential, 10, shape);
+        let mut random = SmallRng::seed_from_u64(1);
+        let mut counts = [0; 10];
+        for index in 0..10_000 {
+            counts[usize::try_from(chooser.next(index, 10, &mut random)).unwrap()] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (850..1_150).contains(count)),
+            "{counts:?}"
+        );
+    }
+
     /// The hash of 0 and 1 that YCSB's `Utils.fnvhash64` gives: FNV-1a as published, and Java's absolute value.
     #[test]
     fn the_hash_is_that_of_ycsb() {
@@ -243,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_growing_space_is_used_up_to_its_end() {
-        let mut chooser = Chooser::new(Distribution::Latest, 10, Hot::default());
+        let mut chooser = Chooser::new(Distribution::Latest, 10, Shape::default());
         let mut random = SmallRng::seed_from_u64(1);
         let newest = (10..2_000).filter(|keys| chooser.next(0, *keys, &mut random) == keys - 1);
         assert!(newest.count() > 200, "the newest key is the most popular");

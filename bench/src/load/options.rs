@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Plan;
 use super::pacing::Pace;
+use crate::data::DataOptions;
 use crate::target::TargetOptions;
 
 /// How to load the server.
@@ -12,6 +13,8 @@ use crate::target::TargetOptions;
 pub(crate) struct LoadOptions {
     #[command(flatten)]
     pub(crate) target: TargetOptions,
+    #[command(flatten)]
+    pub(crate) data: DataOptions,
     /// Tasks at once, each with a connection of its own.
     #[arg(
         long,

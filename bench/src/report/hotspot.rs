@@ -23,6 +23,8 @@ pub(crate) struct Report {
 /// What the designs had in common.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Settings {
+    /// The interface that rows were written and read over.
+    pub(crate) api: &'static str,
     pub(crate) rows: RowsReport,
     pub(crate) regions: u64,
     pub(crate) connections: u64,
@@ -46,6 +48,8 @@ pub(crate) struct Settings {
 pub(crate) enum RowsReport {
     File {
         path: String,
+        /// In the file.
+        flights: u64,
         rows: u64,
     },
     Synthetic {

@@ -1,7 +1,8 @@
 //! Calls on the rows of one table, over either of HBase's Thrift interfaces.
 //!
 //! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's load
-//! generators has. What an interface lacks is refused before the run: see [`Session::check`].
+//! generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an interface lacks is
+//! refused before the run: see [`Session::check`].
 //!
 //! | call | Thrift 1 | Thrift 2 |
 //! | --- | --- | --- |
@@ -15,15 +16,22 @@
 //! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` |
 
 mod thrift1;
+mod twibase;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use basalt_client::{
     Append, Check, Client, Delete, Durability, Get, Increment, Put, Row, RowMutations, RowStream, Scan, Table,
 };
 use bytes::Bytes;
+use futures_core::Stream;
+use tokio::sync::mpsc;
 
 use crate::error::{During, Error, Result};
-use crate::target::{Api, TargetOptions, client};
-use thrift1::{Thrift1Scanner, Thrift1Table};
+use crate::target::{Api, Target, TargetOptions, client};
+use thrift1::Thrift1Scanner;
+pub(crate) use thrift1::Thrift1Table;
 
 /// The client's result: what failed is for the workload to count or to try again.
 pub(crate) type Answer<T> = basalt_client::Result<T>;
@@ -106,15 +114,15 @@ pub(crate) enum Thrift2Only {
     CheckAndMutate,
 }
 
-/// A handle of one table over one connection.
-#[derive(Debug)]
+/// A handle of one table.
+#[derive(Clone, Debug)]
 pub(crate) struct Session {
     table: Handle,
     /// Whether writes may be lost in a crash: HBase's `--writeToWAL=false`.
     skip_wal: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Handle {
     Thrift1(Thrift1Table),
     Thrift2(Table),
@@ -123,11 +131,19 @@ enum Handle {
 impl Session {
     /// A session that connects when it is first used.
     pub(crate) fn new(options: &TargetOptions, table: &str, skip_wal: bool) -> Result<Session> {
-        let client: Client = client(options, 1)?;
+        Session::of(&client(options, 1)?, options.api, table, skip_wal)
+    }
+
+    /// A session over the target's connections. Tasks that share it have as many calls under way as those are.
+    pub(crate) fn on(target: &Target, table: &str) -> Result<Session> {
+        Session::of(&target.client, target.api, table, false)
+    }
+
+    fn of(client: &Client, api: Api, table: &str, skip_wal: bool) -> Result<Session> {
         let handle = client.table(table).during(|| format!("name of table {table}"))?;
         Ok(Session {
-            table: match options.api {
-                Api::Thrift1 => Handle::Thrift1(Thrift1Table::new(client, handle.name().to_string())),
+            table: match api {
+                Api::Thrift1 => Handle::Thrift1(Thrift1Table::new(client.clone(), handle.name().to_string())),
                 Api::Thrift2 => Handle::Thrift2(handle),
             },
             skip_wal,
@@ -148,7 +164,7 @@ impl Session {
         }
     }
 
-    /// When Thrift 2's writes are acknowledged.
+    /// When Thrift 2's increments and appends are acknowledged.
     fn durability(&self) -> Durability {
         if self.skip_wal {
             Durability::SKIP_WAL
@@ -158,7 +174,12 @@ impl Session {
     }
 
     fn put_of(&self, row: &RowCells) -> Put {
-        let put = Put::new(&row.key).durability(self.durability());
+        let put = Put::new(&row.key);
+        let put = if self.skip_wal {
+            put.durability(Durability::SKIP_WAL)
+        } else {
+            put
+        };
         row.cells.iter().fold(put, |put, (column, value)| {
             put.cell(&column.family, &column.qualifier, value)
         })
@@ -226,7 +247,11 @@ impl Session {
                 let row = table.increment(increment).await?;
                 match row.cells.first() {
                     Some(cell) => basalt_client::counter_from_value(&cell.value),
-                    None => Ok(0),
+                    None => Err(basalt_client::Error::Server {
+                        method: "increment",
+                        message: format!("increment of row {key:?} returned no value"),
+                        can_retry: false,
+                    }),
                 }
             }
         }
@@ -333,5 +358,31 @@ impl Scanner {
             rows += 1;
         }
         Ok(rows)
+    }
+
+    /// The rows as a stream, which reads ahead whichever interface it is.
+    pub(crate) fn stream(self) -> ScanStream {
+        match self {
+            Scanner::Thrift1(scanner) => ScanStream::Thrift1(scanner.read_ahead()),
+            Scanner::Thrift2(stream) => ScanStream::Thrift2(stream),
+        }
+    }
+}
+
+/// The rows of a scan, to be merged with those of others. Ends after the first error.
+#[derive(Debug)]
+pub(crate) enum ScanStream {
+    Thrift1(mpsc::Receiver<Answer<Row>>),
+    Thrift2(RowStream),
+}
+
+impl Stream for ScanStream {
+    type Item = Answer<Row>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer<Row>>> {
+        match &mut *self {
+            ScanStream::Thrift1(rows) => rows.poll_recv(context),
+            ScanStream::Thrift2(stream) => Pin::new(stream).poll_next(context),
+        }
     }
 }

@@ -5,18 +5,19 @@
 use basalt_client::idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
 use basalt_client::{Cell, Client, Pooled, Row};
 use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::mpsc;
 
 use super::{Answer, Column, RowCells, RowScan};
 
 /// A handle of one table.
 #[derive(Clone, Debug)]
-pub(super) struct Thrift1Table {
+pub(crate) struct Thrift1Table {
     client: Client,
     name: Bytes,
 }
 
 impl Thrift1Table {
-    pub(super) fn new(client: Client, name: String) -> Thrift1Table {
+    pub(crate) fn new(client: Client, name: String) -> Thrift1Table {
         let name = Bytes::from(name);
         Thrift1Table { client, name }
     }
@@ -81,6 +82,18 @@ impl Thrift1Table {
             taken: 0,
             ended: false,
         }
+    }
+
+    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other call does: nothing else
+    /// is waited for before it is given back.
+    pub(super) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
+        let mut scanner = self.scan(scan);
+        scanner.open(self.client.pool().acquire().await?).await?;
+        let mut rows = Vec::new();
+        while let Some(row) = scanner.next().await? {
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     pub(super) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
@@ -166,28 +179,30 @@ impl Thrift1Scanner {
         Ok(Some(row(found)))
     }
 
+    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way. The scanner is
+    /// closed at the end, after an error, and when nobody takes the rows any more.
+    pub(super) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
+        let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
+        let (sender, rows) = mpsc::channel(rows_ahead.max(1));
+        tokio::spawn(async move {
+            while let Some(row) = self.next().await.transpose() {
+                let failed = row.is_err();
+                if sender.send(row).await.is_err() || failed {
+                    break;
+                }
+            }
+            // Nobody is left to hear of a close that failed, and the lease ends such a scanner anyway.
+            drop(self.close().await);
+        });
+        rows
+    }
+
     async fn fetch(&mut self) -> Answer<Vec<TRowResult>> {
-        let scan = &self.scan;
-        let left = scan.limit.map_or(u32::MAX, |limit| limit - self.taken);
-        let nb_rows = scan.rows_per_fetch.min(i32::try_from(left).unwrap_or(i32::MAX));
         if self.open.is_none() {
-            let mut connection = self.table.client.pool().acquire_for_scan().await?;
-            let columns: Vec<Bytes> = scan.columns.iter().map(name).collect();
-            let call = args::ScannerOpenWithScan {
-                table_name: Some(self.table.name.clone()),
-                scan: Some(TScan {
-                    start_row: Some(scan.start.clone()),
-                    stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
-                    columns: (!columns.is_empty()).then_some(columns),
-                    caching: Some(nb_rows),
-                    filter_string: scan.filter.clone().map(Bytes::from),
-                    ..TScan::default()
-                }),
-                attributes: None,
-            };
-            let id = connection.call(&call).await?;
-            self.open = Some((connection, id));
+            let connection = self.table.client.pool().acquire_for_scan().await?;
+            self.open(connection).await?;
         }
+        let nb_rows = self.rows_of_fetch();
         let Some((connection, id)) = &mut self.open else {
             return Ok(Vec::new());
         };
@@ -196,6 +211,34 @@ impl Thrift1Scanner {
             nb_rows: Some(nb_rows),
         };
         connection.call(&call).await
+    }
+
+    fn rows_of_fetch(&self) -> i32 {
+        let left = self.scan.limit.map_or(u32::MAX, |limit| limit - self.taken);
+        self.scan
+            .rows_per_fetch
+            .min(i32::try_from(left).unwrap_or(i32::MAX))
+    }
+
+    /// Opens the scanner on this connection.
+    async fn open(&mut self, mut connection: Pooled) -> Answer<()> {
+        let scan = &self.scan;
+        let columns: Vec<Bytes> = scan.columns.iter().map(name).collect();
+        let call = args::ScannerOpenWithScan {
+            table_name: Some(self.table.name.clone()),
+            scan: Some(TScan {
+                start_row: Some(scan.start.clone()),
+                stop_row: (!scan.stop.is_empty()).then(|| scan.stop.clone()),
+                columns: (!columns.is_empty()).then_some(columns),
+                caching: Some(self.rows_of_fetch()),
+                filter_string: scan.filter.clone().map(Bytes::from),
+                ..TScan::default()
+            }),
+            attributes: None,
+        };
+        let id = connection.call(&call).await?;
+        self.open = Some((connection, id));
+        Ok(())
     }
 
     async fn close(&mut self) -> Answer<()> {

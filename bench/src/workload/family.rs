@@ -104,7 +104,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
     let lab = Lab::connect(&arguments.lab).await?;
     let head = Head::new("family", &lab.target, &arguments.lab.load.target);
     let mut report = LabReport::new(head, "What do a column family's settings buy?");
-    arguments.lab.describe(&mut report);
+    lab.describe(&mut report);
     report.set("rows", arguments.rows);
     report.set("value-bytes", arguments.value_bytes);
     report.set("reads", arguments.reads);

@@ -3,7 +3,7 @@
 //! For each design, one after the other:
 //!
 //! 1. A table is created, split for the design.
-//! 2. Rows in the order of time are written by `putMultiple`, in batches, over several connections (`ingest`).
+//! 2. Rows in the order of time are written in batches, over several connections (`ingest`).
 //! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the boundaries of the
 //!    regions (`spread`).
 //! 4. Memstores are flushed, so that reads find every design's rows where they will be: in files.
@@ -11,7 +11,8 @@
 //! 6. One hour or day is read through the scans that the design needs, and compared (`range_read`).
 //! 7. The table is dropped, unless it is to be kept.
 //!
-//! Everything is the same for each design but the row keys, so differences in the report are theirs.
+//! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are written and
+//! read over either of HBase's Thrift interfaces.
 
 mod ingest;
 mod numbering;
@@ -30,14 +31,15 @@ use std::time::Duration;
 use basalt_client::keys::MinuteKey;
 use clap::ValueEnum;
 
+use crate::data::DataOptions;
 use crate::designs::{Design, DesignName, DesignOptions, minute_text};
-use crate::error::{During, Error, Result};
-use crate::flights::Flights;
+use crate::error::{Error, Result};
 use crate::load;
 use crate::load::pacing::Pace;
 use crate::report::hotspot::{DesignReport, Report, RowsReport, Settings};
 use crate::report::{self, Head, MeasuredReport};
 use crate::rows::{Rows, Synthetic};
+use crate::session::Session;
 use crate::target::{Target, TargetOptions};
 
 /// The family that everything is written to.
@@ -74,10 +76,9 @@ impl RangeLength {
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) target: TargetOptions,
-    /// Flights to write (flights-3m.parquet of the npm package vega-datasets), instead of synthetic rows.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
-    /// Rows for each design: the first so many of the file. Default: all of the file, or a million; with --duration,
+    #[command(flatten)]
+    pub(crate) data: DataOptions,
+    /// Rows for each design: the first so many flights of --input. Default: all of the file, or a million; with --duration,
     /// as many as there is time for.
     #[arg(long, visible_alias = "operations", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
@@ -99,7 +100,7 @@ pub(crate) struct Arguments {
     /// Connections that write at once.
     #[arg(long, visible_alias = "connections", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(crate) threads: u64,
-    /// Rows in one putMultiple.
+    /// Rows in one call.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) batch: u64,
     /// Rows to write in a second, all connections together (open loop). Default: as fast as the server answers
@@ -188,7 +189,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 
 /// Runs the workload.
 pub(crate) async fn measure(arguments: Arguments) -> Result<Report> {
-    arguments.target.need_thrift2("hotspot")?;
     let run = Run::prepare(arguments).await?;
     let head = Head::new("hotspot", &run.target, &run.arguments.target);
     let mut designs = Vec::new();
@@ -203,8 +203,9 @@ impl Run {
         let connections = usize::try_from(arguments.threads).unwrap_or(usize::MAX);
         let target = Target::connect(&arguments.target, connections.saturating_add(1)).await?;
         let scanning = Target::connect(&arguments.target, range_read::SCANS_MAX).await?;
-        let rows = if let Some(path) = &arguments.input {
-            Rows::Flights(Flights::read(path)?)
+        let rows = if let Some(flights) = arguments.data.flights()? {
+            flights.need(arguments.rows.unwrap_or_default())?;
+            Rows::Flights(flights)
         } else {
             let unbounded = arguments.duration.is_some();
             let rows = arguments.rows.or((!unbounded).then_some(SYNTHETIC_ROWS));
@@ -218,11 +219,6 @@ impl Run {
         };
         let available = rows.len().unwrap_or(u64::MAX);
         let row_count = available.min(arguments.rows.unwrap_or(u64::MAX));
-        if row_count == 0 {
-            return Err(Error::Usage(
-                "there is no row to write: the file is empty".to_owned(),
-            ));
-        }
         let may_end_early = arguments.duration.is_some();
         let minutes = minutes_to_read(&rows, row_count, may_end_early, arguments.range);
         Ok(Run {
@@ -241,14 +237,13 @@ impl Run {
         let design = Arc::new(Design::new(name, arguments.design)?);
         let table_name = format!("{}{}", arguments.table_prefix, name.as_str());
         self.create_table(&table_name, &design).await?;
-        let during = || format!("name of table {table_name}");
-        let table = self.target.client.table(&table_name).during(during)?;
-        let regions = Arc::new(self.region_map(&table).await?);
+        let session = Session::on(&self.target, &table_name)?;
+        let regions = Arc::new(self.region_map(&table_name).await?);
         let counter = self.create_counter(name).await?;
 
         let before = self.server_work().await?;
         let ingest = Arc::new(ingest::Ingest {
-            table: table.clone(),
+            session: session.clone(),
             design: Arc::clone(&design),
             rows: Arc::clone(&self.rows),
             row_count: self.row_count,
@@ -258,7 +253,7 @@ impl Run {
         });
         let ingested = ingest::run(self.ingest_plan(name), &ingest).await?;
         let after = self.server_work().await?;
-        let spread = self.spread(&table, &design, &regions, &ingested).await?;
+        let spread = self.spread(&table_name, &design, &regions, &ingested).await?;
         let work = before.zip(after).map(|(before, after)| after.since(before));
 
         self.flush(&table_name).await?;
@@ -267,7 +262,7 @@ impl Run {
             (None, None)
         } else {
             let reads = Arc::new(point_reads::PointReads {
-                table,
+                session,
                 design: Arc::clone(&design),
                 rows: Arc::clone(&self.rows),
                 numbering: Arc::clone(&numbering),
@@ -279,7 +274,7 @@ impl Run {
         };
         let range_read = range_read::Reading {
             target: &self.target,
-            table: &self.scanning.client.table(&table_name).during(during)?,
+            session: &Session::on(&self.scanning, &table_name)?,
             design: &design,
             rows: &self.rows,
             numbering: &numbering,
@@ -353,13 +348,15 @@ impl Run {
         Ok(Report {
             head,
             settings: Settings {
-                rows: match &arguments.input {
-                    Some(path) => RowsReport::File {
+                api: self.target.api.name(),
+                rows: match (&arguments.data.input, self.rows.len()) {
+                    (Some(path), Some(flights)) => RowsReport::File {
                         path: path.display().to_string(),
+                        flights,
                         rows: self.row_count,
                     },
-                    None => RowsReport::Synthetic {
-                        rows: self.rows.len(),
+                    (_, rows) => RowsReport::Synthetic {
+                        rows,
                         value_bytes: arguments.value_bytes,
                         rows_per_minute: arguments.rows_per_minute,
                         seed: arguments.seed,

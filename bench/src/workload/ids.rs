@@ -4,7 +4,8 @@
 //!
 //! 1. A table is created. Where ids are spread, it is split evenly over them; where they follow time, as their past would
 //!    have split it, so that new rows go where they would go in a table that has lived for a while.
-//! 2. Rows with the ids as keys are written in batches, in the order in which the ids were made.
+//! 2. Rows with the ids as keys are written in batches, in the order in which the ids were made: one small value each, or the
+//!    columns of a flight.
 //! 3. The table is flushed and compacted into one file a region, and its files are measured, where the server says.
 //! 4. All rows are counted by a scan: an id that was made twice would be missing.
 //!
@@ -30,7 +31,7 @@ use crate::session::{RowScan, Session};
 use crate::tables::Tables;
 use crate::target::Target;
 use generators::{Clock, IdKind};
-use operations::Writes;
+use operations::{Contents, Writes};
 
 /// The family that everything is written to.
 const FAMILY: &str = "f";
@@ -49,14 +50,14 @@ pub(crate) struct Arguments {
         default_value = "uuid4,uuid7,snowflake,objectid,partitioned-id,minute"
     )]
     ids: Vec<IdKind>,
-    /// Rows for each.
+    /// Rows for each: the first so many flights of --input.
     #[arg(long, visible_alias = "operations", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     rows: u64,
     /// Rows in one putMultiple.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batch: u64,
-    /// Bytes of a value.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    /// Bytes of a generated value.
+    #[arg(long, default_value_t = 20, conflicts_with = "input", value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     value_bytes: u32,
     /// Regions of each table.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -84,6 +85,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 /// Runs all ids.
 pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     arguments.clock.check(arguments.rows)?;
+    let flights = arguments.load.data.flights()?;
+    if let Some(flights) = &flights {
+        flights.need(arguments.rows)?;
+    }
     let target = Target::connect(&arguments.load.target, 1).await?;
     let mut report = LoadReport::new(Head::new("ids", &target, &arguments.load.target));
     report.set("api", arguments.load.target.api.name());
@@ -91,19 +96,30 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     report.set("connections", arguments.load.threads);
     report.set("rows", arguments.rows);
     report.set("batch", arguments.batch);
-    report.set("value-bytes", arguments.value_bytes);
+    report.set("data", arguments.load.data.name(flights.as_ref()));
+    if flights.is_none() {
+        report.set("value-bytes", arguments.value_bytes);
+    }
     report.set("regions", arguments.regions);
     report.set("ids-per-ms", arguments.clock.ids_per_ms);
     report.set("machines", arguments.clock.machines);
     report.set("seed", arguments.load.seed);
+    let contents = Contents::new(&arguments, flights);
     for kind in arguments.ids.clone() {
-        report.phases.push(one(&arguments, &target, kind).await?);
+        report
+            .phases
+            .push(one(&arguments, &target, &contents, kind).await?);
     }
     Ok(report)
 }
 
 /// All steps for one id.
-async fn one(arguments: &Arguments, target: &Target, kind: IdKind) -> Result<PhaseReport> {
+async fn one(
+    arguments: &Arguments,
+    target: &Target,
+    contents: &Contents,
+    kind: IdKind,
+) -> Result<PhaseReport> {
     let table = format!("{}{}", arguments.table_prefix, kind.name());
     let tables = Tables {
         target,
@@ -115,7 +131,13 @@ async fn one(arguments: &Arguments, target: &Target, kind: IdKind) -> Result<Pha
     tables
         .create(&table, vec![FamilySchema::new(FAMILY)], splits)
         .await?;
-    let writes = Arc::new(Writes::new(kind, arguments, &table, RegionMap::new(starts)));
+    let writes = Arc::new(Writes::new(
+        kind,
+        arguments,
+        &table,
+        RegionMap::new(starts),
+        contents.clone(),
+    ));
     let batches = arguments.rows.div_ceil(arguments.batch);
     let mut plan = load::Plan {
         rows_per_operation: arguments.batch,

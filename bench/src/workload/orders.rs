@@ -89,7 +89,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
     let lab = Lab::connect(&arguments.lab).await?;
     let head = Head::new("orders", &lab.target, &arguments.lab.load.target);
     let mut report = LabReport::new(head, "How are relations stored?");
-    arguments.lab.describe(&mut report);
+    lab.describe(&mut report);
     report.set("rows", arguments.rows);
     report.set("courses", arguments.courses);
     report.set("relations", arguments.relations);

@@ -187,12 +187,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 /// Runs the commands.
 pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     arguments.check()?;
+    let data = arguments.load.data.read()?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &target).await?;
     let mut report = LoadReport::new(Head::new("pe", &target, &arguments.load.target));
     settings(&arguments, &mut report);
+    report.set("data", data.name());
     for command in &arguments.commands {
-        let evaluation = Arc::new(Evaluation::new(*command, &arguments));
+        let evaluation = Arc::new(Evaluation::new(*command, &arguments, &data));
         let plan = load::Plan {
             rows_per_operation: evaluation.rows_per_operation(),
             ..arguments.load.plan(command.name(), evaluation.operations())

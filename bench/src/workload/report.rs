@@ -1,34 +1,35 @@
-//! `report`: the whole schema lab at a small size, as one report.
+//! `report`: the whole schema lab as one report.
 //!
-//! Each section is a workload of this program, run by the command line that the report shows, one after the other. Its
+//! Each section is a workload of this program, run by the command lines that the report shows, one after the other. Its
 //! tables are named `report_...` and dropped afterwards. The overview in front lists every claim with its verdict.
 
 mod sections;
 
+use std::ffi::OsString;
 use std::time::Instant;
 
 use clap::Parser;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::data::DataOptions;
 use crate::error::{Error, Result};
 use crate::report::lab::{Finding, LabReport, PartReport, Rule, Verdict, Way};
 use crate::report::load::LoadReport;
 use crate::report::{self, Head, Section, hotspot};
 use crate::tables::Tables;
-use crate::target::{Target, TargetOptions};
+use crate::target::{Api, Target, TargetOptions};
 use crate::workload;
 use crate::{CommandLine, Workload};
-use sections::{SectionName, Size};
+use sections::{Run, SectionName, Size};
 
-/// What `pe` and `ycsb` leave behind.
-const TABLES: [&str; 2] = ["report_pe", "report_ycsb"];
-
-/// Run the whole schema lab at a small size, in less than ten minutes, and write one report.
+/// Run the whole schema lab and write one report.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
+    #[command(flatten)]
+    data: DataOptions,
     /// What to run, in this order.
     #[arg(
         long,
@@ -134,28 +135,29 @@ impl Measured {
 
 /// Runs the sections and writes the report.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    arguments.target.need_thrift2("report")?;
     let target = Target::connect(&arguments.target, 1).await?;
     report::create_dir(&arguments.out)?;
     let head = Head::new("report", &target, &arguments.target);
     let started = Instant::now();
     let (mut measured, mut sections) = (Vec::new(), Vec::new());
-    for (place, name) in arguments.sections.iter().enumerate() {
-        let command = command(*name, &arguments);
-        eprintln!("[{}/{}] {command}", place + 1, arguments.sections.len());
+    let runs: Vec<(SectionName, Run)> = runs(&arguments.sections, arguments.size).collect();
+    for (place, (section, run)) in runs.iter().enumerate() {
+        let words = command(*section, run, &arguments);
+        let command = shell_line(&words);
+        eprintln!("[{}/{}] {command}", place + 1, runs.len());
         let section_started = Instant::now();
-        let found = measure(&command).await?;
+        let found = measure(&words).await?;
         let seconds = section_started.elapsed().as_secs_f64();
         eprintln!("      {seconds:.1} s");
+        drop_table(&target, run).await?;
         sections.push(SectionReport {
-            name: name.name(),
+            name: run.name,
             command,
             seconds,
             report: found.json()?,
         });
-        measured.push((name.name(), found));
+        measured.push((run.name, found));
     }
-    drop_tables(&target, &arguments.sections).await?;
     let verdicts = measured.iter().flat_map(|(section, found)| {
         let findings = found.findings().into_iter();
         findings.map(|finding| VerdictReport { section, finding })
@@ -179,25 +181,50 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     write(&arguments, &whole, &measured)
 }
 
-/// The command line of a section.
-fn command(name: SectionName, arguments: &Arguments) -> String {
-    let replace = if arguments.replace_tables {
-        " --replace-tables"
-    } else {
-        ""
+/// What these sections run, in order.
+fn runs(sections: &[SectionName], size: Size) -> impl Iterator<Item = (SectionName, Run)> {
+    let runs_of = move |section: &SectionName| {
+        let section = *section;
+        section.runs(size).map(move |run| (section, run))
     };
-    format!(
-        "basalt-bench {} {} --target {}{replace}",
-        name.name(),
-        name.options(arguments.size),
-        arguments.target.target
-    )
+    sections.iter().flat_map(runs_of)
 }
 
-/// Runs a section by its command line.
-async fn measure(command: &str) -> Result<Measured> {
-    let line = CommandLine::try_parse_from(command.split_whitespace());
-    let line = line.map_err(|error| Error::Usage(format!("{command}: {error}")))?;
+/// The words of a run's command line.
+fn command(section: SectionName, run: &Run, arguments: &Arguments) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["basalt-bench".into(), section.name().into()];
+    words.extend(run.options.split_whitespace().map(OsString::from));
+    words.extend(["--target".into(), OsString::from(&arguments.target.target)]);
+    if arguments.target.api == Api::Thrift1 {
+        words.extend(["--api", "thrift1"].map(OsString::from));
+    }
+    if let Some(path) = &arguments.data.input {
+        words.extend(["--input".into(), path.into()]);
+    }
+    if arguments.replace_tables {
+        words.push("--replace-tables".into());
+    }
+    words
+}
+
+/// The command line as a shell takes it: quoted where a word has more than letters, digits and plain signs.
+fn shell_line(words: &[OsString]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=.,:/+@".contains(c);
+    let words = words.iter().map(|word| {
+        let word = word.to_string_lossy();
+        if !word.is_empty() && word.chars().all(plain) {
+            word.into_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Carries out a run by its command line.
+async fn measure(words: &[OsString]) -> Result<Measured> {
+    let line = CommandLine::try_parse_from(words);
+    let line = line.map_err(|error| Error::Usage(format!("{}: {error}", shell_line(words))))?;
     Ok(match line.workload {
         Workload::Hotspot(arguments) => {
             Measured::Hotspot(Box::new(workload::hotspot::measure(*arguments).await?))
@@ -208,22 +235,20 @@ async fn measure(command: &str) -> Result<Measured> {
         Workload::Family(arguments) => Measured::Lab(workload::family::measure(*arguments).await?),
         Workload::Orders(arguments) => Measured::Lab(workload::orders::measure(*arguments).await?),
         Workload::Twibase(arguments) => Measured::Lab(workload::twibase::measure(*arguments).await?),
-        _ => return Err(Error::Usage(format!("{command} has no report"))),
+        _ => return Err(Error::Usage(format!("{} has no report", shell_line(words)))),
     })
 }
 
-/// Drops what `pe` and `ycsb` keep.
-async fn drop_tables(target: &Target, sections: &[SectionName]) -> Result<()> {
+/// Drops what a run keeps.
+async fn drop_table(target: &Target, run: &Run) -> Result<()> {
     let tables = Tables {
         target,
         replace: false,
     };
-    for (section, table) in [SectionName::Pe, SectionName::Ycsb].iter().zip(TABLES) {
-        if sections.contains(section) && tables.exists(table).await? {
-            tables.drop(table).await?;
-        }
+    match run.table() {
+        Some(table) if tables.exists(table).await? => tables.drop(table).await,
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// What the row-key designs show, by the same kind of rules as the lab's claims.
@@ -338,30 +363,83 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::ValueEnum;
 
     use super::*;
 
-    /// A command that this program does not understand would be found after minutes only.
-    #[test]
-    fn every_section_is_a_command_of_this_program() {
-        let arguments = |size| Arguments {
+    fn arguments(size: Size, api: Api, input: Option<&str>) -> Arguments {
+        Arguments {
             target: TargetOptions {
                 target: "127.0.0.1:1".to_owned(),
-                api: crate::target::Api::Thrift2,
+                api,
+            },
+            data: DataOptions {
+                input: input.map(Into::into),
             },
             sections: SectionName::value_variants().to_vec(),
             size,
             replace_tables: true,
             out: "out".into(),
-        };
-        for size in [Size::Tiny, Size::Small] {
-            for name in SectionName::value_variants() {
-                let command = command(*name, &arguments(size));
-                let parsed = CommandLine::try_parse_from(command.split_whitespace());
-                assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
-                assert!(command.contains("report_"), "tables of its own: {command}");
+        }
+    }
+
+    /// A command that this program does not understand would be found after minutes only.
+    #[test]
+    fn every_section_is_a_command_of_this_program() {
+        for api in [Api::Thrift1, Api::Thrift2] {
+            for (size, input) in Size::value_variants()
+                .iter()
+                .flat_map(|size| [(*size, None), (*size, Some("my flights.parquet"))])
+            {
+                let arguments = arguments(size, api, input);
+                for (section, run) in runs(&arguments.sections, size) {
+                    let words = command(section, &run, &arguments);
+                    let parsed = CommandLine::try_parse_from(&words);
+                    let line = shell_line(&words);
+                    assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                    assert!(line.contains("report_"), "tables of its own: {line}");
+                    assert_eq!(line.contains("'my flights.parquet'"), input.is_some(), "{line}");
+                    assert_eq!(line.contains(" --api thrift1"), api == Api::Thrift1, "{line}");
+                }
             }
         }
+    }
+
+    /// Without `--sections` none is left out.
+    #[test]
+    fn all_sections_run_by_default() {
+        let line = CommandLine::try_parse_from(["basalt-bench", "report"]).unwrap();
+        let Workload::Report(arguments) = line.workload else {
+            panic!("not a report")
+        };
+        assert_eq!(arguments.sections, SectionName::value_variants());
+    }
+
+    /// Names are anchors of the page. The workloads that keep their table are those that say so.
+    #[test]
+    fn runs_have_names_and_tables_of_their_own() {
+        for size in Size::value_variants() {
+            let runs: Vec<_> = runs(SectionName::value_variants(), *size).collect();
+            let unique = |names: Vec<&str>| names.len() == BTreeSet::from_iter(names).len();
+            assert!(unique(runs.iter().map(|(_, run)| run.name).collect()));
+            assert!(unique(runs.iter().filter_map(|(_, run)| run.table()).collect()));
+            for (section, run) in runs {
+                assert!(run.name.starts_with(section.name()), "{}", run.name);
+                let keeps = matches!(section, SectionName::Pe | SectionName::Ycsb);
+                assert_eq!(run.table().is_some(), keeps, "{}", run.name);
+            }
+        }
+    }
+
+    #[test]
+    fn command_lines_are_quoted_for_a_shell() {
+        let line = |words: &[&str]| shell_line(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(
+            line(&["a", "--b=c/d.e", "127.0.0.1:1"]),
+            "a --b=c/d.e 127.0.0.1:1"
+        );
+        assert_eq!(line(&["", "a b", "it's", "$x"]), r"'' 'a b' 'it'\''s' '$x'");
     }
 }

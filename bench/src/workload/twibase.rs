@@ -7,19 +7,23 @@
 //! | `feed` | gathered from everyone who is followed, or read from copies that were delivered; a celebrity's twit |
 //!
 //! All parts share one population, which is made first: every user follows so many others, a tenth of them the celebrity
-//! too, who has `--followers` more.
+//! too, who has `--followers` more. `follows` and `is-following` also share the wide tables.
 
 mod feed;
 mod follows;
 mod population;
 
-use basalt_client::twibase::Twibase;
+use basalt_client::twibase::store::Store;
+use basalt_client::twibase::{FAMILY, TABLES, Twibase};
+use basalt_client::{Client, FamilySchema};
 use clap::ValueEnum;
 
 use crate::error::{During, Result};
 use crate::lab::{Lab, LabOptions};
 use crate::report::lab::LabReport;
 use crate::report::{self, Head};
+use crate::session::Thrift1Table;
+use crate::target::Api;
 use population::Population;
 
 /// The parts by name.
@@ -66,10 +70,14 @@ pub(crate) struct Arguments {
 }
 
 /// A run: its parts are methods, one file each.
-struct Run {
+struct Run<S> {
     lab: Lab,
     arguments: Arguments,
-    twibase: Twibase,
+    twibase: Twibase<S>,
+    /// Full names, in the order of [`TABLES`].
+    tables: Vec<String>,
+    /// The relations as wide rows; empty if no part asks for them.
+    wide_tables: Vec<String>,
     population: Population,
 }
 
@@ -82,11 +90,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 
 /// Runs the parts.
 pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
-    arguments.lab.load.target.need_thrift2("twibase")?;
     let lab = Lab::connect(&arguments.lab).await?;
     let head = Head::new("twibase", &lab.target, &arguments.lab.load.target);
     let mut report = LabReport::new(head, "How is a feed stored?");
-    arguments.lab.describe(&mut report);
+    lab.describe(&mut report);
     report.set("users", arguments.users);
     report.set("following", arguments.following);
     report.set("followers", arguments.followers);
@@ -94,7 +101,30 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
     report.set("celebrity-twits", arguments.celebrity_twits);
     report.set("feed-twits", arguments.feed_twits);
     report.set("questions", arguments.questions);
-    let run = Run::prepare(lab, arguments).await?;
+    match arguments.lab.load.target.api {
+        Api::Thrift1 => run_parts(lab, arguments, &mut report, thrift1_table).await?,
+        Api::Thrift2 => run_parts(lab, arguments, &mut report, Client::table).await?,
+    }
+    Ok(report)
+}
+
+/// The name of one of the application's tables in this run, behind the prefix of all.
+fn prefixed(name: &str) -> String {
+    format!("twibase_{name}")
+}
+
+fn thrift1_table(client: &Client, name: &str) -> basalt_client::Result<Thrift1Table> {
+    let name = client.table(name)?.name().to_string();
+    Ok(Thrift1Table::new(client.clone(), name))
+}
+
+async fn run_parts<S: Store>(
+    lab: Lab,
+    arguments: Arguments,
+    report: &mut LabReport,
+    table: fn(&Client, &str) -> basalt_client::Result<S>,
+) -> Result<()> {
+    let run = Run::prepare(lab, arguments, table).await?;
     for part in run.arguments.parts.clone() {
         report.parts.push(match part {
             Part::Follows => run.follows().await?,
@@ -102,48 +132,41 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
             Part::Feed => run.feed().await?,
         });
     }
-    run.finish().await?;
-    Ok(report)
+    run.lab.drop_tables(&run.wide_tables).await?;
+    run.lab.drop_tables(&run.tables).await
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     /// Makes the tables and the population.
-    async fn prepare(lab: Lab, arguments: Arguments) -> Result<Run> {
-        let prefix = lab.table("twibase_");
-        let twibase = Twibase::new(&lab.target.client, &prefix);
-        let twibase = twibase.during(|| format!("name of tables {prefix}"))?;
-        if arguments.lab.replace_tables {
-            let dropped = twibase.drop_tables().await;
-            dropped.during(|| "dropping the tables".to_owned())?;
+    async fn prepare(
+        lab: Lab,
+        arguments: Arguments,
+        table: fn(&Client, &str) -> basalt_client::Result<S>,
+    ) -> Result<Run<S>> {
+        let mut tables = Vec::new();
+        for name in TABLES {
+            let family = FamilySchema::new(FAMILY);
+            tables.push(lab.create(&prefixed(name), vec![family], true).await?);
         }
-        let created = twibase.create_tables(1).await;
-        created
-            .during(|| format!("creating tables {prefix}: --replace-tables drops those that are there"))?;
+        let twibase = Twibase::on(|name| table(&lab.target.client, &lab.table(&prefixed(name))));
+        let twibase = twibase.during(|| "names of tables".to_owned())?;
         let population = Population {
             users: arguments.users,
             following: arguments.following,
             fans: arguments.followers,
         };
-        let run = Run {
+        let mut run = Run {
             lab,
             arguments,
             twibase,
+            tables,
+            wide_tables: Vec::new(),
             population,
         };
         run.populate().await?;
-        Ok(run)
-    }
-
-    async fn finish(&self) -> Result<()> {
-        if self.arguments.lab.keep_tables {
-            return Ok(());
+        if run.arguments.parts.iter().any(|part| *part != Part::Feed) {
+            run.wide_tables = run.make_wide_tables().await?;
         }
-        let dropped = self.twibase.drop_tables().await;
-        dropped.during(|| "dropping the tables".to_owned())
-    }
-
-    /// The full name of one of the application's tables, by its place in [`basalt_client::twibase::TABLES`].
-    fn table(&self, place: usize) -> String {
-        self.twibase.tables()[place].name().to_string()
+        Ok(run)
     }
 }

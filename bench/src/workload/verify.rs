@@ -1,16 +1,19 @@
 //! `verify`: are the flights in a table those of the file? The counterpart of `tests/python/flights_verify.py`, which
 //! asks the same through HappyBase.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
-use basalt_client::Get;
+use basalt_client::Row;
+use bytes::Bytes;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use super::hotspot::{FAMILY, cells_differ};
+use super::hotspot::cells_differ;
 use crate::designs::{Design, DesignName, DesignOptions};
 use crate::error::{During, Error, Result};
 use crate::flights::Flights;
+use crate::session::Session;
 use crate::target::{Target, TargetOptions};
 
 /// Read random flights back, as `hotspot --input FILE --keep-tables` wrote them, and compare them with the file.
@@ -57,7 +60,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             arguments.table
         ))
     })?;
-    arguments.target.need_thrift2("verify")?;
     let design = Design::new(name, arguments.options)?;
     let flights = Flights::read(&arguments.input)?;
     let count = flights.len().min(arguments.rows.unwrap_or(u64::MAX));
@@ -66,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     }
     let target = Target::connect(&arguments.target, 1).await?;
     let during = || format!("reading table {}", arguments.table);
-    let table = target.client.table(&arguments.table).during(during)?;
+    let session = Session::on(&target, &arguments.table)?;
     let mut random = SmallRng::seed_from_u64(arguments.seed);
     let samples: Vec<u64> = (0..arguments.samples)
         .map(|_| random.random_range(0..count))
@@ -76,13 +78,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     for samples in samples.chunks(GETS) {
         let keys = samples
             .iter()
-            .map(|index| Ok(design.encode(flights.key(*index))?))
+            .map(|index| Ok(Bytes::from(design.encode(flights.key(*index))?)))
             .collect::<Result<Vec<_>>>()?;
-        let gets = keys.iter().map(|key| Get::new(key).family(FAMILY));
-        let rows = table.get_multiple(gets).await.during(during)?;
-        for ((index, key), row) in samples.iter().zip(&keys).zip(rows) {
-            let difference = match row {
-                Some(row) => cells_differ(&row, &flights.cells(*index)),
+        let rows = session.get(&keys, &[]).await.during(during)?;
+        // Rows that are missing are left out of the answer.
+        let rows: HashMap<&Bytes, &Row> = rows.iter().map(|row| (&row.key, row)).collect();
+        for (index, key) in samples.iter().zip(&keys) {
+            let difference = match rows.get(key) {
+                Some(row) => cells_differ(row, &flights.cells(*index)),
                 None => Some(format!("row {} is missing", key.escape_ascii())),
             };
             match difference {

@@ -4,6 +4,9 @@
 //! Row `n` is `user` and the hash of `n` (`insertorder=hashed`) or `n` itself (`ordered`); its fields are `field0`,
 //! `field1`, ... of one family.
 //!
+//! With `dataintegrity=true` a value is a function of its row key and field, and what gets read is compared with it: a get of
+//! another value, or of no row, is an operation that failed.
+//!
 //! | workload | mix | requests |
 //! | --- | --- | --- |
 //! | a | 50 % read, 50 % update | zipfian |
@@ -13,6 +16,7 @@
 //! | e | 95 % scan, 5 % insert | zipfian |
 //! | f | 50 % read, 50 % read-modify-write | zipfian |
 
+mod integrity;
 mod keys;
 mod operations;
 mod properties;
@@ -79,8 +83,9 @@ pub(crate) struct Arguments {
     operations: Option<u64>,
     /// A property of YCSB, for example `-p requestdistribution=uniform`. Known are: recordcount, operationcount, insertstart,
     /// readproportion, updateproportion, insertproportion, scanproportion, readmodifywriteproportion, requestdistribution,
-    /// hotspotdatafraction, hotspotopnfraction, minscanlength, maxscanlength, fieldcount, fieldlength, readallfields,
-    /// writeallfields, insertorder, zeropadding, table, columnfamily.
+    /// hotspotdatafraction, hotspotopnfraction, exponential.percentile, exponential.frac, minscanlength, maxscanlength,
+    /// fieldcount, fieldlength, fieldlengthdistribution (constant only), readallfields, writeallfields, dataintegrity,
+    /// insertorder, zeropadding, table, columnfamily.
     #[arg(short = 'p', long = "property", value_name = "NAME=VALUE")]
     properties: Vec<String>,
     /// Regions of a table that is created here, split evenly over the hashed keys.
@@ -107,6 +112,12 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     properties.record_count = arguments.records.unwrap_or(properties.record_count);
     properties.operation_count = arguments.operations.unwrap_or(properties.operation_count);
     properties.check()?;
+    if properties.data_integrity && arguments.load.data.input.is_some() {
+        return Err(Error::Usage(
+            "dataintegrity=true makes each value from its key: it cannot be a flight of --input".to_owned(),
+        ));
+    }
+    let data = arguments.load.data.read()?;
     let target = Target::connect(&arguments.load.target, 1).await?;
     prepare_table(&arguments, &properties, &target).await?;
     let mut report = LoadReport::new(Head::new("ycsb", &target, &arguments.load.target));
@@ -115,11 +126,20 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     report.set("pace", arguments.load.pace_text());
     report.set("threadcount", arguments.load.threads);
     report.set("seed", arguments.load.seed);
+    let of_keys = properties.data_integrity;
+    report.set(
+        "data",
+        if of_keys {
+            "generated from keys"
+        } else {
+            data.name()
+        },
+    );
     for (name, value) in properties.list() {
         report.set(name, value);
     }
     if arguments.phase != Phases::Run {
-        let operations = Arc::new(Load::new(&properties, &arguments.load));
+        let operations = Arc::new(Load::new(&properties, &arguments.load, &data));
         let mut plan = arguments.load.plan("load", Some(properties.record_count));
         // All records are loaded, however long it takes.
         plan.duration = None;
@@ -130,7 +150,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LoadReport> {
     if arguments.phase != Phases::Load {
         let unbounded = arguments.load.duration.is_some() && arguments.operations.is_none();
         let count = (!unbounded).then_some(properties.operation_count);
-        let operations = Arc::new(Mix::new(&properties, &arguments.load));
+        let operations = Arc::new(Mix::new(&properties, &arguments.load, &data));
         let (measured, _) = load::run(arguments.load.plan("run", count), &operations).await?;
         report.phases.push(PhaseReport::new("run", &measured));
     }

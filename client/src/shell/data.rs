@@ -1,4 +1,4 @@
-//! Commands on rows: put, get, scan, count, delete, deleteall, incr, get_counter, append.
+//! Commands on rows: put, get, scan, count, delete, deleteall, incr, get_counter, append, show_filters.
 
 use std::time::Duration;
 
@@ -152,7 +152,39 @@ fn cell_text(cell: &Cell) -> String {
     )
 }
 
+/// Names of the filter language.
+const FILTERS: [&str; 19] = [
+    "ColumnCountGetFilter",
+    "ColumnPaginationFilter",
+    "ColumnPrefixFilter",
+    "ColumnRangeFilter",
+    "ColumnValueFilter",
+    "DependentColumnFilter",
+    "FamilyFilter",
+    "FirstKeyOnlyFilter",
+    "InclusiveStopFilter",
+    "KeyOnlyFilter",
+    "MultipleColumnPrefixFilter",
+    "PageFilter",
+    "PrefixFilter",
+    "QualifierFilter",
+    "RowFilter",
+    "SingleColumnValueExcludeFilter",
+    "SingleColumnValueFilter",
+    "TimestampsFilter",
+    "ValueFilter",
+];
+
 impl Session {
+    /// The names are not asked of the server, which has no call for it; HBase's shell knows them by itself, too.
+    pub(super) fn show_filters(&mut self, mut arguments: Arguments) -> Outcome {
+        arguments.end()?;
+        for filter in FILTERS {
+            self.output.line(filter)?;
+        }
+        Ok(None)
+    }
+
     pub(super) async fn put(&mut self, mut arguments: Arguments) -> Outcome {
         let table = self.client.table(&arguments.text("a table")?)?;
         let row = arguments.bytes("a row")?;

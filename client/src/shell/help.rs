@@ -58,6 +58,22 @@ const GROUPS: &[(&str, &[Entry])] = &[
             ),
             entry("drop", "drop 't'", "Deletes a disabled table."),
             entry(
+                "enable_all",
+                "enable_all 'abc.*'\nenable_all 'ns:.*'",
+                "Brings back the tables that a regular expression matches whole. This and the next two ask a person at a terminal before, \
+                 and name those that failed.",
+            ),
+            entry(
+                "disable_all",
+                "disable_all 'abc.*'\ndisable_all 'ns:.*'",
+                "Takes the tables that a regular expression matches whole out of service.",
+            ),
+            entry(
+                "drop_all",
+                "drop_all 'abc.*'\ndrop_all 'ns:.*'",
+                "Deletes the tables that a regular expression matches whole; those that are not disabled are left.",
+            ),
+            entry(
                 "alter_status",
                 "alter_status 't'",
                 "Whether all regions have the newest schema: they have it when alter returns.",
@@ -66,6 +82,11 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "clone_table_schema",
                 "clone_table_schema 't', 'new'\nclone_table_schema 't', 'new', false",
                 "Creates an empty table with the schema of another, and its regions unless false is said.",
+            ),
+            entry(
+                "show_filters",
+                "show_filters",
+                "The filters that FILTER => \"...\" of get, scan and count knows.",
             ),
             entry(
                 "list_regions",
@@ -185,15 +206,19 @@ const GROUPS: &[(&str, &[Entry])] = &[
     (
         "tools, on Basalt only",
         &[
-            entry("flush", "flush 't'", "Writes memstores to store files."),
+            entry(
+                "flush",
+                "flush 't'\nflush 'region'",
+                "Writes the memstores of a table or region to store files. A region is named in full or by its 32 hex digits.",
+            ),
             entry(
                 "compact",
-                "compact 't'\ncompact 't', 'f'",
-                "Asks for a compaction.",
+                "compact 't'\ncompact 't', 'f'\ncompact 'region', 'f'",
+                "Asks for a compaction of a table, a region, or one family of it.",
             ),
             entry(
                 "major_compact",
-                "major_compact 't'\nmajor_compact 't', 'f'",
+                "major_compact 't'\nmajor_compact 't', 'f'\nmajor_compact 'region', 'f'",
                 "Asks for a compaction of all files.",
             ),
             entry(
@@ -340,6 +365,16 @@ const GROUPS: &[(&str, &[Entry])] = &[
              list_quotas USER => 'bob.*', NAMESPACE => 'ns.*'\nlist_quotas TABLE => 'myTable'\n\
              list_quotas NAMESPACE => 'ns.*', LIMIT => 10",
                 "Quotas, all or those of owners that match regular expressions.",
+            ),
+            entry(
+                "list_quota_table_sizes",
+                "list_quota_table_sizes",
+                "Bytes of each table on disk.",
+            ),
+            entry(
+                "list_snapshot_sizes",
+                "list_snapshot_sizes",
+                "Bytes of the files of each snapshot, those that it shares with tables and others included.",
             ),
         ],
     ),

@@ -20,6 +20,7 @@ pub mod progress;
 mod quotas;
 mod schema_text;
 pub mod session;
+mod several;
 mod snapshots;
 pub mod syntax;
 mod tables;

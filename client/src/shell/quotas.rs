@@ -1,4 +1,6 @@
-//! `set_quota` and `list_quotas`, with the words of HBase's shell (`hbase/quotas.rb`).
+//! `set_quota`, `list_quotas` and lists of sizes, with the words of HBase's shell (`hbase/quotas.rb`).
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
@@ -72,6 +74,38 @@ impl Session {
             self.output.row(&owner_text(quota), &quota_text(quota))?;
         }
         self.print_count(quotas.len())?;
+        Ok(None)
+    }
+
+    /// What tables take on disk. HBase counts what its servers report for quotas of space; here every table is known.
+    pub(super) async fn list_table_sizes(&mut self, mut arguments: Arguments) -> Outcome {
+        arguments.end()?;
+        let mut sizes = BTreeMap::new();
+        for region in self.admin.regions(None).await? {
+            *sizes.entry(region.table_name).or_insert(0) += region.store_file_bytes;
+        }
+        let rows = sizes.iter().map(|(table, size)| (printable(table), *size));
+        self.print_sizes("TABLE", rows)
+    }
+
+    /// What the files of snapshots take. Those that a table, a clone or another snapshot has too are counted here as well.
+    pub(super) async fn list_snapshot_sizes(&mut self, mut arguments: Arguments) -> Outcome {
+        arguments.end()?;
+        let snapshots = self.admin.snapshots(None, None).await?;
+        let rows = snapshots
+            .into_iter()
+            .map(|snapshot| (snapshot.name, snapshot.bytes));
+        self.print_sizes("SNAPSHOT", rows)
+    }
+
+    fn print_sizes(&mut self, of: &str, sizes: impl Iterator<Item = (String, i64)>) -> Outcome {
+        self.output.header(of, "SIZE")?;
+        let mut rows = 0;
+        for (name, size) in sizes {
+            self.output.row(&name, &size.to_string())?;
+            rows += 1;
+        }
+        self.print_count(rows)?;
         Ok(None)
     }
 }

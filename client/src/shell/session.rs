@@ -8,6 +8,7 @@ use super::arguments::Arguments;
 use super::output::Output;
 use super::progress::Progress;
 use super::syntax::{Command, Value};
+use super::tables::ToTables;
 use super::{ShellError, ShellResult, help};
 use crate::admin::{Admin, TBackgroundWork};
 use crate::client::Client;
@@ -111,6 +112,10 @@ impl Session {
             "alter_status" => self.alter_status(arguments).await,
             "clone_table_schema" => self.clone_table_schema(arguments).await,
             "drop" => self.drop_table(arguments).await,
+            "enable_all" => self.change_all(arguments, ToTables::Enable).await,
+            "disable_all" => self.change_all(arguments, ToTables::Disable).await,
+            "drop_all" => self.change_all(arguments, ToTables::Drop).await,
+            "show_filters" => self.show_filters(arguments),
             "truncate" => self.truncate(arguments, false).await,
             "truncate_preserve" => self.truncate(arguments, true).await,
             "put" => self.put(arguments).await,
@@ -150,6 +155,8 @@ impl Session {
             "balancer" => self.balancer(arguments).await,
             "set_quota" => self.set_quota(arguments).await,
             "list_quotas" => self.list_quotas(arguments).await,
+            "list_quota_table_sizes" => self.list_table_sizes(arguments).await,
+            "list_snapshot_sizes" => self.list_snapshot_sizes(arguments).await,
             "snapshot" => self.snapshot(arguments).await,
             "list_snapshots" => self.list_snapshots(arguments).await,
             "list_table_snapshots" => self.list_table_snapshots(arguments).await,
@@ -182,7 +189,7 @@ impl Session {
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the
 /// rest, and so does this one. `subject` is the first argument of the command.
-fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
+pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let ShellError::Client(Error::Server { message, .. }) = &error else {
         return error;
     };

@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, text};
 use super::escape::{printable, timestamp};
 use super::session::{Outcome, Session};
+use super::several::Results;
 use super::{ShellError, ShellResult};
 use crate::admin::TSnapshot;
 use crate::error::Error;
@@ -113,32 +114,20 @@ impl Session {
         self.delete_listed(&snapshots).await
     }
 
-    /// Shows snapshots, asks a person whether they are to go, and deletes them; one that cannot be deleted keeps none of the others.
+    /// Shows snapshots, asks a person whether they are to go, and deletes them.
     async fn delete_listed(&mut self, snapshots: &[TSnapshot]) -> Outcome {
         self.print_snapshots(snapshots)?;
-        let question = format!("\nDelete the above {} snapshots (y/n)?", snapshots.len());
-        if !self.is_agreed(&question)? {
+        if !self.is_agreed_for("Delete", snapshots.len(), "snapshots")? {
             return Ok(None);
         }
-        let mut failures = Vec::new();
+        let mut results = Results::default();
         for snapshot in snapshots {
-            if let Err(error) = self.admin.delete_snapshot(&snapshot.name).await {
-                failures.push(format!("{}: {error}", snapshot.name));
-            }
+            let deleted = self.admin.delete_snapshot(&snapshot.name).await;
+            results.add(&snapshot.name, deleted);
         }
-        let deleted = snapshots.len() - failures.len();
-        if deleted > 0 {
-            self.output
-                .line(&format!("{deleted} snapshots successfully deleted."))?;
-        }
-        if failures.is_empty() {
-            return Ok(None);
-        }
-        Err(ShellError::Refused(format!(
-            "Failed to delete {} snapshots: {}",
-            failures.len(),
-            failures.join("; ")
-        )))
+        self.tell(&results, "snapshots successfully deleted.", |count| {
+            format!("Failed to delete {count} snapshots")
+        })
     }
 
     fn print_snapshots(&mut self, snapshots: &[TSnapshot]) -> ShellResult<()> {

@@ -4,12 +4,33 @@ use basalt_idl::thrift2::describe::{describe_family, describe_table};
 
 use super::arguments::{Arguments, Options, bytes, list, text};
 use super::schema_text::{attribute_names, family_name, set_family, set_table};
-use super::session::{Outcome, Session};
+use super::session::{Outcome, Session, say_more};
+use super::several::Results;
 use super::syntax::Value;
 use super::{ShellError, ShellResult};
 use crate::keys::presplit::SplitAlgorithm;
 use crate::name::TableName;
 use crate::schema::{FamilySchema, TableSchema};
+
+/// What is done to one table, or to all that match.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ToTables {
+    Enable,
+    Disable,
+    Drop,
+}
+
+impl ToTables {
+    /// The command for one table, the question's first word, and what a table is afterwards: as in HBase's `disable_all.rb` and the
+    /// others.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            ToTables::Enable => ["enable", "Enable", "enabled"],
+            ToTables::Disable => ["disable", "Disable", "disabled"],
+            ToTables::Drop => ["drop", "Drop", "dropped"],
+        }
+    }
+}
 
 fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
     Err(ShellError::Arguments(text.into()))
@@ -150,20 +171,63 @@ impl Session {
     pub(super) async fn enable(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;
-        // In HBase's shell enabling an enabled table is no error, unlike in its interface.
-        if !self.client.is_table_enabled(&table).await? {
-            self.client.enable_table(&table).await?;
-        }
+        self.change(ToTables::Enable, &table).await?;
         Ok(None)
     }
 
     pub(super) async fn disable(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;
-        if !self.client.is_table_disabled(&table).await? {
-            self.client.disable_table(&table).await?;
-        }
+        self.change(ToTables::Disable, &table).await?;
         Ok(None)
+    }
+
+    async fn change(&self, what: ToTables, table: &str) -> ShellResult<()> {
+        match what {
+            // In HBase's shell enabling an enabled table is no error, unlike in its interface.
+            ToTables::Enable if !self.client.is_table_enabled(table).await? => {
+                self.client.enable_table(table).await?;
+            }
+            ToTables::Disable if !self.client.is_table_disabled(table).await? => {
+                self.client.disable_table(table).await?;
+            }
+            ToTables::Enable | ToTables::Disable => {}
+            ToTables::Drop => {
+                if self.client.is_table_enabled(table).await? {
+                    return wrong(format!("Table {table} is enabled. Disable it first."));
+                }
+                self.client.drop_table(table).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does it to all tables whose whole name matches, after a person has seen the list.
+    pub(super) async fn change_all(&mut self, mut arguments: Arguments, what: ToTables) -> Outcome {
+        let pattern = arguments.text("a pattern")?;
+        arguments.end()?;
+        let tables = self.client.list_tables(Some(&pattern)).await?;
+        if tables.is_empty() {
+            self.output
+                .line(&format!("No tables matched the regex {pattern}"))?;
+            return Ok(None);
+        }
+        for table in &tables {
+            self.output.line(&table.to_string())?;
+        }
+        let [command, question, done] = what.words();
+        if !self.is_agreed_for(question, tables.len(), "tables")? {
+            return Ok(None);
+        }
+        let mut results = Results::default();
+        for table in tables {
+            let name = table.to_string();
+            let changed = self.change(what, &name).await;
+            results.add(&name, changed.map_err(|error| say_more(error, command, &name)));
+        }
+        self.tell(&results, &format!("tables successfully {done}"), |count| {
+            format!("{count} tables not {done} due to an exception")
+        })
     }
 
     pub(super) async fn is_enabled(&mut self, mut arguments: Arguments) -> Outcome {
@@ -216,10 +280,7 @@ impl Session {
     pub(super) async fn drop_table(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;
-        if self.client.is_table_enabled(&table).await? {
-            return wrong(format!("Table {table} is enabled. Disable it first."));
-        }
-        self.client.drop_table(&table).await?;
+        self.change(ToTables::Drop, &table).await?;
         Ok(None)
     }
 

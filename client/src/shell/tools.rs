@@ -12,20 +12,30 @@ use crate::table::RegionLocation;
 
 impl Session {
     pub(super) async fn flush(&mut self, mut arguments: Arguments) -> Outcome {
-        let table = arguments.text("a table")?;
+        let what = arguments.bytes("a table or region")?;
         arguments.end()?;
-        self.admin.flush(&table).await?;
+        let what = self.region_name(what).await?;
+        if is_region(&what) {
+            self.admin.flush_region(what).await?;
+        } else {
+            self.admin.flush(&text(what.into(), "a table")?).await?;
+        }
         Ok(None)
     }
 
     pub(super) async fn compact(&mut self, mut arguments: Arguments, major: bool) -> Outcome {
-        let table = arguments.text("a table")?;
+        let what = arguments.bytes("a table or region")?;
         let family = arguments.optional_bytes("a family")?.map(Bytes::from);
         arguments.end()?;
         let wait = false;
-        self.admin
-            .compact(&table, Compaction { family, major, wait })
-            .await?;
+        let compaction = Compaction { family, major, wait };
+        let what = self.region_name(what).await?;
+        if is_region(&what) {
+            self.admin.compact_region(what, compaction).await?;
+        } else {
+            let table = text(what.into(), "a table")?;
+            self.admin.compact(&table, compaction).await?;
+        }
         Ok(None)
     }
 
@@ -244,6 +254,11 @@ impl Session {
             .line(&format!("basalt-shell {shell}, server {server}"))?;
         Ok(None)
     }
+}
+
+/// Whether this is the full name of a region, which has commas, and no table's.
+fn is_region(name: &[u8]) -> bool {
+    name.contains(&b',')
 }
 
 /// `host,port,startcode`, as HBase names servers.

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::keys::{FeedOrder, Hash, hash};
-use super::{BATCH, COPY_DURABILITY, FAMILY, Twibase, Twit, check_name, check_text, qualifier, text_of};
+use super::store::{NewRow, Rows, Store};
+use super::{BATCH, Twibase, Twit, check_name, check_text, qualifier, text_of};
 use crate::error::{Error, Result};
 use crate::keys::merge::merge_iterators;
-use crate::request::{Put, Scan};
+use crate::request::IntoBytes;
 use crate::row::Row;
-use crate::table::Table;
 
 /// Sources of a gathered feed that are asked at once.
 const GATHER_AT_ONCE: usize = 16;
@@ -50,10 +50,14 @@ impl Twit {
         tags
     }
 
-    fn put(&self, key: Vec<u8>) -> Put {
-        Put::new(key)
-            .cell(FAMILY, qualifier::AUTHOR, &self.author)
-            .cell(FAMILY, qualifier::TEXT, &self.text)
+    fn row(&self, key: Vec<u8>, is_copy: bool) -> NewRow {
+        let author = (&self.author).into_bytes();
+        let text = (&self.text).into_bytes();
+        NewRow {
+            key: key.into_bytes(),
+            cells: vec![(qualifier::AUTHOR, author), (qualifier::TEXT, text)],
+            is_copy,
+        }
     }
 
     fn of(row: &Row, order: FeedOrder) -> Twit {
@@ -66,7 +70,7 @@ impl Twit {
     }
 }
 
-impl Twibase {
+impl<S: Store> Twibase<S> {
     /// Publishes a twit and delivers it to all followers.
     pub async fn post(&self, author: &str, text: &str, time_ms: i64) -> Result<Posted> {
         let twit = self.publish(author, text, time_ms).await?;
@@ -88,14 +92,12 @@ impl Twibase {
             text: text.to_owned(),
         };
         let order = twit.order();
-        self.twits.put(twit.put(order.twit_key())).await?;
-        let tags: Vec<Put> = twit
-            .tags()
-            .iter()
-            .map(|tag| twit.put(order.copy_key(hash(tag))))
-            .collect();
+        self.twits.put(vec![twit.row(order.twit_key(), false)]).await?;
+        let tags = twit.tags();
+        let tags = tags.iter().map(|tag| twit.row(order.copy_key(hash(tag)), false));
+        let tags: Vec<NewRow> = tags.collect();
         if !tags.is_empty() {
-            self.tags.put_multiple(tags).await?;
+            self.tags.put(tags).await?;
         }
         Ok(twit)
     }
@@ -104,20 +106,17 @@ impl Twibase {
     /// copies.
     pub async fn deliver(&self, twit: &Twit) -> Result<u64> {
         let order = twit.order();
-        let rows = i32::try_from(BATCH).unwrap_or(i32::MAX);
-        let scan = Scan::new().prefix(hash(&twit.author)).rows_per_fetch(rows);
-        let mut followers = self.followed_by.scan(scan)?;
-        let (mut copies, mut puts) = (0, Vec::with_capacity(BATCH));
+        let mut followers = self.followed_by.scan(&hash(&twit.author), usize::MAX)?;
+        let (mut copies, mut rows) = (0, Vec::with_capacity(BATCH));
         loop {
-            let row = followers.next().await?;
-            let ended = row.is_none();
-            if let Some(reader) = row.as_ref().and_then(super::people::person) {
-                let put = twit.put(order.copy_key(reader.key));
-                puts.push(put.durability(COPY_DURABILITY));
+            let follower = followers.next().await?;
+            let ended = follower.is_none();
+            if let Some(reader) = follower.as_ref().and_then(super::people::person) {
+                rows.push(twit.row(order.copy_key(reader.key), true));
             }
-            if puts.len() == BATCH || (ended && !puts.is_empty()) {
-                copies += puts.len() as u64;
-                self.stream.put_multiple(std::mem::take(&mut puts)).await?;
+            if rows.len() == BATCH || (ended && !rows.is_empty()) {
+                copies += rows.len() as u64;
+                self.stream.put(std::mem::take(&mut rows)).await?;
             }
             if ended {
                 return Ok(copies);
@@ -175,7 +174,7 @@ impl Twibase {
     /// The first twits of a user, reader or tag. A row whose key is not of the table's kind is passed over.
     async fn newest(
         &self,
-        table: &Table,
+        table: &S,
         of: Hash,
         limit: usize,
         order: fn(&[u8]) -> Option<FeedOrder>,
@@ -183,7 +182,7 @@ impl Twibase {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let rows = table.first_rows(Scan::new().prefix(of), limit).await?;
+        let rows = table.first(&of, limit).await?;
         Ok(rows
             .iter()
             .filter_map(|row| Some(Twit::of(row, order(&row.key)?)))

@@ -37,32 +37,36 @@
 //! scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is followed. Both return the same twits in the same
 //! order, except that copies begin when one follows, and stay when one stops.
 //!
+//! The application asks little of a table, [`store::Store`] has all of it: so it runs on other ways to rows than this client's
+//! [`Table`], too.
+//!
 //! A change of several rows is not atomic. Each is written so that doing it again completes it: relations before their
 //! mirror, twits before their copies.
 
 mod feed;
 pub mod keys;
 mod people;
+pub mod store;
 
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::keys::presplit::SplitAlgorithm;
-use crate::request::Durability;
 use crate::row::Row;
 use crate::schema::{FamilySchema, TableSchema};
 use crate::table::Table;
 
 pub use feed::Posted;
 pub use people::Person;
+use store::Store;
 
 /// The one family of every table.
-const FAMILY: &str = "f";
+pub const FAMILY: &str = "f";
 /// Most characters of a user's name or of a tag.
 pub const NAME_CHARS_MAX: usize = 30;
 /// Most characters of a twit.
 pub const TEXT_CHARS_MAX: usize = 280;
 /// Rows written or fetched in one call.
-const BATCH: usize = 1_000;
+pub const BATCH: usize = 1_000;
 
 /// The names of the tables, behind the prefix.
 pub const TABLES: [&str; 6] = ["users", "twits", "follows", "followedBy", "twitsStream", "tags"];
@@ -115,24 +119,20 @@ pub struct Twit {
 
 /// The application on its six tables. Cheap to clone; clones share the client's connections.
 #[derive(Clone, Debug)]
-pub struct Twibase {
-    client: Client,
-    users: Table,
-    twits: Table,
-    follows: Table,
-    followed_by: Table,
-    stream: Table,
-    tags: Table,
+pub struct Twibase<S = Table> {
+    users: S,
+    twits: S,
+    follows: S,
+    followed_by: S,
+    stream: S,
+    tags: S,
 }
 
-impl Twibase {
-    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks nothing of the
-    /// server.
-    pub fn new(client: &Client, prefix: &str) -> Result<Twibase> {
-        let [users, twits, follows, followed_by, stream, tags] =
-            TABLES.map(|name| client.table(&format!("{prefix}{name}")));
+impl<S: Store> Twibase<S> {
+    /// The application on the tables that `table` has for the names of [`TABLES`], each with the one family [`FAMILY`].
+    pub fn on(table: impl FnMut(&str) -> Result<S>) -> Result<Twibase<S>> {
+        let [users, twits, follows, followed_by, stream, tags] = TABLES.map(table);
         Ok(Twibase {
-            client: client.clone(),
             users: users?,
             twits: twits?,
             follows: follows?,
@@ -143,7 +143,7 @@ impl Twibase {
     }
 
     /// The tables, in the order of [`TABLES`].
-    pub fn tables(&self) -> [&Table; 6] {
+    pub fn tables(&self) -> [&S; 6] {
         [
             &self.users,
             &self.twits,
@@ -153,6 +153,18 @@ impl Twibase {
             &self.tags,
         ]
     }
+}
+
+impl Twibase {
+    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks nothing of the
+    /// server.
+    pub fn new(client: &Client, prefix: &str) -> Result<Twibase> {
+        Twibase::on(|name| client.table(&format!("{prefix}{name}")))
+    }
+
+    fn client(&self) -> &Client {
+        self.users.client()
+    }
 
     /// Creates the tables, each with so many regions split evenly over MD5. Fails, and creates none, if one is there already.
     pub async fn create_tables(&self, regions: usize) -> Result<()> {
@@ -160,13 +172,13 @@ impl Twibase {
         let splits = splits.map_err(|error| Error::InvalidRequest(error.to_string()))?;
         for table in self.tables() {
             let name = table.name().to_string();
-            if self.client.table_exists(&name).await? {
+            if self.client().table_exists(&name).await? {
                 return Err(Error::InvalidRequest(format!("table {name} already exists")));
             }
         }
         for table in self.tables() {
             let schema = TableSchema::new(&table.name().to_string())?.family(FamilySchema::new(FAMILY));
-            self.client.create_table_split(schema, splits.clone()).await?;
+            self.client().create_table_split(schema, splits.clone()).await?;
         }
         Ok(())
     }
@@ -175,13 +187,13 @@ impl Twibase {
     pub async fn drop_tables(&self) -> Result<()> {
         for table in self.tables() {
             let name = table.name().to_string();
-            if !self.client.table_exists(&name).await? {
+            if !self.client().table_exists(&name).await? {
                 continue;
             }
-            if self.client.is_table_enabled(&name).await? {
-                self.client.disable_table(&name).await?;
+            if self.client().is_table_enabled(&name).await? {
+                self.client().disable_table(&name).await?;
             }
-            self.client.drop_table(&name).await?;
+            self.client().drop_table(&name).await?;
         }
         Ok(())
     }
@@ -215,9 +227,6 @@ fn text_of(row: &Row, qualifier: &str) -> String {
         .map(|value| String::from_utf8_lossy(value).into_owned())
         .unwrap_or_default()
 }
-
-/// Copies can be written again from what they are copies of, so they need not wait for the disk.
-const COPY_DURABILITY: Durability = Durability::ASYNC_WAL;
 
 #[cfg(test)]
 mod tests;

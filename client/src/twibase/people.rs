@@ -1,11 +1,11 @@
 //! Users, and who follows whom.
 
 use super::keys::{hash, related, relation};
+use super::store::{NewRow, Rows, Store};
 use super::{BATCH, FAMILY, Twibase, User, check_name, qualifier, text_of};
 use crate::error::{Error, Result};
-use crate::request::{Check, Delete, Get, Put, Scan};
+use crate::request::IntoBytes;
 use crate::row::{Row, counter_from_value};
-use crate::table::Table;
 
 /// Someone who follows or is followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,22 +16,28 @@ pub struct Person {
     pub name: String,
 }
 
-impl Twibase {
+impl<S: Store> Twibase<S> {
     /// Adds a user; false if the name is taken.
     pub async fn join(&self, user: &User) -> Result<bool> {
         check_name(&user.name)?;
-        let put = Put::new(hash(&user.name))
-            .cell(FAMILY, qualifier::NAME, &user.name)
-            .cell(FAMILY, qualifier::FULL_NAME, &user.full_name)
-            .cell(FAMILY, qualifier::EMAIL, &user.email);
-        let free = Check::absent(FAMILY, qualifier::NAME);
-        self.users.check_and_put(free, put).await
+        let cells = [
+            (qualifier::NAME, &user.name),
+            (qualifier::FULL_NAME, &user.full_name),
+            (qualifier::EMAIL, &user.email),
+        ];
+        let cells = cells.map(|(qualifier, text)| (qualifier, text.into_bytes()));
+        let row = NewRow {
+            key: hash(&user.name).into_bytes(),
+            cells: cells.into(),
+            is_copy: false,
+        };
+        self.users.put_unless_there(row).await
     }
 
     /// A user, `None` if there is none of this name.
     pub async fn user(&self, name: &str) -> Result<Option<User>> {
         check_name(name)?;
-        let Some(row) = self.users.get(Get::new(hash(name))).await? else {
+        let Some(row) = self.users.get(hash(name).into_bytes()).await? else {
             return Ok(None);
         };
         let twits = match row.value(FAMILY, qualifier::TWITS) {
@@ -51,10 +57,8 @@ impl Twibase {
         for name in names {
             check_name(name)?;
         }
-        let gets = names
-            .iter()
-            .map(|name| Get::new(hash(name)).column(FAMILY, qualifier::NAME));
-        let found = self.users.exists_multiple(gets).await?;
+        let keys = names.iter().map(|name| hash(name).into_bytes());
+        let found = self.users.have(keys.collect(), qualifier::NAME).await?;
         match names.iter().zip(found).find(|(_, found)| !found) {
             Some((name, _)) => Err(Error::InvalidRequest(format!(
                 "there is no user with the name {name}"
@@ -76,14 +80,16 @@ impl Twibase {
             check_name(follower)?;
             check_name(followed)?;
         }
-        let put = |one: &str, other: &str| {
-            Put::new(relation(hash(one), hash(other))).cell(FAMILY, qualifier::NAME, other)
+        let row = |one: &str, other: &str| NewRow {
+            key: relation(hash(one), hash(other)).into_bytes(),
+            cells: vec![(qualifier::NAME, other.into_bytes())],
+            is_copy: false,
         };
         for pairs in pairs.chunks(BATCH) {
-            let follows = pairs.iter().map(|(follower, followed)| put(follower, followed));
-            self.follows.put_multiple(follows).await?;
-            let followed_by = pairs.iter().map(|(follower, followed)| put(followed, follower));
-            self.followed_by.put_multiple(followed_by).await?;
+            let follows = pairs.iter().map(|(follower, followed)| row(follower, followed));
+            self.follows.put(follows.collect()).await?;
+            let followed_by = pairs.iter().map(|(follower, followed)| row(followed, follower));
+            self.followed_by.put(followed_by.collect()).await?;
         }
         Ok(())
     }
@@ -93,8 +99,8 @@ impl Twibase {
         check_name(follower)?;
         check_name(followed)?;
         let (one, other) = (hash(follower), hash(followed));
-        self.follows.delete(Delete::row(relation(one, other))).await?;
-        self.followed_by.delete(Delete::row(relation(other, one))).await
+        self.follows.delete(relation(one, other).into_bytes()).await?;
+        self.followed_by.delete(relation(other, one).into_bytes()).await
     }
 
     /// Whether A follows B: one get, however many A follows.
@@ -102,7 +108,8 @@ impl Twibase {
         check_name(follower)?;
         check_name(followed)?;
         let key = relation(hash(follower), hash(followed));
-        self.follows.exists(Get::new(key)).await
+        let keys = vec![key.into_bytes()];
+        Ok(self.follows.have(keys, qualifier::NAME).await? == [true])
     }
 
     /// Whom a user follows, in the order of keys; at most `limit`.
@@ -115,30 +122,28 @@ impl Twibase {
         self.relations(&self.followed_by, name, limit).await
     }
 
-    async fn relations(&self, table: &Table, name: &str, limit: usize) -> Result<Vec<Person>> {
+    async fn relations(&self, table: &S, name: &str, limit: usize) -> Result<Vec<Person>> {
         check_name(name)?;
-        let scan = Scan::new()
-            .prefix(hash(name))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .rows_per_fetch(i32::try_from(limit.clamp(1, BATCH)).unwrap_or(1));
+        let of = hash(name);
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let rows = if limit <= BATCH {
-            table.first_rows(scan, limit).await?
-        } else {
-            table.scan(scan)?.collect().await?
-        };
-        Ok(rows.iter().filter_map(person).collect())
+        if limit <= BATCH {
+            let rows = table.first(&of, limit).await?;
+            return Ok(rows.iter().filter_map(person).collect());
+        }
+        let mut rows = table.scan(&of, limit)?;
+        let mut people = Vec::new();
+        while let Some(row) = rows.next().await? {
+            people.extend(person(&row));
+        }
+        Ok(people)
     }
 
     /// The number of a user's next twit.
     pub(super) async fn next_number(&self, name: &str) -> Result<u32> {
         let key = hash(name);
-        let number = self
-            .users
-            .increment_column(key, FAMILY, qualifier::TWITS, 1)
-            .await?;
+        let number = self.users.count_up(key.into_bytes(), qualifier::TWITS).await?;
         u32::try_from(number).map_err(|_| {
             Error::InvalidRequest(format!(
                 "{name} has written {number} twits, at most {} fit",

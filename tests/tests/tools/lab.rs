@@ -171,64 +171,112 @@ fn relations_are_the_same_however_they_are_stored() {
     server.stop();
 }
 
-/// Both feeds show the same twits; copies take a row for each follower.
+/// Both feeds show the same twits; copies take a row for each follower. Either interface reads and writes the same rows.
+/// No part makes a table that another one has kept.
 #[test]
 fn feeds_are_the_same_gathered_and_copied() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let out = dir.path().join("report");
-    let small = [
-        "twibase",
-        "--users",
-        "60",
-        "--following",
-        "10",
-        "--followers",
-        "1500",
-        "--twits",
-        "400",
-        "--celebrity-twits",
-        "2",
-        "--questions",
-        "100",
-        "--threads",
-        "2",
-    ];
-    bench(&server, &small, &out);
-    let (json, _) = report(&out);
-    check_findings(
-        &json,
-        &[
-            "A get of the relation's key reads one row at most, a scan the whole list.",
-            "In a wide row the column can be asked for, and only it is sent.",
-            "A feed of copies is one short scan, a gathered one asks everyone who is followed.",
-            "A celebrity's twit is thousands of writes: it is better gathered.",
-        ],
-    );
-    for name in ["follows", "is-following", "feed"] {
-        let part = part(&json, name);
-        assert_eq!(part["equal"], true, "{part}");
-    }
-    let feed = part(&json, "feed");
-    // 1500 fans, a tenth of the users, and the twit itself.
-    assert!(
-        (figure(feed, "copied", "celebrity_rows") - 1_507.0).abs() < 0.1,
-        "{feed}"
-    );
-    let refused = Command::new(binary("basalt-bench"))
-        .args([
+    let mut rows_read = Vec::new();
+    for api in ["thrift1", "thrift2"] {
+        let out = dir.path().join(api);
+        let prefix = format!("{api}_");
+        let small = [
             "twibase",
             "--api",
-            "thrift1",
-            "--target",
-            &server.thrift.to_string(),
-        ])
-        .output()
-        .expect("the binary was built");
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+            api,
+            "--users",
+            "60",
+            "--following",
+            "10",
+            "--followers",
+            "1500",
+            "--twits",
+            "400",
+            "--celebrity-twits",
+            "2",
+            "--questions",
+            "100",
+            "--threads",
+            "2",
+            "--keep-tables",
+            "--table-prefix",
+            &prefix,
+        ];
+        bench(&server, &small, &out);
+        let (json, _) = report(&out);
+        check_findings(
+            &json,
+            &[
+                "A get of the relation's key reads one row at most, a scan the whole list.",
+                "In a wide row the column can be asked for, and only it is sent.",
+                "A feed of copies is one short scan, a gathered one asks everyone who is followed.",
+                "A celebrity's twit is thousands of writes: it is better gathered.",
+            ],
+        );
+        for name in ["follows", "is-following", "feed"] {
+            let part = part(&json, name);
+            assert_eq!(part["equal"], true, "{api} {part}");
+        }
+        let feed = part(&json, "feed");
+        // 1500 fans, a tenth of the users, and the twit itself.
+        assert!(
+            (figure(feed, "copied", "celebrity_rows") - 1_507.0).abs() < 0.1,
+            "{api} {feed}"
+        );
+        rows_read.push(["gathered", "copied"].map(|way| figure(feed, way, "feed_rows_read")));
+    }
+    assert_eq!(rows_read[0], rows_read[1], "Thrift 1 and Thrift 2");
+    server.stop();
+}
+
+/// What one interface wrote, the other reads: the terminal program over Thrift 2 finds what the load generator left over Thrift 1.
+#[test]
+fn the_application_is_the_same_over_both_interfaces() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = [
+        "twibase",
+        "--api",
+        "thrift1",
+        "--parts",
+        "feed",
+        "--users",
+        "20",
+        "--following",
+        "3",
+        "--followers",
+        "0",
+        "--twits",
+        "40",
+        "--questions",
+        "5",
+        "--threads",
+        "2",
+        "--keep-tables",
+    ];
+    bench(&server, &small, &dir.path().join("report"));
+    let ask = |arguments: &[&str]| {
+        let output = twibase(&server, &[&["--prefix", "lab_twibase_"], arguments].concat());
+        assert!(output.status.success(), "{arguments:?}\n{output:?}");
+        text(&output.stdout)
+    };
+    let feed = ask(&["feed", "user0000000"]);
+    assert!(feed.contains(": Twit "), "{feed}");
+    assert_eq!(feed, ask(&["feed", "user0000000", "--gathered"]));
+    let shown = ask(&["show", "celebrity"]);
     assert!(
-        text(&refused.stderr).contains("twibase needs Thrift 2"),
-        "{refused:?}"
+        shown.contains("full name: The Celebrity") && shown.contains("twits: 3"),
+        "{shown}"
+    );
+    assert!(ask(&["follows", "user0000000", "celebrity"]).contains("yes"));
+    let twits = ask(&["twits", "celebrity"]);
+    assert!(twits.contains("My twit 2 #fame"), "{twits}");
+    assert_eq!(twits, ask(&["tag", "fame"]));
+    let taken = twibase(&server, &["--prefix", "lab_twibase_", "join", "celebrity"]);
+    assert!(
+        text(&taken.stderr).contains("the name celebrity is taken"),
+        "{taken:?}"
     );
     server.stop();
 }
@@ -239,22 +287,30 @@ fn the_whole_lab_is_one_report() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
-    let printed = bench(&server, &["report", "--size", "tiny"], &out);
-    assert!(printed.contains("claims confirmed"), "{printed}");
+    for api in ["thrift1", "thrift2"] {
+        let printed = bench(&server, &["report", "--size", "tiny", "--api", api], &out);
+        assert!(printed.contains("claims confirmed"), "{printed}");
+        let (json, _) = report(&out);
+        let sections = json["sections"].as_array().expect("a list of sections");
+        let names: Vec<_> = sections
+            .iter()
+            .filter_map(|section| section["name"].as_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["hotspot", "ids", "family", "orders", "twibase", "pe", "ycsb"]
+        );
+        for section in sections {
+            let command = section["command"].as_str().expect("a command");
+            assert_eq!(command.contains(" --api thrift1"), api == "thrift1", "{command}");
+        }
+    }
     let (json, html) = report(&out);
     assert_eq!(
         (&json["workload"], &json["format"]),
         (&"report".into(), &2.into())
     );
     let sections = json["sections"].as_array().expect("a list of sections");
-    let names: Vec<_> = sections
-        .iter()
-        .filter_map(|section| section["name"].as_str())
-        .collect();
-    assert_eq!(
-        names,
-        ["hotspot", "ids", "family", "orders", "twibase", "pe", "ycsb"]
-    );
     for section in sections {
         let name = section["name"].as_str().expect("a name");
         assert_eq!(section["report"]["workload"], name, "{name}");

@@ -160,6 +160,112 @@ fn the_shell_takes_snapshots() {
     server.stop();
 }
 
+/// Commands on all tables that match, with the words of HBase's shell: whole names count, and one that fails keeps none of the others.
+#[test]
+fn the_shell_changes_all_tables_that_match() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let states = "is_disabled 'a1'\nis_disabled 'a2'\nis_disabled 'n:a3'\nis_disabled 'ba'";
+    let told = |commands: &str| -> Vec<String> {
+        let printed = shell(&server, commands);
+        let lines = printed.lines().filter(|line| !line.starts_with("Took"));
+        lines.map(str::to_owned).collect()
+    };
+    shell(
+        &server,
+        "create_namespace 'n'\ncreate 'a1', 'f'\ncreate 'a2', 'f'\ncreate 'n:a3', 'f'\ncreate 'ba', 'f'",
+    );
+    for (commands, expected) in [
+        ("disable_all 'a'", &["No tables matched the regex a"][..]),
+        (
+            "disable_all 'a.*'",
+            &["a1", "a2", "2 tables successfully disabled"],
+        ),
+        (states, &["true", "true", "false", "false"]),
+        ("disable_all 'n:.*'", &["n:a3", "1 tables successfully disabled"]),
+        // What is enabled already counts, as with enable.
+        (
+            "enable_all '.*a[23]|ba'",
+            &["a2", "ba", "n:a3", "3 tables successfully enabled"],
+        ),
+        (states, &["true", "false", "false", "false"]),
+        ("drop_all 'x'", &["No tables matched the regex x"]),
+    ] {
+        assert_eq!(told(commands), expected, "{commands}");
+    }
+    let refused = piped(&server, "drop_all 'a.'\n");
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(
+        text(&refused.stdout).contains("1 tables successfully dropped"),
+        "{refused:?}"
+    );
+    assert_eq!(
+        text(&refused.stderr),
+        "ERROR: 1 tables not dropped due to an exception: a2: Table a2 is enabled. Disable it first.\n"
+    );
+    assert_eq!(told("list"), ["TABLE", "a2", "ba", "n:a3", "3 row(s)"]);
+    let wrong = piped(&server, "drop_all '('");
+    assert!(!wrong.status.success() && !wrong.stderr.is_empty(), "{wrong:?}");
+    server.stop();
+}
+
+/// The names that the shell shows are those that the server knows.
+#[test]
+fn the_shell_shows_filters_that_the_server_knows() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let printed = shell(&server, "create 't', 'f'\nshow_filters");
+    let names = printed.lines().filter(|line| line.ends_with("Filter"));
+    let scan = |name: &str| piped(&server, &format!("scan 't', {{FILTER => \"{name}()\"}}"));
+    let is_unknown =
+        |name: &str| text(&scan(name).stderr).contains(&format!("Filter Name {name} not supported"));
+    assert!(is_unknown("NoSuchFilter"), "{:?}", scan("NoSuchFilter"));
+    let mut shown = 0;
+    for name in names {
+        assert!(!is_unknown(name), "{name}");
+        shown += 1;
+    }
+    assert_eq!(shown, 19);
+    server.stop();
+}
+
+/// Flushes and compactions of one region, by either of its names.
+#[test]
+fn the_shell_flushes_and_compacts_one_region() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let regions = shell(
+        &server,
+        "create 't', 'f', SPLITS => ['m']\nput 't', 'a', 'f:q', 'v'\nput 't', 'z', 'f:q', 'v'\nlist_regions 't'",
+    );
+    let name = regions.lines().find(|line| line.contains(" t,m,"));
+    let name = name.and_then(|line| line.split(" | ").nth(1));
+    let name = name.unwrap_or_else(|| panic!("{regions}")).trim();
+    let encoded = name
+        .split('.')
+        .nth(1)
+        .expect("a region's name ends in its hex digits");
+    let files = || {
+        let printed = shell(&server, "status");
+        let count = printed.split(" store files").next();
+        let count = count.and_then(|before| before.rsplit(' ').next()?.parse::<u32>().ok());
+        count.unwrap_or_else(|| panic!("{printed}"))
+    };
+    for (region, expected) in [(name, 1), (encoded, 2)] {
+        shell(&server, &format!("put 't', 'z', 'f:q', 'w'\nflush '{region}'"));
+        assert_eq!(files(), expected, "{region}");
+    }
+    shell(&server, "flush 't'");
+    assert_eq!(files(), 3, "the other region was not flushed before");
+    shell(
+        &server,
+        &format!("compact '{name}'\nmajor_compact '{encoded}', 'f'"),
+    );
+    let refused = piped(&server, &format!("compact '{name}', 'g'"));
+    assert!(text(&refused.stderr).contains('g'), "{refused:?}");
+    server.stop();
+}
+
 /// Every command that the shell promises, piped in as a script does, each with the part of its output that tells its effect.
 #[test]
 fn the_shell_runs_every_command() {
@@ -200,6 +306,7 @@ fn the_shell_runs_every_command() {
         ),
         ("flush 't'", "Took"),
         ("compact 't'\nmajor_compact 't'", "Took"),
+        ("list_quota_table_sizes", "TABLE                      SIZE\n t  "),
         ("split 't', 'f'\nlist_regions 't'", "3 rows"),
         (
             "get 't', 'a'\nclear_block_cache 't'\nclear_block_cache",
@@ -241,6 +348,11 @@ fn the_shell_runs_every_command() {
         ("disable 't'\nis_disabled 't'", "true"),
         ("enable 't'\nis_enabled 't'", "true"),
         ("truncate 't'\ncount 't'", "0 row(s)"),
+        (
+            "snapshot 'copy', 's'\nlist_snapshot_sizes",
+            "SNAPSHOT                   SIZE\n s                         0\n1 row(s)",
+        ),
+        ("show_filters", "\nSingleColumnValueFilter\n"),
         ("disable 't'\ndrop 't'\nexists 't'", "Table t does not exist"),
     ] {
         let printed = shell(&server, commands);
@@ -442,6 +554,130 @@ fn hotspot_shows_which_design_is_hot() {
     server.stop();
 }
 
+/// Rows that were written and read over either interface make the same figures.
+#[test]
+fn hotspot_is_the_same_over_both_interfaces() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = ["hotspot", "--rows", "6000", "--regions", "4", "--threads", "2"];
+    let how = ["--designs", "salted,hashed,random,minute", "--range-reads", "1"];
+    let reads = [
+        "--batch",
+        "50",
+        "--point-reads",
+        "200",
+        "--sequence-block",
+        "6000",
+    ];
+    let mut figures = Vec::new();
+    for (api, name) in [("thrift1", "Thrift 1"), ("thrift2", "Thrift 2")] {
+        let out = dir.path().join(api);
+        bench(
+            &server,
+            &[&small[..], &how, &reads, &["--api", api]].concat(),
+            &out,
+        );
+        let (json, html) = report(&out);
+        assert_eq!(json["settings"]["api"], name);
+        assert!(html.contains(&format!("<dd>{name}</dd>")), "{api}");
+        for design in json["designs"].as_array().expect("a list") {
+            assert_eq!(design["range_equal"], true, "{api} {design}");
+            assert_eq!(design["point_read_difference"], Value::Null, "{api} {design}");
+            assert_eq!(design["errors"], 0, "{api} {design}");
+            let (figure, increments) = (&design["range_bytes_received"], &design["sequence_increments"]);
+            assert!(figure.as_u64() > Some(0), "{api} {design}");
+            // Each of two tasks takes a block that is enough for all rows.
+            let counted = design["name"] == "minute";
+            let expected = if counted { 1..=2 } else { 0..=0 };
+            assert!(
+                increments.as_u64().is_some_and(|count| expected.contains(&count)),
+                "{api} {design}"
+            );
+        }
+        let same = [
+            "name",
+            "rows",
+            "region_writes",
+            "range_rows",
+            "range_scans",
+            "range_bytes_returned",
+        ];
+        let designs = json["designs"].as_array().expect("a list").iter();
+        let of = |design: &Value| same.map(|figure| design[figure].clone());
+        figures.push(designs.map(of).collect::<Vec<_>>());
+    }
+    assert_eq!(figures[0], figures[1], "Thrift 1 and Thrift 2");
+    server.stop();
+}
+
+/// Flights of a file, written over one interface, are found over both; another design's keys are not. The file has 120
+/// flights, one for each minute from 2001-01-01 00:00 on.
+#[test]
+fn flights_of_a_file_are_verified() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let flights = basalt_tests::workspace().join("tests/tests/tools/flights.parquet");
+    let flights = flights.to_str().expect("a path of letters");
+    let out = dir.path().join("report");
+    let written = [
+        "hotspot",
+        "--api",
+        "thrift1",
+        "--input",
+        flights,
+        "--designs",
+        "salted",
+    ];
+    let few = [
+        "--batch",
+        "7",
+        "--regions",
+        "2",
+        "--threads",
+        "2",
+        "--point-reads",
+        "50",
+    ];
+    let kept = ["--keep-tables", "--range-reads", "1"];
+    bench(&server, &[&written[..], &few, &kept].concat(), &out);
+    let (json, _) = report(&out);
+    let file = &json["settings"]["rows"]["file"];
+    assert_eq!((&file["flights"], &file["rows"]), (&120.into(), &120.into()));
+    let design = &json["designs"][0];
+    assert_eq!(
+        (&design["range_rows"], &design["range_equal"]),
+        (&60.into(), &true.into())
+    );
+    let verify = |api: &str, design: &str| {
+        Command::new(binary("basalt-bench"))
+            .args([
+                "verify",
+                "--api",
+                api,
+                "--input",
+                flights,
+                "--table",
+                "bench_salted",
+            ])
+            .args(["--design", design, "--samples", "250"])
+            .args(["--target", &server.thrift.to_string()])
+            .output()
+            .expect("the binary was built")
+    };
+    for api in ["thrift1", "thrift2"] {
+        let found = verify(api, "salted");
+        assert_eq!(text(&found.stdout), "250 of 250 flights are equal\n", "{found:?}");
+        let missing = verify(api, "sequential");
+        assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+        let said = text(&missing.stderr);
+        assert!(
+            said.contains("is missing") && said.contains("0 of 250 flights are equal"),
+            "{said}"
+        );
+    }
+    server.stop();
+}
+
 /// Every command of PerformanceEvaluation that both interfaces have, over each of them: all rows are written, found and
 /// scanned, and the report says so.
 #[test]
@@ -455,6 +691,7 @@ fn performance_evaluation_finds_what_it_wrote() {
         "scan",
         "scanRange10",
         "randomSeekScan",
+        "filterScan",
         "increment",
         "append",
         "checkAndPut",
@@ -482,11 +719,13 @@ fn performance_evaluation_finds_what_it_wrote() {
         );
         let (json, html) = report(&out);
         assert!(html.contains("scanRange10"));
-        let mut rows = BTreeMap::new();
+        let (mut rows, mut operations) = (BTreeMap::new(), BTreeMap::new());
         for phase in json["phases"].as_array().expect("a list") {
             assert_eq!(phase["given_up"], 0, "{phase}");
             let name = phase["name"].as_str().expect("a name");
-            rows.insert(name, phase["rows"].as_u64().expect("a number"));
+            let number = |figure: &str| phase[figure].as_u64().expect("a number");
+            rows.insert(name, number("rows"));
+            operations.insert(name, number("operations"));
         }
         for command in commands.iter().filter(|command| !command.contains("can")) {
             assert_eq!(rows[command], 600, "{api} {command}");
@@ -496,6 +735,8 @@ fn performance_evaluation_finds_what_it_wrote() {
         assert!((5_700..=6_000).contains(&rows["scanRange10"]), "{api}: {rows:?}");
         // 6 scans of up to 120 rows.
         assert!((1..=720).contains(&rows["randomSeekScan"]), "{api}: {rows:?}");
+        // A scan for each row, and no row has the random value.
+        assert_eq!((operations["filterScan"], rows["filterScan"]), (600, 0), "{api}");
         assert_eq!(rows["sequentialDelete"], 600, "{api}");
     }
     server.stop();
@@ -577,6 +818,31 @@ fn ycsb_workloads_find_what_was_loaded() {
                 Some(out)
             }
         };
+    }
+    server.stop();
+}
+
+/// With `dataintegrity=true` values that are not of their keys are found, over either interface.
+#[test]
+fn ycsb_checks_values_that_are_of_their_keys() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let small = ["--records", "50", "--operations", "100", "--threads", "2"];
+    for api in ["thrift1", "thrift2"] {
+        for (loaded, given_up) in [("true", 0), ("false", 100)] {
+            let run = |phase: &[&str], integrity: &str| {
+                let out = dir.path().join(api);
+                let property = format!("dataintegrity={integrity}");
+                let how = ["ycsb", "c", "--api", api, "-p", &property];
+                bench(&server, &[&how[..], &small, phase].concat(), &out);
+                report(&out).0
+            };
+            run(&["--phase", "load", "--replace-tables"], loaded);
+            let phase = &run(&["--phase", "run"], "true")["phases"][0];
+            assert_eq!(phase["given_up"], given_up, "{api} {loaded} {phase}");
+            let differs = phase.to_string().contains("has another value in field");
+            assert_eq!(differs, given_up > 0, "{api} {loaded} {phase}");
+        }
     }
     server.stop();
 }

@@ -63,7 +63,7 @@ pub(crate) fn table(report: &Report) -> String {
 pub(crate) fn markdown(report: &Report) -> String {
     let settings = &report.settings;
     let rows = match &settings.rows {
-        RowsReport::File { path, rows } => format!("{rows} rows of `{path}`"),
+        RowsReport::File { path, flights, rows } => format!("{rows} of the {flights} flights of `{path}`"),
         RowsReport::Synthetic {
             rows: Some(rows),
             value_bytes,
@@ -94,7 +94,7 @@ pub(crate) fn markdown(report: &Report) -> String {
     );
     format!(
         "# Which row key makes a hot region?\n\n\
-         {server} at {target}, measured by {tool}: {rows} for each design, in the order of time; {connections} connections, \
+         {server} at {target}, measured by {tool}: {rows} for each design, in the order of time over {api}; {connections} connections, \
          batches of {batch} rows, {pace}, {regions} regions a table. The range is one {range}, from {from} to {to} UTC.\n\n\
          {table}\n{servers}{sentences}\n{keys}\n\
          Latency is that of a batch. *Busiest* is the share of a minute's rows that one region took. *Scans* and what \
@@ -103,6 +103,7 @@ pub(crate) fn markdown(report: &Report) -> String {
         server = report.head.server,
         target = report.head.target,
         tool = report.head.tool,
+        api = settings.api,
         connections = settings.connections,
         batch = settings.batch_rows,
         regions = settings.regions,

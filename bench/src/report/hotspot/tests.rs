@@ -25,8 +25,10 @@ fn sample() -> Report {
             started_ms: 1_767_225_600_000,
         },
         settings: Settings {
+            api: "Thrift 1",
             rows: RowsReport::File {
                 path: "</script><b>.parquet".to_owned(),
+                flights: 3_000_000,
                 rows: 10_000,
             },
             regions: 2,
@@ -154,6 +156,7 @@ fn the_html_loads_nothing_and_escapes_what_it_shows() {
     }
     assert!(!html.contains("</script><b>"));
     assert!(html.contains("bench_sequential"));
+    assert!(html.contains("<dt>Interface</dt><dd>Thrift 1</dd>"));
     assert!(
         html.contains("2.5 times the sequential design"),
         "the story is told"
@@ -163,6 +166,7 @@ fn the_html_loads_nothing_and_escapes_what_it_shows() {
 
 #[test]
 fn the_terminal_and_markdown_show_a_line_for_each_design() {
+    assert!(markdown(&sample()).contains("in the order of time over Thrift 1; 8 connections"));
     for text in [table(&sample()), markdown(&sample())] {
         let line = text.lines().find(|line| line.contains("sequential")).unwrap();
         for cell in ["20000", "50.01", "2.00", "0.500", "100 %", "3.2", "yes"] {

@@ -10,7 +10,6 @@ use super::reads::{Ask, key};
 use super::{FAMILY, Run};
 use crate::error::Result;
 use crate::lab::compare;
-use crate::load::values::Values;
 use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
@@ -135,7 +134,7 @@ impl Run {
     fn three_columns(&self) -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
         let bytes = self.arguments.value_bytes as usize;
         let seed = self.arguments.lab.load.seed;
-        let values = Values::new(seed, bytes);
+        let values = self.lab.data.values(seed, bytes);
         move |number| {
             let mut random = SmallRng::seed_from_u64(seed ^ number);
             let cell = |name: &'static str| {

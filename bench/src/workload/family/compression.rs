@@ -5,6 +5,8 @@ use std::time::Instant;
 use basalt_client::FamilySchema;
 use basalt_client::idl::thrift2::TCompressionAlgorithm;
 use bytes::Bytes;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 
 use super::reads::{Ask, key};
 use super::{FAMILY, QUALIFIER, Run};
@@ -13,6 +15,9 @@ use crate::lab::compare;
 use crate::load::choose::fnv_hash;
 use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
+
+/// Bytes of a row of flights: about as many as an order has.
+const FLIGHTS_BYTES: usize = 150;
 
 const ALGORITHMS: [(TCompressionAlgorithm, &str); 5] = [
     (TCompressionAlgorithm::NONE, "NONE"),
@@ -29,9 +34,15 @@ impl Run {
             "compression",
             "Which compression?",
             format!(
-                "{} rows, each an order as JSON of about 150 bytes, in one table for each COMPRESSION, compacted into one \
-                 file. Rows are read one by one and {} at a time.",
-                arguments.rows, arguments.scan_rows
+                "{} rows, each {}, in one table for each COMPRESSION, compacted into one file. Rows are read one by one and \
+                 {} at a time.",
+                arguments.rows,
+                if lab.data.is_flights() {
+                    format!("{FLIGHTS_BYTES} bytes of flights as text")
+                } else {
+                    "an order as JSON of about 150 bytes".to_owned()
+                },
+                arguments.scan_rows
             ),
         );
         let mut before = None;
@@ -39,7 +50,8 @@ impl Run {
             let family = FamilySchema::new(FAMILY).compression(algorithm);
             let table = format!("compression_{}", name.to_lowercase());
             let tables = [lab.create(&table, vec![family], false).await?];
-            lab.fill(&tables[0], arguments.rows, false, order_row).await?;
+            lab.fill(&tables[0], arguments.rows, false, self.text_row())
+                .await?;
             lab.flush(&tables[0]).await?;
             let started = Instant::now();
             lab.compact(&tables[0]).await?;
@@ -93,10 +105,30 @@ impl Run {
         }
         Ok(part)
     }
+
+    /// A row of text, by its number: flights, or an order.
+    fn text_row(&self) -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
+        let seed = self.arguments.lab.load.seed;
+        let data = &self.lab.data;
+        let flights = data.is_flights().then(|| data.values(seed, FLIGHTS_BYTES));
+        move |number| {
+            let value = match &flights {
+                Some(flights) => flights.next(&mut SmallRng::seed_from_u64(seed ^ number), FLIGHTS_BYTES),
+                None => Bytes::from(order(number)),
+            };
+            RowCells {
+                key: key(number),
+                cells: vec![(
+                    Column::new(FAMILY, Bytes::from_static(QUALIFIER.as_bytes())),
+                    value,
+                )],
+            }
+        }
+    }
 }
 
 /// An order as a program would store it: text in which much repeats.
-fn order_row(number: u64) -> RowCells {
+fn order(number: u64) -> String {
     const CITIES: [&str; 8] = [
         "Amsterdam",
         "Berlin",
@@ -111,7 +143,7 @@ fn order_row(number: u64) -> RowCells {
     let hash = fnv_hash(number);
     let city = CITIES[(hash % 8) as usize];
     let state = STATES[(hash / 8 % 3) as usize];
-    let text = format!(
+    format!(
         "{{\"order\": {number}, \"customer\": {}, \"city\": \"{city}\", \"state\": \"{state}\", \"currency\": \"EUR\", \
          \"total\": {}.{:02}, \"items\": {}, \"newsletter\": {}}}",
         hash % 100_000,
@@ -119,12 +151,5 @@ fn order_row(number: u64) -> RowCells {
         hash / 1_000 % 100,
         hash % 9 + 1,
         hash.is_multiple_of(2),
-    );
-    RowCells {
-        key: key(number),
-        cells: vec![(
-            Column::new(FAMILY, Bytes::from_static(QUALIFIER.as_bytes())),
-            Bytes::from(text),
-        )],
-    }
+    )
 }

@@ -7,9 +7,9 @@ use rand::rngs::SmallRng;
 
 use super::Run;
 use super::reads::{Ask, key};
+use crate::data::Data;
 use crate::error::Result;
 use crate::lab::{Asked, compare};
-use crate::load::values::Values;
 use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
@@ -51,7 +51,7 @@ impl Run {
             let schemas = schemas.into_iter().map(FamilySchema::new).collect();
             let tables = [lab.create(table, schemas, false).await?];
             for flush in 0..FLUSHES {
-                let row = uneven_row(families, arguments.lab.load.seed);
+                let row = uneven_row(families, arguments.lab.load.seed, &lab.data);
                 let filled = lab.fill(&tables[0], each, false, move |number| {
                     row(number * FLUSHES + flush)
                 });
@@ -123,8 +123,12 @@ impl Run {
 }
 
 /// Columns `l`, `s` and `t`, which sort alike in one family and in three.
-fn uneven_row(families: Families, seed: u64) -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
-    let values = Values::new(seed, LARGE_BYTES);
+fn uneven_row(
+    families: Families,
+    seed: u64,
+    data: &Data,
+) -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
+    let values = data.values(seed, LARGE_BYTES);
     move |number| {
         let mut random = SmallRng::seed_from_u64(seed ^ number);
         let [large, small, other] = families;

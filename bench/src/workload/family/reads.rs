@@ -7,7 +7,6 @@ use rand::{RngExt, SeedableRng};
 
 use super::{FAMILY, QUALIFIER, Run};
 use crate::lab::{Caller, Question};
-use crate::load::values::Values;
 use crate::session::{Answer, Column, RowCells, RowScan};
 
 /// Rows fetched by one call of a scan.
@@ -98,11 +97,11 @@ impl Run {
         }
     }
 
-    /// A row with one column of random bytes, by its number: the same for every table.
+    /// A row with one column of random bytes or of flights, by its number: the same for every table.
     pub(super) fn plain_row(&self) -> impl Fn(u64) -> RowCells + Clone + Send + Sync + 'static {
         let bytes = self.arguments.value_bytes as usize;
         let seed = self.arguments.lab.load.seed;
-        let values = Values::new(seed, bytes);
+        let values = self.lab.data.values(seed, bytes);
         move |number| {
             let mut random = SmallRng::seed_from_u64(seed ^ number);
             RowCells {

@@ -1,12 +1,11 @@
 //! Writes the rows of one design and measures it.
 //!
-//! An operation is a batch of consecutive rows in one `putMultiple`, so the server sees the order of time as close as
-//! concurrency allows. A batch that is given up is lost and counted.
+//! An operation is a batch of consecutive rows in one call, so the server sees the order of time as close as concurrency
+//! allows. A batch that is given up is lost and counted.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use basalt_client::{Put, Table};
 use bytes::Bytes;
 
 use super::FAMILY;
@@ -17,11 +16,12 @@ use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
 use crate::region_load::RegionMap;
 use crate::rows::Rows;
+use crate::session::{Column, RowCells, Session};
 
 /// What to write where.
 #[derive(Clone, Debug)]
 pub(super) struct Ingest {
-    pub(super) table: Table,
+    pub(super) session: Session,
     pub(super) design: Arc<Design>,
     pub(super) rows: Arc<Rows>,
     pub(super) row_count: u64,
@@ -107,7 +107,7 @@ impl Operations for Ingest {
         };
         let end = first.saturating_add(self.batch).min(self.row_count);
         let mut failures = Failures::default();
-        let (mut regions, mut puts) = (Vec::new(), Vec::new());
+        let (mut regions, mut rows) = (Vec::new(), Vec::new());
         let mut numbered = true;
         for row in first..end {
             let mut key = self.rows.key(row);
@@ -121,16 +121,18 @@ impl Operations for Ingest {
             let key = self.design.encode(key)?;
             regions.push(self.regions.index_of(&key));
             let cells = self.rows.cells(row).into_iter();
-            puts.push(cells.fold(Put::new(key), |put, (qualifier, value)| {
-                put.cell(
-                    Bytes::from_static(FAMILY.as_bytes()),
-                    Bytes::from_static(qualifier.as_bytes()),
-                    value,
-                )
-            }));
+            rows.push(RowCells {
+                key: Bytes::from(key),
+                cells: cells
+                    .map(|(qualifier, value)| {
+                        let qualifier = Bytes::from_static(qualifier.as_bytes());
+                        (Column::new(FAMILY, qualifier), value)
+                    })
+                    .collect(),
+            });
         }
         // Writing the same cells twice is the same as once.
-        let write = || self.table.put_multiple(puts.iter().cloned());
+        let write = || self.session.put(&rows);
         let done = numbered && retried(&mut failures, write).await.is_some();
         if done {
             for region in regions {

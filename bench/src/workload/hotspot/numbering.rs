@@ -5,12 +5,14 @@
 //! out itself: numbers are unique, and in order within a task, but not over all of them. A block that was taken twice
 //! because an answer was lost, and the rest of a block at the end, are numbers that no row has.
 
-use basalt_client::Table;
 use basalt_client::keys::MinuteKey;
+use bytes::Bytes;
 
+use super::FAMILY;
 use crate::error::{Error, Result};
 use crate::load::retry::{Failures, retried};
 use crate::rows::Rows;
+use crate::session::{Column, Session};
 
 /// The row and the qualifier of the counter.
 const COUNTER: (&str, &str) = ("sequence", "next");
@@ -18,7 +20,7 @@ const COUNTER: (&str, &str) = ("sequence", "next");
 /// A counter on the server.
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
-    pub(super) table: Table,
+    pub(super) session: Session,
     /// Numbers taken by one increment.
     pub(super) block: u32,
 }
@@ -51,12 +53,9 @@ impl Numbers {
     ) -> Result<Option<u32>> {
         if self.left == 0 {
             let amount = i64::from(counter.block);
-            let increment = || {
-                let (row, qualifier) = COUNTER;
-                counter
-                    .table
-                    .increment_column(row, super::FAMILY, qualifier, amount)
-            };
+            let (key, qualifier) = COUNTER;
+            let (key, column) = (Bytes::from(key), Column::new(FAMILY, qualifier));
+            let increment = || counter.session.increment(&key, &column, amount);
             let Some(end) = retried(failures, increment).await else {
                 return Ok(None);
             };

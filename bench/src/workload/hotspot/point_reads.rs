@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use basalt_client::{Get, Table};
+use bytes::Bytes;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use super::FAMILY;
 use super::numbering::Numbering;
 use super::range_read::cells_differ;
 use crate::designs::Design;
@@ -15,11 +14,12 @@ use crate::error::Result;
 use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
 use crate::rows::Rows;
+use crate::session::Session;
 
 /// What to read.
 #[derive(Debug)]
 pub(super) struct PointReads {
-    pub(super) table: Table,
+    pub(super) session: Session,
     pub(super) design: Arc<Design>,
     pub(super) rows: Arc<Rows>,
     pub(super) numbering: Arc<Numbering>,
@@ -57,15 +57,13 @@ impl Operations for PointReads {
             difference.get_or_insert_with(|| format!("row {row} has no number"));
             return Ok(Some(Outcome::default()));
         };
-        let key = self.design.encode(key)?;
+        let keys = [Bytes::from(self.design.encode(key)?)];
         let mut failures = Failures::default();
-        let read = || self.table.get(Get::new(&key).family(FAMILY));
-        let found = retried(&mut failures, read).await;
-        let found_difference = match &found {
-            Some(Some(found)) => cells_differ(found, &self.rows.cells(row)),
-            Some(None) => Some(format!("row {} is missing", key.escape_ascii())),
-            None => None,
-        };
+        let found = retried(&mut failures, || self.session.get(&keys, &[])).await;
+        let found_difference = found.as_ref().and_then(|rows| match rows.first() {
+            Some(found) => cells_differ(found, &self.rows.cells(row)),
+            None => Some(format!("row {} is missing", keys[0].escape_ascii())),
+        });
         if let Some(found) = found_difference {
             difference.get_or_insert(found);
         }

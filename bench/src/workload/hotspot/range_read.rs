@@ -7,9 +7,10 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use basalt_client::keys::MinuteKey;
+use basalt_client::Row;
 use basalt_client::keys::merge::merge_streams;
-use basalt_client::{Row, Table};
+use basalt_client::keys::{MinuteKey, RowRange};
+use bytes::Bytes;
 
 use super::FAMILY;
 use super::numbering::Numbering;
@@ -17,7 +18,7 @@ use crate::designs::Design;
 use crate::error::{During, Result};
 use crate::report::hotspot::RangeRead;
 use crate::rows::Rows;
-use crate::session::row_bytes;
+use crate::session::{Answer, RowScan, ScanStream, Session, row_bytes};
 use crate::target::Target;
 
 /// Rows fetched by one call: fewer would be paid in round trips by designs with few scans.
@@ -30,7 +31,7 @@ pub(crate) const SCANS_MAX: usize = 256;
 pub(super) struct Reading<'a> {
     pub(super) target: &'a Target,
     /// Over a pool that keeps as many connections as scans may be open at once.
-    pub(super) table: &'a Table,
+    pub(super) session: &'a Session,
     pub(super) design: &'a Design,
     pub(super) rows: &'a Rows,
     pub(super) numbering: &'a Numbering,
@@ -100,12 +101,9 @@ impl Reading<'_> {
         let started = Instant::now();
         let (mut rows, mut bytes_received) = (Vec::new(), 0);
         for ranges in ranges.chunks(SCANS_MAX) {
-            let streams = ranges
-                .iter()
-                .map(|range| self.table.scan(range.scan().rows_per_fetch(ROWS_PER_FETCH)))
-                .collect::<basalt_client::Result<Vec<_>>>()
-                .during(during)?;
-            let mut merged = merge_streams(streams, |row: &Row| -> basalt_client::Result<MinuteKey> {
+            let streams = ranges.iter().map(|range| self.stream(range));
+            let streams = streams.collect::<Answer<Vec<_>>>().during(during)?;
+            let mut merged = merge_streams(streams, |row: &Row| -> Answer<MinuteKey> {
                 Ok(self.design.decode(&row.key)?)
             });
             while let Some((key, row)) = merged.next().await.during(during)? {
@@ -125,6 +123,16 @@ impl Reading<'_> {
         })
     }
 
+    fn stream(&self, range: &RowRange) -> Answer<ScanStream> {
+        let scan = RowScan {
+            start: Bytes::copy_from_slice(&range.start),
+            stop: Bytes::copy_from_slice(&range.stop),
+            rows_per_fetch: ROWS_PER_FETCH,
+            ..RowScan::default()
+        };
+        Ok(self.session.scan(&scan)?.stream())
+    }
+
     /// Blocks that the server has looked for in its cache since it started; `None` where it does not say.
     async fn blocks_looked_up(&self) -> Result<Option<i64>> {
         if !self.target.is_basalt {
@@ -136,7 +144,6 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes of a row's key and cells, without framing.
 /// How what was found differs from what was written. A table that may hold more than is known to be in it, because the
 /// ingest ended early within the time, may return more.
 fn differs(
@@ -161,7 +168,7 @@ fn differs(
 }
 
 /// How a row differs from the cells that were written: each once, and nothing else.
-pub(crate) fn cells_differ(row: &Row, expected: &[(&'static str, bytes::Bytes)]) -> Option<String> {
+pub(crate) fn cells_differ(row: &Row, expected: &[(&'static str, Bytes)]) -> Option<String> {
     let key = row.key.escape_ascii();
     if row.cells.len() != expected.len() {
         return Some(format!(
@@ -186,7 +193,6 @@ pub(crate) fn cells_differ(row: &Row, expected: &[(&'static str, bytes::Bytes)])
 #[cfg(test)]
 mod tests {
     use basalt_client::Cell;
-    use bytes::Bytes;
 
     use super::*;
     use crate::rows::Synthetic;

@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use basalt_client::{RegionLocation, Table};
-
 use super::Run;
 use super::ingest::Ingested;
 use super::numbering::Numbering;
@@ -14,11 +12,12 @@ use crate::error::{During, Result};
 use crate::region_load::{RegionMap, Unevenness};
 use crate::report::hotspot::{RegionLoad, ServerLoad, Spread};
 use crate::rows::Rows;
+use crate::tables::RegionPlace;
 
 impl Run {
     /// The regions of a table.
-    pub(super) async fn region_map(&self, table: &Table) -> Result<RegionMap> {
-        let regions = locations(table).await?.into_iter();
+    pub(super) async fn region_map(&self, table: &str) -> Result<RegionMap> {
+        let regions = self.tables().regions(table).await?.into_iter();
         Ok(RegionMap::new(
             regions.map(|region| region.start_key.to_vec()).collect(),
         ))
@@ -28,7 +27,7 @@ impl Run {
     /// merged on the way, since theirs begin at zero then.
     pub(super) async fn spread(
         &self,
-        table: &Table,
+        table: &str,
         design: &Design,
         regions: &RegionMap,
         ingested: &Ingested,
@@ -43,9 +42,8 @@ impl Run {
         let mut counts = ingested.region_rows.clone();
         let mut counted_by = "client";
         if self.target.is_basalt {
-            let name = table.name().to_string();
-            let metrics = self.target.admin.regions(Some(&name)).await;
-            let metrics = metrics.during(|| format!("region metrics of table {name}"))?;
+            let metrics = self.target.admin.regions(Some(table)).await;
+            let metrics = metrics.during(|| format!("region metrics of table {table}"))?;
             let same = metrics.iter().map(|region| region.start_key.as_ref());
             if same.eq(regions.starts().iter().map(Vec::as_slice)) {
                 counted_by = "server";
@@ -55,7 +53,7 @@ impl Run {
                     .collect();
             }
         }
-        let now = locations(table).await?;
+        let now = self.tables().regions(table).await?;
         let regions: Vec<RegionLoad> = regions
             .starts()
             .iter()
@@ -113,16 +111,11 @@ fn busiest_share(
     Ok(busiest as f64 / total.max(1) as f64)
 }
 
-async fn locations(table: &Table) -> Result<Vec<RegionLocation>> {
-    let locations = table.regions().await;
-    locations.during(|| format!("regions of table {}", table.name()))
-}
-
 /// The server of the region that holds this row.
-fn server_of(regions: &[RegionLocation], row: &[u8]) -> String {
-    let holds = |region: &&RegionLocation| region.start_key.as_ref() <= row;
+fn server_of(regions: &[RegionPlace], row: &[u8]) -> String {
+    let holds = |region: &&RegionPlace| region.start_key.as_ref() <= row;
     match regions.iter().rfind(holds) {
-        Some(region) => format!("{},{},{}", region.host, region.port, region.start_code),
+        Some(region) => region.server.clone(),
         None => "unknown".to_owned(),
     }
 }
@@ -184,16 +177,13 @@ mod tests {
     /// After a split the old region's start is still held by the first half.
     #[test]
     fn a_row_is_on_the_server_of_its_region() {
-        let region = |start: &'static str, port| RegionLocation {
+        let region = |start: &'static str, server: &str| RegionPlace {
             start_key: start.into(),
-            end_key: "".into(),
-            host: "host".to_owned(),
-            port,
-            start_code: 9,
+            server: server.to_owned(),
         };
-        let regions = [region("", 1), region("f", 2), region("m", 3)];
-        assert_eq!(server_of(&regions, b""), "host,1,9");
-        assert_eq!(server_of(&regions, b"m"), "host,3,9");
-        assert_eq!(server_of(&regions, b"g"), "host,2,9");
+        let regions = [region("", "one"), region("f", "two"), region("m", "three")];
+        assert_eq!(server_of(&regions, b""), "one");
+        assert_eq!(server_of(&regions, b"m"), "three");
+        assert_eq!(server_of(&regions, b"g"), "two");
     }
 }

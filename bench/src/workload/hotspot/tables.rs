@@ -7,6 +7,7 @@ use super::{FAMILY, Run};
 use crate::designs::{Design, DesignName};
 use crate::error::{During, Result};
 use crate::report::hotspot::ServerWork;
+use crate::session::Session;
 use crate::tables::Tables;
 
 /// Minutes of a day: it stands for rows without end.
@@ -30,16 +31,15 @@ impl Run {
         }
         let name = self.counter_table();
         self.create(&name, Vec::new()).await?;
-        let table = self.target.client.table(&name);
-        let table = table.during(|| format!("name of table {name}"))?;
-        Ok(Some(Counter { table, block }))
+        let session = Session::on(&self.target, &name)?;
+        Ok(Some(Counter { session, block }))
     }
 
     pub(super) fn counter_table(&self) -> String {
         format!("{}counter", self.arguments.table_prefix)
     }
 
-    fn tables(&self) -> Tables<'_> {
+    pub(super) fn tables(&self) -> Tables<'_> {
         Tables {
             target: &self.target,
             replace: self.arguments.replace_tables,

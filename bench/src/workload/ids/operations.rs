@@ -1,5 +1,6 @@
 //! Writing the rows of one kind of id: operation `index` is the batch of that number.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use rand::{Rng, SeedableRng};
 use super::generators::{Clock, IdKind};
 use super::{Arguments, FAMILY};
 use crate::error::Result;
+use crate::flights::Flights;
 use crate::load::retry::{Failures, retried};
 use crate::load::{Operations, Outcome};
 use crate::region_load::RegionMap;
@@ -26,9 +28,38 @@ pub(super) struct Writes {
     target: TargetOptions,
     table: String,
     pub(super) regions: RegionMap,
-    column: Column,
-    /// The value of every row, in which nothing repeats: only keys differ between ids.
-    value: Bytes,
+    contents: Contents,
+}
+
+/// The cells of the rows, the same for each kind of id. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) enum Contents {
+    /// One value, in which nothing repeats: only keys differ between rows.
+    Same(Bytes),
+    /// Row `n` is flight `n`.
+    Flights(Arc<Flights>),
+}
+
+impl Contents {
+    pub(super) fn new(arguments: &Arguments, flights: Option<Flights>) -> Contents {
+        if let Some(flights) = flights {
+            return Contents::Flights(Arc::new(flights));
+        }
+        let mut value = vec![0; arguments.value_bytes as usize];
+        SmallRng::seed_from_u64(arguments.load.seed).fill_bytes(&mut value);
+        Contents::Same(value.into())
+    }
+
+    fn cells(&self, row: u64) -> Vec<(Column, Bytes)> {
+        let cell = |(qualifier, value): (&'static str, Bytes)| {
+            let qualifier = Bytes::from_static(qualifier.as_bytes());
+            (Column::new(FAMILY, qualifier), value)
+        };
+        match self {
+            Contents::Same(value) => vec![cell(("v", value.clone()))],
+            Contents::Flights(flights) => flights.cells(row).into_iter().map(cell).collect(),
+        }
+    }
 }
 
 /// One task.
@@ -40,9 +71,13 @@ pub(super) struct Worker {
 }
 
 impl Writes {
-    pub(super) fn new(kind: IdKind, arguments: &Arguments, table: &str, regions: RegionMap) -> Writes {
-        let mut value = vec![0; arguments.value_bytes as usize];
-        SmallRng::seed_from_u64(arguments.load.seed).fill_bytes(&mut value);
+    pub(super) fn new(
+        kind: IdKind,
+        arguments: &Arguments,
+        table: &str,
+        regions: RegionMap,
+        contents: Contents,
+    ) -> Writes {
         Writes {
             kind,
             clock: arguments.clock,
@@ -52,11 +87,7 @@ impl Writes {
             target: arguments.load.target.clone(),
             table: table.to_owned(),
             regions,
-            column: Column {
-                family: Bytes::from_static(FAMILY.as_bytes()),
-                qualifier: Bytes::from_static(b"v"),
-            },
-            value: value.into(),
+            contents,
         }
     }
 
@@ -103,7 +134,7 @@ impl Operations for Writes {
             .map(|row| {
                 Ok(RowCells {
                     key: Bytes::from(self.key(row)?),
-                    cells: vec![(self.column.clone(), self.value.clone())],
+                    cells: self.contents.cells(row),
                 })
             })
             .collect::<Result<Vec<_>>>()?;
@@ -122,5 +153,49 @@ impl Operations for Writes {
             done,
             failures,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flights::tests::small_file;
+
+    #[derive(Debug, Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn a_row_has_one_value_or_the_columns_of_its_flight() {
+        let arguments = CommandLine::try_parse_from(["ids", "--value-bytes", "7"]);
+        let arguments = arguments.unwrap().arguments;
+        let generated = Contents::new(&arguments, None);
+        assert_eq!(generated.cells(0), generated.cells(1));
+        assert_eq!((generated.cells(0).len(), generated.cells(0)[0].1.len()), (1, 7));
+        let flights = Flights::read(small_file().path()).unwrap();
+        let flights = Contents::new(&arguments, Some(flights));
+        let names = |row| {
+            let cells = flights.cells(row).into_iter();
+            cells
+                .map(|(column, _)| String::from_utf8_lossy(&column.qualifier).into_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), ["date", "delay", "distance", "origin", "destination"]);
+        assert_eq!(
+            names(1),
+            ["date", "distance", "origin", "destination"],
+            "no delay is known"
+        );
+        assert_eq!(flights.cells(2)[3], (Column::new(FAMILY, "origin"), "LAS".into()));
+    }
+
+    #[test]
+    fn the_size_of_a_value_is_not_for_flights() {
+        let words = ["ids", "--input", "f.parquet", "--value-bytes", "7"];
+        assert!(CommandLine::try_parse_from(words).is_err());
     }
 }

@@ -12,6 +12,7 @@ use basalt_client::FamilySchema;
 use bytes::Bytes;
 
 use super::{INFO, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
+use crate::data::Data;
 use crate::error::Result;
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
@@ -50,13 +51,13 @@ fn state(number: u64) -> &'static str {
 }
 
 impl Order {
-    fn of(number: u64) -> Order {
+    fn of(data: &Data, number: u64) -> Order {
         let hash = fnv_hash(number);
         Order {
             city: city(hash),
             state: state(hash / CITIES),
             day: (hash / 1_000 % u64::from(DAYS)) as u32,
-            total: Bytes::from(format!("{}.00", hash % 500)),
+            total: Bytes::from(data.text(number, || format!("{}.00", hash % 500))),
         }
     }
 }
@@ -74,8 +75,8 @@ fn index_key(order: &Order, number: u64) -> Bytes {
     Bytes::from(key_bytes)
 }
 
-fn order_row(number: u64) -> RowCells {
-    let order = Order::of(number);
+fn order_row(data: &Data, number: u64) -> RowCells {
+    let order = Order::of(data, number);
     let cells = vec![
         cell(INFO, "city", order.city),
         cell(INFO, "day", order.day.to_be_bytes().to_vec()),
@@ -85,8 +86,8 @@ fn order_row(number: u64) -> RowCells {
     row(key('o', number), cells)
 }
 
-fn index_row(covering: bool, number: u64) -> RowCells {
-    let order = Order::of(number);
+fn index_row(data: &Data, covering: bool, number: u64) -> RowCells {
+    let order = Order::of(data, number);
     let mut cells = vec![cell(INFO, "k", key('o', number))];
     let index = index_key(&order, number);
     if covering {
@@ -183,10 +184,13 @@ impl Run {
                 lab.create(&format!("orders_{}", name.replace(' ', "_")), families(), true)
                     .await?,
             ];
-            let mut filled = lab.fill(&tables[0], orders, false, order_row).await?;
+            let data = lab.data.clone();
+            let order = move |number| order_row(&data, number);
+            let mut filled = lab.fill(&tables[0], orders, false, order).await?;
             if let Some(table) = table {
                 let index = lab.create(table, families(), true).await?;
-                let entry = move |number| index_row(stored == Stored::Covering, number);
+                let data = lab.data.clone();
+                let entry = move |number| index_row(&data, stored == Stored::Covering, number);
                 filled = filled.and(lab.fill(&index, orders, false, entry).await?);
                 tables.push(index);
             }
@@ -267,5 +271,18 @@ mod tests {
         let prefix = index_prefix("City 01", "packed");
         let inside = keys.iter().filter(|key| key.starts_with(&prefix)).count();
         assert_eq!(inside, 3, "no other city or state begins so");
+    }
+
+    /// Flights change what is stored, and not what is found.
+    #[test]
+    fn only_totals_are_flights() {
+        let (made, flights) = (Data::generated(), Data::small_file());
+        let [made, of_flights] = [made, flights.clone()].map(|data| index_row(&data, true, 8));
+        assert_eq!(
+            (&made.key, &made.cells[0]),
+            (&of_flights.key, &of_flights.cells[0])
+        );
+        assert_eq!(of_flights.cells[1].1, flights.text(8, String::new));
+        assert_ne!(made.cells[1], of_flights.cells[1]);
     }
 }

@@ -6,12 +6,11 @@
 //! one way     s00000001c00000007  i:v = title, i:n = name
 //! ```
 
-use std::sync::Arc;
-
 use basalt_client::FamilySchema;
 use bytes::Bytes;
 
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
+use crate::data::Data;
 use crate::error::Result;
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
@@ -57,12 +56,12 @@ impl Enrolment {
     }
 }
 
-fn name(student: u64) -> Bytes {
-    Bytes::from(format!("Student {student}"))
+fn name(data: &Data, student: u64) -> Bytes {
+    Bytes::from(data.text(student, || format!("Student {student}")))
 }
 
-fn title(course: u64) -> Bytes {
-    Bytes::from(format!("Lectures on {course}"))
+fn title(data: &Data, course: u64) -> Bytes {
+    Bytes::from(data.text(course, || format!("Lectures on {course}")))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +144,7 @@ impl Run {
                 arguments.rows, arguments.relations, arguments.courses
             ),
         );
-        let by_course = Arc::new(enrolment.students_by_course());
+        let by_course = enrolment.students_by_course();
         let mut first: Option<[Asked; 2]> = None;
         for (stored, name) in [
             (Stored::Columns, "columns"),
@@ -162,13 +161,13 @@ impl Run {
                 let families = vec![FamilySchema::new(INFO), FamilySchema::new(RELATED)];
                 tables.push(lab.create(table, families, true).await?);
             }
-            let students = move |student| student_rows(stored, enrolment, student);
+            let data = &lab.data;
+            let students = |student| student_rows(data, stored, enrolment, student);
             let mut filled = self
                 .fill_relation(&tables[0], enrolment.students, students)
                 .await?;
             if stored != Stored::OneWay {
-                let by_course = Arc::clone(&by_course);
-                let courses = move |course: u64| course_rows(stored, &by_course, course);
+                let courses = |course: u64| course_rows(data, stored, &by_course, course);
                 let table = tables.last().unwrap_or(&tables[0]);
                 filled = filled.and(self.fill_relation(table, enrolment.courses, courses).await?);
             }
@@ -294,20 +293,20 @@ impl Run {
 }
 
 /// The rows of a student.
-fn student_rows(stored: Stored, enrolment: Enrolment, student: u64) -> Vec<RowCells> {
+fn student_rows(data: &Data, stored: Stored, enrolment: Enrolment, student: u64) -> Vec<RowCells> {
     let courses = enrolment.courses_of(student).into_iter();
     let of = key('s', student);
     match stored {
         Stored::Columns => {
-            let mut cells = vec![cell(INFO, "name", name(student))];
-            cells.extend(courses.map(|course| cell(RELATED, key('c', course), title(course))));
+            let mut cells = vec![cell(INFO, "name", name(data, student))];
+            cells.extend(courses.map(|course| cell(RELATED, key('c', course), title(data, course))));
             vec![row(of, cells)]
         }
         Stored::Relation | Stored::OneWay => courses
             .map(|course| {
-                let mut cells = vec![cell(INFO, "v", title(course))];
+                let mut cells = vec![cell(INFO, "v", title(data, course))];
                 if stored == Stored::OneWay {
-                    cells.push(cell(INFO, "n", name(student)));
+                    cells.push(cell(INFO, "n", name(data, student)));
                 }
                 row(relation_key(&of, &key('c', course)), cells)
             })
@@ -316,18 +315,18 @@ fn student_rows(stored: Stored, enrolment: Enrolment, student: u64) -> Vec<RowCe
 }
 
 /// The rows of a course.
-fn course_rows(stored: Stored, by_course: &[Vec<u64>], course: u64) -> Vec<RowCells> {
+fn course_rows(data: &Data, stored: Stored, by_course: &[Vec<u64>], course: u64) -> Vec<RowCells> {
     let students = usize::try_from(course).ok().and_then(|at| by_course.get(at));
     let students = students.into_iter().flatten().copied();
     let of = key('c', course);
     if stored == Stored::Columns {
-        let mut cells = vec![cell(INFO, "title", title(course))];
-        cells.extend(students.map(|student| cell(RELATED, key('s', student), name(student))));
+        let mut cells = vec![cell(INFO, "title", title(data, course))];
+        cells.extend(students.map(|student| cell(RELATED, key('s', student), name(data, student))));
         return vec![row(of, cells)];
     }
     students
         .map(|student| {
-            let cells = vec![cell(INFO, "v", name(student))];
+            let cells = vec![cell(INFO, "v", name(data, student))];
             row(relation_key(&of, &key('s', student)), cells)
         })
         .collect()
@@ -366,23 +365,32 @@ mod tests {
 
     #[test]
     fn rows_have_the_documented_layout() {
+        let data = Data::small_file();
         let course = ENROLMENT.courses_of(7)[0];
-        let related = student_rows(Stored::Relation, ENROLMENT, 7);
+        let related = student_rows(&data, Stored::Relation, ENROLMENT, 7);
         assert_eq!(related.len(), 5);
         assert_eq!(
             related[0].key,
             format!("s00000007c{course:08}").as_bytes().to_vec()
         );
-        let columns = student_rows(Stored::Columns, ENROLMENT, 7);
+        let columns = student_rows(&data, Stored::Columns, ENROLMENT, 7);
         assert_eq!((columns.len(), columns[0].cells.len()), (1, 6));
-        assert_eq!(student_rows(Stored::OneWay, ENROLMENT, 7)[0].cells.len(), 2);
+        let title = data.text(course, String::new);
+        assert_eq!(
+            (&columns[0].cells[1].1, &related[0].cells[0].1),
+            (&title.clone().into(), &title.into())
+        );
+        assert_eq!(
+            student_rows(&data, Stored::OneWay, ENROLMENT, 7)[0].cells.len(),
+            2
+        );
         let by_course = ENROLMENT.students_by_course();
-        let rows = course_rows(Stored::Relation, &by_course, course);
+        let rows = course_rows(&data, Stored::Relation, &by_course, course);
         assert!(
             rows.iter()
                 .any(|row| row.key == format!("c{course:08}s00000007").as_bytes())
         );
-        assert_eq!(course_rows(Stored::Columns, &by_course, course).len(), 1);
+        assert_eq!(course_rows(&data, Stored::Columns, &by_course, course).len(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use basalt_client::FamilySchema;
 use bytes::Bytes;
 
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, key, row};
+use crate::data::Data;
 use crate::error::Result;
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
@@ -29,12 +30,13 @@ enum Asks {
 }
 
 /// How orders and items are stored, and how many there are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Shop {
     nested: bool,
     orders: u64,
     /// Items of an order.
     items: u64,
+    data: Data,
 }
 
 struct Read {
@@ -60,9 +62,11 @@ fn head_cells(order: u64) -> Vec<(Column, Bytes)> {
 }
 
 /// The values of an item, in the order of [`ITEM`].
-fn item_values(order: u64, item: u64) -> [Bytes; 2] {
+fn item_values(data: &Data, order: u64, item: u64) -> [Bytes; 2] {
     let hash = fnv_hash(order * 1_000 + item);
-    [format!("{}", hash % 9 + 1), format!("product {}", hash % 5_000)].map(Bytes::from)
+    let product = hash % 5_000;
+    let product = data.text(product, || format!("product {product}"));
+    [format!("{}", hash % 9 + 1), product].map(Bytes::from)
 }
 
 fn nested_qualifier(item: u64, part: &str) -> Bytes {
@@ -79,13 +83,13 @@ impl Shop {
         let mut head = head_cells(order);
         if self.nested {
             for item in 0..self.items {
-                let parts = ITEM.into_iter().zip(item_values(order, item));
+                let parts = ITEM.into_iter().zip(item_values(&self.data, order, item));
                 head.extend(parts.map(|(part, value)| cell(RELATED, nested_qualifier(item, part), value)));
             }
             return vec![vec![row(key('o', order), head)]];
         }
         let items = (0..self.items).map(|item| {
-            let parts = ITEM.into_iter().zip(item_values(order, item));
+            let parts = ITEM.into_iter().zip(item_values(&self.data, order, item));
             let cells = parts.map(|(part, value)| cell(INFO, part, value)).collect();
             row(item_key(order, item), cells)
         });
@@ -150,6 +154,7 @@ impl Run {
                 nested: is_nested,
                 orders: arguments.rows,
                 items: arguments.relations,
+                data: lab.data.clone(),
             };
             let names: &[&str] = if is_nested {
                 &["orders_nested"]
@@ -166,14 +171,17 @@ impl Run {
                     &format!("{name}: orders placed"),
                     &tables,
                     arguments.rows,
-                    Place { shop },
+                    Place { shop: shop.clone() },
                 )
                 .await?;
             for table in &tables {
                 lab.settle(table).await?;
             }
             let label = |what: &str| format!("{name}: {what}");
-            let read = |asks| Read { shop, asks };
+            let read = |asks| Read {
+                shop: shop.clone(),
+                asks,
+            };
             let questions = arguments.questions;
             let whole = lab
                 .ask(&label("whole orders"), &tables, questions, read(Asks::Whole))
@@ -250,19 +258,25 @@ mod tests {
 
     #[test]
     fn both_ways_hold_the_same_values_in_the_same_order() {
-        let values = |nested| {
+        let values = |nested, data| {
             let shop = Shop {
                 nested,
                 orders: 9,
                 items: 3,
+                data,
             };
             let rows = shop.rows(4).into_iter().flatten();
             rows.flat_map(|row| row.cells)
                 .map(|(_, value)| value)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(values(true), values(false));
-        assert_eq!(values(true).len(), 8);
+        for data in [Data::generated(), Data::small_file()] {
+            let nested = values(true, data.clone());
+            assert_eq!(nested, values(false, data.clone()));
+            assert_eq!(nested.len(), 8);
+            let flights = nested.iter().filter(|value| value.starts_with(b"2001-01-01T"));
+            assert_eq!(flights.count(), if data.is_flights() { 3 } else { 0 });
+        }
         assert!(
             HEAD.is_sorted() && ITEM.is_sorted(),
             "reads return columns sorted"

@@ -9,6 +9,7 @@ use basalt_client::FamilySchema;
 use bytes::Bytes;
 
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
+use crate::data::Data;
 use crate::error::Result;
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::report::lab::{PartReport, Rule, Way};
@@ -21,8 +22,8 @@ fn card_of(person: u64) -> Bytes {
     key('k', person + CARD_OFFSET)
 }
 
-fn name(person: u64) -> Bytes {
-    Bytes::from(format!("Person {person}"))
+fn name(data: &Data, person: u64) -> Bytes {
+    Bytes::from(data.text(person, || format!("Person {person}")))
 }
 
 fn number(person: u64) -> Bytes {
@@ -117,7 +118,8 @@ impl Run {
                 let families = vec![FamilySchema::new(INFO), FamilySchema::new(RELATED)];
                 tables.push(lab.create(table, families, true).await?);
             }
-            let person = move |number| person_row(two_tables, number);
+            let data = lab.data.clone();
+            let person = move |number| person_row(&data, two_tables, number);
             let mut filled = lab.fill(&tables[0], persons, false, person).await?;
             if let Some(cards) = tables.get(1) {
                 filled = filled.and(lab.fill(cards, persons, false, card_row).await?);
@@ -197,8 +199,8 @@ impl Run {
     }
 }
 
-fn person_row(two_tables: bool, person: u64) -> RowCells {
-    let mut cells = vec![cell(INFO, "name", name(person))];
+fn person_row(data: &Data, two_tables: bool, person: u64) -> RowCells {
+    let mut cells = vec![cell(INFO, "name", name(data, person))];
     if two_tables {
         cells.push(cell(INFO, "card", card_of(person)));
     } else {
@@ -222,9 +224,11 @@ mod tests {
 
     #[test]
     fn both_tables_name_each_other() {
-        let (person, card) = (person_row(true, 7), card_row(7));
+        let data = Data::small_file();
+        let (person, card) = (person_row(&data, true, 7), card_row(7));
         assert_eq!(person.cells[1].1, card.key);
         assert_eq!(card.cells[1].1, person.key);
-        assert_eq!(person_row(false, 7).cells[2].1, card.cells[0].1);
+        assert_eq!(person_row(&data, false, 7).cells[2].1, card.cells[0].1);
+        assert_eq!(person.cells[0].1, data.text(7, String::new));
     }
 }

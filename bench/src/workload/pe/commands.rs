@@ -37,6 +37,9 @@ pub(crate) enum Command {
     /// Scans of up to 120 rows from a random one to the end, a hundredth as many as rows.
     #[value(name = "randomSeekScan")]
     RandomSeekScan,
+    /// Scans of the whole table with a filter for a random value, one for each row: give few --rows.
+    #[value(name = "filterScan")]
+    FilterScan,
     /// Increment a counter in the rows that all clients share.
     #[value(name = "increment")]
     Increment,
@@ -74,6 +77,7 @@ impl Command {
             Command::ScanRange1000 => "scanRange1000",
             Command::ScanRange10000 => "scanRange10000",
             Command::RandomSeekScan => "randomSeekScan",
+            Command::FilterScan => "filterScan",
             Command::Increment => "increment",
             Command::Append => "append",
             Command::CheckAndPut => "checkAndPut",
@@ -88,7 +92,11 @@ impl Command {
     pub(super) fn writes(self) -> bool {
         !matches!(
             self,
-            Command::SequentialRead | Command::RandomRead | Command::Scan | Command::RandomSeekScan
+            Command::SequentialRead
+                | Command::RandomRead
+                | Command::Scan
+                | Command::RandomSeekScan
+                | Command::FilterScan
         ) && self.range_rows().is_none()
     }
 

@@ -12,6 +12,7 @@ use rand::rngs::SmallRng;
 
 use super::Arguments;
 use super::commands::Command;
+use crate::data::Data;
 use crate::error::Result;
 use crate::load::retry::{Failures, retried};
 use crate::load::task::Task;
@@ -24,6 +25,8 @@ use crate::target::TargetOptions;
 const ROW_DIGITS: usize = 26;
 /// Most rows of a scan of `randomSeekScan`.
 const SEEK_SCAN_ROWS: u32 = 120;
+/// What ends a scan of `randomSeekScan`: the filter of PerformanceEvaluation.
+const SEEK_SCAN_FILTER: &str = "WHILE (PageFilter(120))";
 /// Operations of `randomSeekScan`: one for so many rows.
 const ROWS_PER_SEEK_SCAN: u64 = 100;
 
@@ -76,7 +79,7 @@ enum ScanState {
 }
 
 impl Evaluation {
-    pub(super) fn new(command: Command, arguments: &Arguments) -> Evaluation {
+    pub(super) fn new(command: Command, arguments: &Arguments, data: &Data) -> Evaluation {
         let columns = (0..arguments.families).flat_map(|family| {
             (0..arguments.columns).map(move |column| Column {
                 family: Bytes::from(family_name(family)),
@@ -108,7 +111,7 @@ impl Evaluation {
             caching: arguments.caching,
             value_random: arguments.value_random,
             value_size,
-            values: Values::new(arguments.load.seed, value_size),
+            values: data.values(arguments.load.seed, value_size),
             seed: arguments.load.seed,
         }
     }
@@ -156,12 +159,16 @@ impl Evaluation {
             .collect()
     }
 
-    fn value(&self, random: &mut SmallRng) -> Bytes {
-        let bytes = if self.value_random {
+    fn value_bytes(&self, random: &mut SmallRng) -> usize {
+        if self.value_random {
             random.random_range(0..=self.value_size)
         } else {
             self.value_size
-        };
+        }
+    }
+
+    pub(super) fn value(&self, random: &mut SmallRng) -> Bytes {
+        let bytes = self.value_bytes(random);
         self.values.next(random, bytes)
     }
 
@@ -188,24 +195,34 @@ impl Evaluation {
         Some(found.len() as u64)
     }
 
-    /// Rows of a new scan.
-    async fn scan_range(
-        &self,
-        session: &Session,
-        start: u64,
-        rows: u64,
-        limit: Option<u32>,
-        failures: &mut Failures,
-    ) -> Option<u64> {
-        let scan = RowScan {
-            start: row_key(start),
-            stop: limit.map_or_else(|| row_key(start + rows), |_| Bytes::new()),
-            limit,
+    /// The filter of `filterScan`: the first column of the first family has a value of random letters. No row has it, but by
+    /// chance if values are short.
+    fn value_filter(&self, random: &mut SmallRng) -> String {
+        let value: String = (0..self.value_bytes(random))
+            .map(|_| char::from(random.random_range(b'A'..=b'Z')))
+            .collect();
+        format!(
+            "SingleColumnValueFilter('{}', '0', =, 'binary:{value}')",
+            family_name(0)
+        )
+    }
+
+    /// What `filterScan` reads: of the whole table the columns of the first family, or all if columns are not named.
+    pub(super) fn filter_scan(&self, random: &mut SmallRng) -> RowScan {
+        let first = family_name(0);
+        let columns = self.named.iter();
+        let columns = columns.filter(|column| column.family == first.as_bytes());
+        RowScan {
             rows_per_fetch: self.caching,
-            columns: self.named.clone(),
-            filter: None,
-        };
-        retried(failures, || async { session.scan(&scan)?.count().await }).await
+            columns: columns.cloned().collect(),
+            filter: Some(self.value_filter(random)),
+            ..RowScan::default()
+        }
+    }
+
+    /// Rows of a new scan.
+    async fn scan_rows(&self, session: &Session, scan: &RowScan, failures: &mut Failures) -> Option<u64> {
+        retried(failures, || async { session.scan(scan)?.count().await }).await
     }
 
     /// The next row of the client's scan: `None` behind its end or an error.
@@ -326,15 +343,29 @@ impl Operations for Evaluation {
             | Command::ScanRange1000
             | Command::ScanRange10000 => {
                 let start = worker.task.random.random_range(0..self.total_rows());
-                let rows = self.command.range_rows().unwrap_or(1);
-                self.scan_range(&worker.task.session, start, rows, None, &mut failures)
-                    .await
+                let scan = RowScan {
+                    start: row_key(start),
+                    stop: row_key(start + self.command.range_rows().unwrap_or(1)),
+                    rows_per_fetch: self.caching,
+                    columns: self.named.clone(),
+                    ..RowScan::default()
+                };
+                self.scan_rows(&worker.task.session, &scan, &mut failures).await
             }
             Command::RandomSeekScan => {
-                let start = worker.task.random.random_range(0..self.total_rows());
-                let limit = Some(SEEK_SCAN_ROWS);
-                self.scan_range(&worker.task.session, start, 0, limit, &mut failures)
-                    .await
+                let scan = RowScan {
+                    start: row_key(worker.task.random.random_range(0..self.total_rows())),
+                    limit: Some(SEEK_SCAN_ROWS),
+                    rows_per_fetch: self.caching,
+                    columns: self.named.clone(),
+                    filter: Some(SEEK_SCAN_FILTER.to_owned()),
+                    ..RowScan::default()
+                };
+                self.scan_rows(&worker.task.session, &scan, &mut failures).await
+            }
+            Command::FilterScan => {
+                let scan = self.filter_scan(&mut worker.task.random);
+                self.scan_rows(&worker.task.session, &scan, &mut failures).await
             }
             Command::SequentialDelete | Command::RandomDelete => {
                 let row = match self.command {

@@ -28,9 +28,29 @@ pub(crate) enum Size {
     Tiny,
     /// Minutes.
     Small,
+    /// A quarter of an hour: the sizes of each workload by itself.
+    Full,
+}
+
+/// One run of a section's workload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Of its place in the report, unlike any other.
+    pub(super) name: &'static str,
+    /// The options of the workload, but for the server's.
+    pub(super) options: &'static str,
+}
+
+impl Run {
+    /// The table that it leaves behind: that of an option `table=`, which `pe` and `ycsb` have.
+    pub(super) fn table(&self) -> Option<&'static str> {
+        let (_, behind) = self.options.split_once("table=")?;
+        behind.split_whitespace().next()
+    }
 }
 
 impl SectionName {
+    /// The workload's name.
     pub(super) fn name(self) -> &'static str {
         match self {
             SectionName::Hotspot => "hotspot",
@@ -43,45 +63,120 @@ impl SectionName {
         }
     }
 
-    /// The options of the workload, but for the server's.
-    pub(super) fn options(self, size: Size) -> &'static str {
+    /// What the section runs, in this order.
+    pub(super) fn runs(self, size: Size) -> impl Iterator<Item = Run> {
+        let runs = self.names_and_options(size).iter();
+        runs.map(|(name, options)| Run { name, options })
+    }
+
+    fn names_and_options(self, size: Size) -> &'static [(&'static str, &'static str)] {
         match (self, size) {
-            (SectionName::Hotspot, Size::Small) => {
-                "--rows 40000 --range-reads 3 --point-reads 2000 --table-prefix report_"
-            }
-            (SectionName::Hotspot, Size::Tiny) => {
-                "--rows 4000 --range-reads 1 --point-reads 100 --regions 4 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Ids, Size::Small) => "--rows 40000 --table-prefix report_ids_",
-            (SectionName::Ids, Size::Tiny) => {
-                "--rows 2000 --regions 4 --threads 2 --table-prefix report_ids_"
-            }
-            (SectionName::Family | SectionName::Orders | SectionName::Twibase, Size::Small) => {
-                "--threads 4 --table-prefix report_"
-            }
-            (SectionName::Family, Size::Tiny) => {
-                "--rows 2000 --reads 200 --scans 20 --scan-rows 200 --ttl 1 --pollution-mib 0 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Orders, Size::Tiny) => {
-                "--rows 500 --courses 50 --questions 200 --threads 2 --table-prefix report_"
-            }
-            (SectionName::Twibase, Size::Tiny) => {
+            (SectionName::Hotspot, Size::Tiny) => &[(
+                "hotspot",
+                "--rows 4000 --range-reads 1 --point-reads 100 --regions 4 --threads 2 --table-prefix report_",
+            )],
+            (SectionName::Hotspot, Size::Small) => &[(
+                "hotspot",
+                "--rows 40000 --range-reads 3 --point-reads 2000 --table-prefix report_",
+            )],
+            (SectionName::Hotspot, Size::Full) => &[(
+                "hotspot",
+                "--rows 200000 --range-reads 3 --point-reads 2000 --table-prefix report_",
+            )],
+            (SectionName::Ids, Size::Tiny) => &[(
+                "ids",
+                "--rows 2000 --regions 4 --threads 2 --table-prefix report_ids_",
+            )],
+            (SectionName::Ids, Size::Small) => &[("ids", "--rows 40000 --table-prefix report_ids_")],
+            (SectionName::Ids, Size::Full) => &[("ids", "--table-prefix report_ids_")],
+            (SectionName::Family, Size::Tiny) => &[(
+                "family",
+                "--rows 2000 --reads 200 --scans 20 --scan-rows 200 --ttl 1 --pollution-mib 0 --threads 2 --table-prefix report_",
+            )],
+            (SectionName::Family, Size::Small) => &[("family", "--threads 4 --table-prefix report_")],
+            (SectionName::Family, Size::Full) => &[("family", "--table-prefix report_")],
+            (SectionName::Orders, Size::Tiny) => &[(
+                "orders",
+                "--rows 500 --courses 50 --questions 200 --threads 2 --table-prefix report_",
+            )],
+            (SectionName::Orders, Size::Small) => &[("orders", "--threads 4 --table-prefix report_")],
+            (SectionName::Orders, Size::Full) => &[("orders", "--table-prefix report_")],
+            (SectionName::Twibase, Size::Tiny) => &[(
+                "twibase",
                 "--users 50 --following 10 --followers 1000 --twits 100 --celebrity-twits 1 --questions 100 --threads 2 \
-                 --table-prefix report_"
-            }
-            (SectionName::Pe, Size::Small) => {
+                 --table-prefix report_",
+            )],
+            (SectionName::Twibase, Size::Small) => &[("twibase", "--threads 4 --table-prefix report_")],
+            (SectionName::Twibase, Size::Full) => &[
+                ("twibase", "--table-prefix report_"),
+                (
+                    "twibase-million",
+                    "--followers 1000000 --celebrity-twits 1 --parts feed --table-prefix report_",
+                ),
+            ],
+            (SectionName::Pe, Size::Tiny) => &[(
+                "pe",
+                "sequentialWrite randomRead scan --nclients=2 --rows=200 --table=report_pe",
+            )],
+            (SectionName::Pe, Size::Small) => &[(
+                "pe",
                 "sequentialWrite randomRead scan scanRange100 increment checkAndPut --nclients=4 --rows=3000 --presplit=4 \
-                 --table=report_pe"
-            }
-            (SectionName::Pe, Size::Tiny) => {
-                "sequentialWrite randomRead scan --nclients=2 --rows=200 --table=report_pe"
-            }
-            (SectionName::Ycsb, Size::Small) => {
-                "a --records 20000 --operations 20000 --threads 4 -p table=report_ycsb"
-            }
-            (SectionName::Ycsb, Size::Tiny) => {
-                "a --records 300 --operations 300 --threads 2 -p table=report_ycsb -p fieldlength=10"
-            }
+                 --table=report_pe",
+            )],
+            // Single writes wait for the disk, a scan with a filter reads all rows for each row, and a range has a thousand:
+            // they have fewer rows, in tables of their own.
+            (SectionName::Pe, Size::Full) => &[
+                (
+                    "pe",
+                    "sequentialWrite randomWrite sequentialRead randomRead scan randomSeekScan --nclients=4 --rows=100000 \
+                     --presplit=4 --table=report_pe",
+                ),
+                (
+                    "pe-updates",
+                    "sequentialWrite increment append checkAndPut checkAndMutate checkAndDelete randomDelete sequentialDelete \
+                     --nclients=4 --rows=10000 --presplit=4 --table=report_pe_updates",
+                ),
+                (
+                    "pe-scans",
+                    "sequentialWrite scanRange10 scanRange100 scanRange1000 filterScan --nclients=4 --rows=1000 --presplit=4 \
+                     --table=report_pe_scans",
+                ),
+            ],
+            (SectionName::Ycsb, Size::Tiny) => &[(
+                "ycsb",
+                "a --records 300 --operations 300 --threads 2 -p table=report_ycsb -p fieldlength=10",
+            )],
+            (SectionName::Ycsb, Size::Small) => &[(
+                "ycsb",
+                "a --records 20000 --operations 20000 --threads 4 -p table=report_ycsb",
+            )],
+            (SectionName::Ycsb, Size::Full) => &[
+                (
+                    "ycsb-a",
+                    "a --records 100000 --operations 100000 --threads 16 -p table=report_ycsb_a",
+                ),
+                (
+                    "ycsb-b",
+                    "b --records 100000 --operations 100000 --threads 16 -p table=report_ycsb_b",
+                ),
+                (
+                    "ycsb-c",
+                    "c --records 100000 --operations 100000 --threads 16 -p table=report_ycsb_c",
+                ),
+                (
+                    "ycsb-d",
+                    "d --records 100000 --operations 100000 --threads 16 -p table=report_ycsb_d",
+                ),
+                // An operation is a scan of fifty rows.
+                (
+                    "ycsb-e",
+                    "e --records 100000 --operations 20000 --threads 16 -p table=report_ycsb_e",
+                ),
+                (
+                    "ycsb-f",
+                    "f --records 100000 --operations 100000 --threads 16 -p table=report_ycsb_f",
+                ),
+            ],
         }
     }
 }

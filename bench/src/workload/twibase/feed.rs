@@ -5,11 +5,13 @@
 
 use std::time::Instant;
 
-use basalt_client::twibase::Twibase;
+use basalt_client::twibase::store::Store;
+use basalt_client::twibase::{TEXT_CHARS_MAX, Twibase};
 use bytes::Bytes;
 
 use super::Run;
 use super::population::{CELEBRITY, Population, USERS_PER_FAN, user};
+use crate::data::Data;
 use crate::error::{During, Result};
 use crate::lab::{Asked, Caller, Question, compare};
 use crate::load::choose::fnv_hash;
@@ -21,20 +23,29 @@ const START_MS: i64 = 1_767_225_600_000;
 const MS_PER_TWIT: i64 = 1_000;
 
 /// Publishes twit `index`, and delivers it if asked to.
-struct Write {
-    twibase: Twibase,
+struct Write<S> {
+    twibase: Twibase<S>,
     population: Population,
     deliver: bool,
     /// In front of the first twit.
     offset: u64,
+    data: Data,
 }
 
-impl Question for Write {
+/// What twit `place` says: a flight, or its number; about one of fifty tags.
+fn text(data: &Data, place: u64) -> String {
+    let tag = format!(" #topic{}", place % 50);
+    let about = data.text(place, || format!("Twit {place} is about"));
+    let room = TEXT_CHARS_MAX - tag.len();
+    about.chars().take(room).chain(tag.chars()).collect()
+}
+
+impl<S: Store> Question for Write<S> {
     async fn ask(&self, _caller: &Caller, index: u64) -> Answer<Vec<Bytes>> {
         let place = self.offset + index;
         let author = user((fnv_hash(place) % u64::from(self.population.users)) as u32);
         let time_ms = START_MS + i64::try_from(place).unwrap_or_default() * MS_PER_TWIT;
-        let text = format!("Twit {place} is about #topic{}", place % 50);
+        let text = text(&self.data, place);
         let twit = self.twibase.publish(&author, &text, time_ms).await?;
         let copies = if self.deliver {
             self.twibase.deliver(&twit).await?
@@ -47,14 +58,14 @@ impl Question for Write {
 }
 
 /// Reads a user's feed.
-struct Read {
-    twibase: Twibase,
+struct Read<S> {
+    twibase: Twibase<S>,
     population: Population,
     gathered: bool,
     twits: usize,
 }
 
-impl Question for Read {
+impl<S: Store> Question for Read<S> {
     async fn ask(&self, _caller: &Caller, index: u64) -> Answer<Vec<Bytes>> {
         // One in two is a reader who follows the celebrity.
         let users = u64::from(self.population.users);
@@ -75,7 +86,7 @@ impl Question for Read {
     }
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     pub(super) async fn feed(&self) -> Result<PartReport> {
         let (lab, arguments) = (&self.lab, &self.arguments);
         let fans = self.population.fans_of_celebrity().count();
@@ -100,14 +111,14 @@ impl Run {
             population: self.population,
             deliver,
             offset,
+            data: lab.data.clone(),
         };
         // A first half is delivered when all of it has been published, a second half as it is posted.
         let published = lab.ask_all("published", &[], half, write(false, 0)).await?;
         self.deliver_published(half).await?;
         let delivered = lab.ask_all("posted", &[], half, write(true, half)).await?;
         let celebrity = self.celebrity_posts(half * 2).await?;
-        let tables: Vec<String> = (0..6).map(|place| self.table(place)).collect();
-        for table in &tables {
+        for table in &self.tables {
             lab.settle(table).await?;
         }
         let (gathered, stream) = ("gathered", "copied");
@@ -120,7 +131,10 @@ impl Run {
                 twits: usize::from(arguments.feed_twits),
             };
             let label = format!("{name} feeds");
-            read.push(lab.ask(&label, &tables, arguments.questions, question).await?);
+            read.push(
+                lab.ask(&label, &self.tables, arguments.questions, question)
+                    .await?,
+            );
         }
         let [gathered_feeds, stream_feeds] = &read[..] else {
             return Ok(part);
@@ -257,7 +271,24 @@ fn describe_feed(way: &mut Way, asked: &Asked) {
 
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use super::*;
+
+    #[test]
+    fn a_twit_is_a_flight_or_its_number_and_keeps_its_tag() {
+        assert_eq!(text(&Data::generated(), 51), "Twit 51 is about #topic1");
+        assert_eq!(
+            text(&Data::small_file(), 51),
+            "2001-01-01T00:01:00 delay=-5 distance=100 LAS XYZ #topic1"
+        );
+    }
+
+    /// A file may have names of airports that are longer than a twit.
+    #[test]
+    fn a_long_text_is_cut_in_front_of_its_tag() {
+        let long = text(&Data::of_airport(&"é".repeat(500)), 49);
+        assert_eq!(long.chars().count(), TEXT_CHARS_MAX);
+        assert!(long.ends_with("é #topic49"), "{long}");
+    }
 
     #[test]
     fn the_median_is_the_one_in_the_middle() {

@@ -6,7 +6,9 @@
 //! ```
 
 use basalt_client::FamilySchema;
+use basalt_client::twibase::FAMILY;
 use basalt_client::twibase::keys::{Hash, hash, relation};
+use basalt_client::twibase::store::Store;
 use bytes::Bytes;
 
 use super::Run;
@@ -17,9 +19,7 @@ use crate::load::choose::fnv_hash;
 use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, Column, RowCells, RowScan};
 
-/// The family of the application's tables and of the wide ones.
-const FAMILY: &str = "f";
-/// Where the wide table stands in a caller's list: behind tall `follows` and `followedBy`.
+/// Where the tables stand in a caller's list: the wide ones behind tall `follows` and `followedBy`.
 const FOLLOWS: usize = 0;
 const FOLLOWED_BY: usize = 1;
 const FOLLOWS_WIDE: usize = 2;
@@ -146,7 +146,7 @@ impl Question for Relations {
     }
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     /// The celebrity's followers, keys and names, in the order of keys.
     fn fans(&self) -> Vec<(Hash, String)> {
         let fans = self.population.fans_of_celebrity();
@@ -155,8 +155,8 @@ impl Run {
         fans
     }
 
-    /// Makes and fills the wide tables; returns all four in the order of the constants.
-    async fn relation_tables(&self, fans: &[(Hash, String)]) -> Result<Vec<String>> {
+    /// Makes and fills the wide tables, `follows` and `followedBy`.
+    pub(super) async fn make_wide_tables(&self) -> Result<Vec<String>> {
         let (lab, population) = (&self.lab, self.population);
         let families = || vec![FamilySchema::new(FAMILY)];
         let follows = lab.create("follows_wide", families(), true).await?;
@@ -173,7 +173,8 @@ impl Run {
         lab.fill(&follows, u64::from(population.users), false, row)
             .await?;
         let followed_by = lab.create("followedBy_wide", families(), true).await?;
-        let puts: Vec<RowCells> = fans
+        let puts: Vec<RowCells> = self
+            .fans()
             .chunks(CELLS_PER_PUT)
             .map(|fans| {
                 let cell = |(key, name): &(Hash, String)| {
@@ -191,7 +192,13 @@ impl Run {
         for table in [&follows, &followed_by] {
             lab.settle(table).await?;
         }
-        Ok(vec![self.table(2), self.table(3), follows, followed_by])
+        Ok(vec![follows, followed_by])
+    }
+
+    /// Tall and wide tables in the order of the constants.
+    fn relation_tables(&self) -> Vec<String> {
+        let tall = self.tables[2..=3].iter();
+        tall.chain(&self.wide_tables).cloned().collect()
     }
 
     pub(super) async fn follows(&self) -> Result<PartReport> {
@@ -208,9 +215,8 @@ impl Run {
             ),
         );
         let (wide, tall) = ("wide", "tall");
-        let fans = self.fans();
-        let tables = self.relation_tables(&fans).await?;
-        let keys: Vec<Hash> = fans.into_iter().map(|(key, _)| key).collect();
+        let tables = self.relation_tables();
+        let keys: Vec<Hash> = self.fans().into_iter().map(|(key, _)| key).collect();
         let mut asked = Vec::new();
         for (is_wide, name, places) in [
             (true, wide, [FOLLOWS_WIDE, FOLLOWED_BY_WIDE]),
@@ -287,7 +293,6 @@ impl Run {
              tall table does not."
                 .to_owned(),
         );
-        lab.drop_tables(&tables[FOLLOWS_WIDE..]).await?;
         Ok(part)
     }
 
@@ -302,8 +307,7 @@ impl Run {
                 arguments.following
             ),
         );
-        let fans = self.fans();
-        let tables = self.relation_tables(&fans).await?;
+        let tables = self.relation_tables();
         let mut first = None;
         let ways = [
             ("tall, get", false, Asks::IsFollowing),
@@ -362,7 +366,6 @@ impl Run {
         for (claim, figure, ways, rule) in cases {
             part.judge(claim, figure, ways, rule);
         }
-        lab.drop_tables(&tables[FOLLOWS_WIDE..]).await?;
         Ok(part)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use basalt_client::twibase::store::Store;
 use basalt_client::twibase::{Twibase, User};
 
 use super::Run;
@@ -86,12 +87,12 @@ impl Population {
 }
 
 /// Users join and follow: operation `index` is the chunk of that number.
-struct Joining {
-    twibase: Twibase,
+struct Joining<S> {
+    twibase: Twibase<S>,
     population: Population,
 }
 
-impl Operations for Joining {
+impl<S: Store> Operations for Joining<S> {
     type Worker = ();
 
     fn kinds(&self) -> Vec<String> {
@@ -120,7 +121,7 @@ impl Operations for Joining {
     }
 }
 
-impl Run {
+impl<S: Store> Run<S> {
     /// Fills `users`, `follows` and `followedBy`.
     pub(super) async fn populate(&self) -> Result<()> {
         let population = self.population;
@@ -128,11 +129,17 @@ impl Run {
             twibase: self.twibase.clone(),
             population,
         });
-        let celebrity = self.twibase.join(&User::new(CELEBRITY)).await;
-        celebrity.map_err(|source| Error::Target {
-            during: "adding the celebrity".to_owned(),
-            source,
-        })?;
+        let celebrity = User {
+            full_name: "The Celebrity".to_owned(),
+            ..User::new(CELEBRITY)
+        };
+        self.twibase
+            .join(&celebrity)
+            .await
+            .map_err(|source| Error::Target {
+                during: "adding the celebrity".to_owned(),
+                source,
+            })?;
         let each = u64::from(population.following);
         let plan = self.lab.whole_plan("population", population.chunks(), each);
         let (measured, _) = load::run(plan, &joining).await?;
@@ -143,8 +150,8 @@ impl Run {
                 first.unwrap_or("the server gave no reason")
             )));
         }
-        for place in [2, 3] {
-            self.lab.settle(&self.table(place)).await?;
+        for table in &self.tables[2..4] {
+            self.lab.settle(table).await?;
         }
         Ok(())
     }

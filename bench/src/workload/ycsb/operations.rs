@@ -2,12 +2,15 @@
 
 use std::time::Instant;
 
+use basalt_client::Row;
 use bytes::Bytes;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
+use super::integrity;
 use super::keys::{Inserted, row_key};
 use super::properties::Properties;
+use crate::data::Data;
 use crate::error::Result;
 use crate::load::choose::Chooser;
 use crate::load::options::LoadOptions;
@@ -39,7 +42,7 @@ pub(super) struct Worker {
 }
 
 impl Records {
-    fn new(properties: &Properties, load: &LoadOptions) -> Records {
+    fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Records {
         let column = |field: u32| Column {
             family: Bytes::from(properties.column_family.clone()),
             qualifier: Bytes::from(format!("field{field}")),
@@ -48,7 +51,7 @@ impl Records {
             columns: (0..properties.field_count).map(column).collect(),
             target: load.target.clone(),
             properties: properties.clone(),
-            values: Values::new(load.seed, properties.field_length as usize),
+            values: data.values(load.seed, properties.field_length as usize),
             seed: load.seed,
         }
     }
@@ -57,7 +60,7 @@ impl Records {
         let properties = &self.properties;
         Ok(Worker {
             task: Task::new(&self.target, &properties.table, false, self.seed, number)?,
-            chooser: Chooser::new(properties.distribution, properties.record_count, properties.hot),
+            chooser: Chooser::new(properties.distribution, properties.record_count, properties.shape),
         })
     }
 
@@ -76,10 +79,19 @@ impl Records {
         } else {
             &self.columns[one..=one]
         };
-        let mut value = || self.values.next(random, self.properties.field_length as usize);
+        let length = self.properties.field_length as usize;
+        let key = row_key(&self.properties, record);
+        let cells = columns.iter().map(|column| {
+            let value = if self.properties.data_integrity {
+                integrity::value(&key, &column.qualifier, length)
+            } else {
+                self.values.next(random, length)
+            };
+            (column.clone(), value)
+        });
         let row = [RowCells {
-            key: row_key(&self.properties, record),
-            cells: columns.iter().map(|column| (column.clone(), value())).collect(),
+            cells: cells.collect(),
+            key,
         }];
         retried(failures, || session.put(&row)).await?;
         Some(1)
@@ -93,9 +105,9 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Load {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Load {
         Load {
-            records: Records::new(properties, load),
+            records: Records::new(properties, load, data),
         }
     }
 }
@@ -139,10 +151,10 @@ const INSERT: usize = 2;
 const SCAN: usize = 3;
 
 impl Mix {
-    pub(super) fn new(properties: &Properties, load: &LoadOptions) -> Mix {
+    pub(super) fn new(properties: &Properties, load: &LoadOptions, data: &Data) -> Mix {
         Mix {
             inserted: Inserted::new(properties.record_count),
-            records: Records::new(properties, load),
+            records: Records::new(properties, load, data),
         }
     }
 
@@ -172,6 +184,22 @@ impl Mix {
         let key = [row_key(&self.records.properties, record)];
         let columns = self.columns_to_read(&mut worker.task.random);
         let found = retried(failures, || worker.task.session.get(&key, &columns)).await?;
+        self.verified(&key[0], &found, failures)
+    }
+
+    /// The number of rows that a get found; `None` if they have to be what was written and are not.
+    pub(super) fn verified(&self, key: &[u8], found: &[Row], failures: &mut Failures) -> Option<u64> {
+        let properties = &self.records.properties;
+        if properties.data_integrity {
+            let difference = integrity::difference(key, found, properties.field_length as usize);
+            if let Some(difference) = difference {
+                failures.add(Failures {
+                    calls: 1,
+                    first: Some(difference),
+                });
+                return None;
+            }
+        }
         Some(found.len() as u64)
     }
 

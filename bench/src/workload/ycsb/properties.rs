@@ -6,9 +6,10 @@ use clap::ValueEnum;
 
 use super::Workload;
 use crate::error::{Error, Result};
-use crate::load::choose::{Distribution, Hot};
+use crate::load::choose::{Distribution, Shape};
 
 /// What a workload is made of.
+#[allow(clippy::struct_excessive_bools, reason = "they are properties of YCSB")]
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Properties {
     pub(super) record_count: u64,
@@ -20,13 +21,14 @@ pub(super) struct Properties {
     pub(super) scan: f64,
     pub(super) read_modify_write: f64,
     pub(super) distribution: Distribution,
-    pub(super) hot: Hot,
+    pub(super) shape: Shape,
     pub(super) min_scan_length: u32,
     pub(super) max_scan_length: u32,
     pub(super) field_count: u32,
     pub(super) field_length: u32,
     pub(super) read_all_fields: bool,
     pub(super) write_all_fields: bool,
+    pub(super) data_integrity: bool,
     pub(super) hashed: bool,
     pub(super) zero_padding: u32,
     pub(super) table: String,
@@ -50,13 +52,14 @@ impl Properties {
             scan: 0.0,
             read_modify_write: 0.0,
             distribution: Distribution::Zipfian,
-            hot: Hot::default(),
+            shape: Shape::default(),
             min_scan_length: 1,
             max_scan_length: 1_000,
             field_count: 10,
             field_length: 100,
             read_all_fields: true,
             write_all_fields: false,
+            data_integrity: false,
             hashed: true,
             zero_padding: 1,
             table: "usertable".to_owned(),
@@ -113,14 +116,24 @@ impl Properties {
                 self.distribution = Distribution::from_str(value, true)
                     .map_err(|_| Error::Usage(format!("{name} {value} is not known")))?;
             }
-            "hotspotdatafraction" => self.hot.data_fraction = parsed(name, value)?,
-            "hotspotopnfraction" => self.hot.operation_fraction = parsed(name, value)?,
+            "hotspotdatafraction" => self.shape.hot.data_fraction = parsed(name, value)?,
+            "hotspotopnfraction" => self.shape.hot.operation_fraction = parsed(name, value)?,
+            "exponential.percentile" => self.shape.exponential.percentile = parsed(name, value)?,
+            "exponential.frac" => self.shape.exponential.fraction = parsed(name, value)?,
             "minscanlength" => self.min_scan_length = parsed(name, value)?,
             "maxscanlength" => self.max_scan_length = parsed(name, value)?,
             "fieldcount" => self.field_count = parsed(name, value)?,
             "fieldlength" => self.field_length = parsed(name, value)?,
+            "fieldlengthdistribution" => {
+                if value != "constant" {
+                    return Err(Error::Usage(format!(
+                        "{name} {value} is not constant: all fields have one length"
+                    )));
+                }
+            }
             "readallfields" => self.read_all_fields = parsed(name, value)?,
             "writeallfields" => self.write_all_fields = parsed(name, value)?,
+            "dataintegrity" => self.data_integrity = parsed(name, value)?,
             "insertorder" => {
                 self.hashed = match value {
                     "hashed" => true,
@@ -148,12 +161,25 @@ impl Properties {
             ));
         }
         for (name, share) in [
-            ("hotspotdatafraction", self.hot.data_fraction),
-            ("hotspotopnfraction", self.hot.operation_fraction),
+            ("hotspotdatafraction", self.shape.hot.data_fraction),
+            ("hotspotopnfraction", self.shape.hot.operation_fraction),
         ] {
             if !(0.0..=1.0).contains(&share) {
                 return wrong(format!("{name} {share} is not between 0 and 1"));
             }
+        }
+        let exponential = self.shape.exponential;
+        if !(exponential.percentile > 0.0 && exponential.percentile < 100.0) {
+            return wrong(format!(
+                "exponential.percentile {} is not between 0 and 100",
+                exponential.percentile
+            ));
+        }
+        if !(exponential.fraction > 0.0 && exponential.fraction.is_finite()) {
+            return wrong(format!(
+                "exponential.frac {} is not a number above 0",
+                exponential.fraction
+            ));
         }
         if self.record_count == 0 {
             return wrong("recordcount is 0".to_owned());
@@ -219,6 +245,7 @@ impl Properties {
             ("fieldlength", self.field_length.to_string()),
             ("readallfields", self.read_all_fields.to_string()),
             ("writeallfields", self.write_all_fields.to_string()),
+            ("dataintegrity", self.data_integrity.to_string()),
             (
                 "insertorder",
                 if self.hashed { "hashed" } else { "ordered" }.to_owned(),

@@ -1,0 +1,46 @@
+//! Commands that do the same to everything a regular expression matches, after a person has seen the list.
+
+use super::session::{Outcome, Session};
+use super::{ShellError, ShellResult};
+
+/// What came of it, thing by thing. One that fails keeps none of the others.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    done: usize,
+    /// Names and reasons.
+    failures: Vec<String>,
+}
+
+impl Results {
+    pub(super) fn add<E: std::fmt::Display>(&mut self, name: &str, result: Result<(), E>) {
+        match result {
+            Ok(()) => self.done += 1,
+            Err(error) => self.failures.push(format!("{name}: {error}")),
+        }
+    }
+}
+
+impl Session {
+    /// Asks a person whether this is to be done to the list above. Without a person it is.
+    pub(super) fn is_agreed_for(&mut self, what: &str, count: usize, things: &str) -> ShellResult<bool> {
+        self.is_agreed(&format!("\n{what} the above {count} {things} (y/n)?"))
+    }
+
+    /// Prints how many were done, if any. Failures are an error that names each: `failed` says of so many what they are.
+    pub(super) fn tell(
+        &mut self,
+        results: &Results,
+        done: &str,
+        failed: impl FnOnce(usize) -> String,
+    ) -> Outcome {
+        if results.done > 0 {
+            self.output.line(&format!("{} {done}", results.done))?;
+        }
+        if results.failures.is_empty() {
+            return Ok(None);
+        }
+        let failures = results.failures.join("; ");
+        let failed = failed(results.failures.len());
+        Err(ShellError::Refused(format!("{failed}: {failures}")))
+    }
+}
