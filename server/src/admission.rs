@@ -55,7 +55,9 @@ pub(crate) enum Busy {
         "the server is busy: {waiting} calls wait for a thread, requests.max_waiting is {limit}; try again"
     )]
     Line { waiting: usize, limit: usize },
-    #[error("the server is busy: the call has waited for a thread for {limit:?} (requests.max_wait_ms); try again")]
+    #[error(
+        "the server is busy: the call has waited for a thread for {limit:?} (requests.max_wait_ms); try again"
+    )]
     Wait { limit: Duration },
     #[error("the server is busy: calls wait longer than {limit:?} (requests.max_delay_ms); try again")]
     Delay { limit: Duration },
@@ -409,7 +411,10 @@ mod tests {
         assert_eq!(admission.waiting(), 0);
         admission.admit_to_line().unwrap();
         let refused = admission.place().await.unwrap_err();
-        assert!(refused.to_string().contains("for 100ms (requests.max_wait_ms)"), "{refused}");
+        assert!(
+            refused.to_string().contains("for 100ms (requests.max_wait_ms)"),
+            "{refused}"
+        );
         assert_eq!(admission.waiting(), 0);
     }
 

@@ -1,10 +1,10 @@
 //! The line: data calls that wait for one of the pool's threads, and who of them is next.
 //!
-//! A short line is first come, first served. When the oldest call in it has waited longer than [`PATIENCE`], more is asked for than
-//! the server can do: whoever is served, others wait. Then the newest is next, so that most calls are answered about as fast as ever, and the
-//! oldest are refused when they have waited as long as the line's limit. First come, first served would have every call wait as long as the line
-//! is, until clients give up on what they get. (Adaptive LIFO: Maurer, "Fail at Scale", ACM Queue 2015; HBase's call queue of type `codel` does
-//! the same, HBASE-15136.) When the load falls, the line empties from its end, and is in order again.
+//! A line is first come, first served as long as everybody in it will be served in time. When the oldest call has waited for half of what the
+//! line allows, more is asked for than the server can do: whoever is served, others are refused. Then the newest is next, so that those who
+//! are served are served soon. First come, first served would have each of them wait for nearly as long as is allowed. (Adaptive LIFO: Maurer,
+//! "Fail at Scale", ACM Queue 2015; HBase's call queue of type `codel` does the same, HBASE-15136.) When the load falls, the line empties
+//! from its end, and is in order again.
 //!
 //! Invariant: somebody waits only while all places are taken.
 
@@ -15,9 +15,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
-
-/// A line whose oldest call has waited for longer is more than a burst.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The places, and who waits for one.
 #[derive(Debug)]
@@ -121,7 +118,9 @@ impl Line {
             state.free += 1;
             return None;
         };
-        let is_long = self.max_wait.is_some() && oldest.since.elapsed() > PATIENCE;
+        let is_long = self
+            .max_wait
+            .is_some_and(|max_wait| oldest.since.elapsed() > max_wait / 2);
         let next = if is_long {
             state.waiting.pop_last()
         } else {
@@ -197,7 +196,7 @@ mod tests {
         let (mut first, mut second) = (pin!(line.place()), pin!(line.place()));
         assert!(poll(&mut first).is_none() && poll(&mut second).is_none());
         assert_eq!(line.len(), 2);
-        tokio::time::advance(PATIENCE).await;
+        tokio::time::advance(MAX_WAIT / 2).await;
         drop(place);
         assert!(poll(&mut second).is_none());
         let place = poll(&mut first).unwrap().unwrap();
@@ -213,7 +212,7 @@ mod tests {
         let place = line.place().await.unwrap();
         let (mut first, mut second) = (pin!(line.place()), pin!(line.place()));
         assert!(poll(&mut first).is_none());
-        tokio::time::advance(PATIENCE + Duration::from_millis(1)).await;
+        tokio::time::advance(MAX_WAIT / 2 + Duration::from_millis(1)).await;
         assert!(poll(&mut second).is_none());
         drop(place);
         let place = poll(&mut second).unwrap().unwrap();

@@ -70,7 +70,11 @@ mod tests {
         for _ in 0..PATIENCE {
             assert_eq!(events(1).await.len(), 2);
         }
-        assert_eq!(events(2).await, ["begin", "begin", "end", "end"], "then it tries again");
+        assert_eq!(
+            events(2).await,
+            ["begin", "begin", "end", "end"],
+            "then it tries again"
+        );
         events(1).await;
         assert_eq!(events(2).await, ["begin", "end", "begin", "end"]);
     }

@@ -138,13 +138,12 @@ async fn call_until(
     while sent_at < until {
         let sent = stream.write_all(&exchange.messages[next]).await;
         sent.map_err(|error| broken(address, &error))?;
-        let received = stream.read_exact(&mut reply).await;
-        received.map_err(|error| broken(address, &error))?;
+        let whole = receive_into(&mut reply, &mut stream, address).await?;
         let now = Instant::now();
         latencies.record(now - sent_at);
         sent_at = now;
         calls += 1;
-        if !exchange.is_known(next, &reply) {
+        if !whole || !exchange.is_known(next, &reply) {
             return Err(Error::Different(format!(
                 "{address} gave another answer than before"
             )));
@@ -152,4 +151,59 @@ async fn call_until(
         next = (next + 1) % exchange.messages.len();
     }
     Ok((calls, latencies))
+}
+
+/// Receives a reply of this length. `false`: what came is a shorter one, a refusal for example.
+async fn receive_into(reply: &mut [u8], stream: &mut TcpStream, address: SocketAddr) -> Result<bool> {
+    let mut filled = 0;
+    while filled < reply.len() {
+        let read = stream.read(&mut reply[filled..]).await;
+        match read.map_err(|error| broken(address, &error))? {
+            0 => return Err(broken(address, &"the server closed it")),
+            count => filled += count,
+        }
+        // Most replies come in one piece, which is not looked into.
+        let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
+        if filled < reply.len() && matches!(scanner.feed(&reply[..filled]), Ok(Scan::Complete { .. })) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_client::idl::wire::{BinaryWriter, MessageKind, Writer};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A message without arguments.
+    fn message() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = BinaryWriter::new(&mut bytes);
+        writer.message_begin("getScannerResults", MessageKind::Reply, 0);
+        writer.struct_begin();
+        writer.struct_end();
+        bytes
+    }
+
+    /// A reply that is shorter than the known one is not waited on for ever.
+    #[tokio::test]
+    async fn a_shorter_reply_is_another_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stream = connect(address).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let message = message();
+        for (known, whole) in [(message.len(), true), (message.len() + 1, false)] {
+            server.write_all(&message).await.unwrap();
+            let mut reply = vec![0; known];
+            assert_eq!(
+                receive_into(&mut reply, &mut stream, address).await.unwrap(),
+                whole
+            );
+            assert_eq!(reply[..message.len()], message);
+        }
+    }
 }
