@@ -164,6 +164,48 @@ fn the_offline_check_finds_a_flipped_bit() {
     assert!(missing.is_err());
 }
 
+/// Files of more than a mebibyte together are checked side by side: each that is damaged is named, the rest is not, every time in one order.
+#[test]
+fn the_offline_check_names_each_of_many_damaged_files() {
+    let disk = SimFs::new(3, SimOptions::default());
+    let rig = Rig::simulated(&disk);
+    let engine = rig.open();
+    let table = create(&engine);
+    for number in 0..6 {
+        put(&engine, &table, &row(number), &[b'v'; 300_000]);
+        engine.flush(&table).unwrap();
+    }
+    drop(engine);
+    let vfs: Arc<dyn Vfs> = Arc::new(disk.clone());
+    let problems = || {
+        let mut lines = Vec::new();
+        let summary = check(&vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
+        assert_eq!(
+            (summary.store_files, summary.problems),
+            (6, lines.len() as u64),
+            "{lines:?}"
+        );
+        lines
+    };
+    assert!(problems().is_empty());
+    let files: Vec<_> = disk
+        .files()
+        .into_iter()
+        .filter(|path| path.starts_with("/data/tables"))
+        .collect();
+    for damaged in &files[..5] {
+        disk.flip_bit(damaged, 8 * 1_000).unwrap();
+    }
+    let found = problems();
+    for (number, file) in files.iter().enumerate() {
+        let named = found.iter().filter(|line| line.contains(file.to_str().unwrap()));
+        assert_eq!(named.count(), usize::from(number < 5), "{found:?}");
+    }
+    for _ in 0..5 {
+        assert_eq!(problems(), found);
+    }
+}
+
 /// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up with its clock set back.
 /// What is written then must not end up behind what was acknowledged before.
 #[test]
