@@ -28,7 +28,7 @@ pub(crate) enum Size {
     Tiny,
     /// Minutes.
     Small,
-    /// A quarter of an hour: the sizes of each workload by itself.
+    /// Five minutes and more: the sizes of each workload by itself.
     Full,
 }
 

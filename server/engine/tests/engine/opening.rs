@@ -172,7 +172,7 @@ fn the_offline_check_names_each_of_many_damaged_files() {
     let engine = rig.open();
     let table = create(&engine);
     for number in 0..6 {
-        put(&engine, &table, &row(number), &[b'v'; 300_000]);
+        put(&engine, &table, &row(number), &vec![b'v'; 300_000]);
         engine.flush(&table).unwrap();
     }
     drop(engine);
