@@ -164,7 +164,8 @@ fn the_offline_check_finds_a_flipped_bit() {
     assert!(missing.is_err());
 }
 
-/// Files of more than a mebibyte together are checked side by side: each that is damaged is named, the rest is not, every time in one order.
+/// Files of more than a mebibyte together are checked side by side, and so are blocks and cells of a larger one: each that is damaged is named, the
+/// rest is not, every time in one order.
 #[test]
 fn the_offline_check_names_each_of_many_damaged_files() {
     let disk = SimFs::new(3, SimOptions::default());
@@ -172,7 +173,12 @@ fn the_offline_check_names_each_of_many_damaged_files() {
     let engine = rig.open();
     let table = create(&engine);
     for number in 0..6 {
-        put(&engine, &table, &row(number), &vec![b'v'; 300_000]);
+        put(
+            &engine,
+            &table,
+            &row(number),
+            &vec![b'v'; if number == 0 { 1_200_000 } else { 300_000 }],
+        );
         engine.flush(&table).unwrap();
     }
     drop(engine);
