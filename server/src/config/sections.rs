@@ -107,7 +107,7 @@ section! {
         /// Most calls that wait for a thread, for disk or for row locks.
         max_waiting: usize = 2_000,
         /// A data call that has waited so long for a thread is refused; 0: none is.
-        max_wait_ms: u64 = 500,
+        max_wait_ms: u64 = 0,
         /// Network threads that are later than this refuse a share of the data calls; 0: they never do.
         max_delay_ms: u64 = 500,
     }
