@@ -6,8 +6,8 @@
 //! - **Memory.** [`Memory`] counts the bytes of calls in hand: messages that have arrived or are arriving, results on their way. With more
 //!   than `requests.memory_bytes` no data call begins and no message is read further.
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
-//!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`. Schema changes and the like do not wait in it, so a
-//!   flooded server can still be looked after.
+//!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
+//!   wait in it, so a flooded server can still be looked after.
 //! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
 //!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
 //!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a
