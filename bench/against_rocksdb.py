@@ -17,7 +17,6 @@ What differs on purpose: a block has its own default on each side (RocksDB 4 KiB
 
 import argparse
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -26,6 +25,8 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from machine import machine
 
 LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec")
 PERCENTILES = re.compile(r"^Percentiles:.*\bP99: ([\d.]+)")
@@ -192,17 +193,6 @@ def human(number):
     if number >= 1e3:
         return f"{number / 1e3:.1f} k"
     return f"{number:.1f}"
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    try:
-        cpus = Path("/proc/cpuinfo").read_text()
-        model = re.search(r"model name\s*:\s*(.*)", cpus).group(1)
-        count = len(re.findall(r"^processor\s*:", cpus, re.M))
-        return f"{count} x {model}"
-    except (OSError, AttributeError):
-        return model
 
 
 def row(name, rocks, basalt, shown, better):

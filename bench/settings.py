@@ -29,7 +29,6 @@ Left out, and why:
 import argparse
 import json
 import os
-import platform
 import re
 import shutil
 import signal
@@ -44,6 +43,8 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from machine import machine
 
 MIB = 1 << 20
 # Memory of a row in a memstore besides its value: key, overhead, and some to spare.
@@ -539,16 +540,6 @@ def play(options, experiment, names, scratch, defaults):
                 with tempfile.TemporaryDirectory(prefix="case-", dir=scratch) as directory:
                     measured[name, value].append(experiment.measure(Run(options, Path(directory), Path(shared), settings)))
     return {name: {value: measured[all_default if value == defaults[name] else (name, value)] for value in values[name]} for name in names}
-
-
-def machine():
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-        model = re.search(r"model name\s*:\s*(.*)", text).group(1)
-        count_of = len(re.findall(r"^processor\s*:", text, re.M))
-        return f"{count_of} x {model}"
-    except (OSError, AttributeError):
-        return platform.processor() or platform.machine()
 
 
 def measure_all(options, asked, scratch):
