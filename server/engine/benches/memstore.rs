@@ -15,12 +15,23 @@ use basalt_engine::memstore::Memstore;
 const RUNS: usize = 5;
 const VALUE: [u8; 100] = [b'v'; 100];
 
-/// How row numbers come: one after the other, or scattered by a bijection.
+/// How row numbers come: one after the other, scattered by a bijection, or in runs of [`BATCH`] rows that follow each other, each
+/// run scattered; or such runs over few rows, so that most rows have been written before.
 #[derive(Clone, Copy)]
 enum Order {
     Sequential,
     Random,
+    Batches,
+    Overwrites,
 }
+
+const BATCH: u64 = 100;
+
+/// How many rows there are to be overwritten.
+const OVERWRITTEN: u64 = 25_000;
+
+/// Odd, so multiplying by it is a bijection.
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// How row numbers become rows.
 #[derive(Clone, Copy)]
@@ -34,7 +45,13 @@ enum Rows {
 fn write_row(order: Order, rows: Rows, number: u64, row: &mut [u8; 16]) {
     let number = match order {
         Order::Sequential => number,
-        Order::Random => number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        Order::Random => number.wrapping_mul(SCATTER),
+        Order::Batches => (number / BATCH)
+            .wrapping_mul(SCATTER)
+            .wrapping_add(number % BATCH),
+        Order::Overwrites => {
+            (number / BATCH).wrapping_mul(SCATTER) % (OVERWRITTEN / BATCH) * BATCH + number % BATCH
+        }
     };
     match rows {
         Rows::Binary => row[..8].copy_from_slice(&number.to_be_bytes()),
@@ -93,7 +110,7 @@ fn report(name: &str, count: u64, mut work: impl FnMut()) {
     seconds.sort_by(f64::total_cmp);
     let median = seconds[RUNS / 2];
     println!(
-        "{name:<44} {:>8.1} ns/op {:>12.0} ops/s",
+        "{name:<56} {:>8.1} ns/op {:>12.0} ops/s",
         median * 1e9 / count as f64,
         count as f64 / median
     );
@@ -104,7 +121,12 @@ fn main() {
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(1_000_000);
     for (rows, rows_name) in [(Rows::Binary, "binary rows"), (Rows::Decimal, "decimal rows")] {
-        for (order, order_name) in [(Order::Sequential, "sequential"), (Order::Random, "random")] {
+        for (order, order_name) in [
+            (Order::Sequential, "sequential"),
+            (Order::Random, "random"),
+            (Order::Batches, "batches"),
+            (Order::Overwrites, "overwrites in batches"),
+        ] {
             for threads in [1, 2] {
                 let name = format!("insert, {rows_name}, {order_name}, {threads} threads");
                 report(&name, cells, || drop(filled(order, rows, cells, threads)));
