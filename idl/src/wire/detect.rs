@@ -11,8 +11,9 @@
 //!      G E T ' '                    HTTP
 //! ```
 //!
-//! No two rows share a prefix: a frame length has a first byte of 00 or 01 (a longer frame is over every limit),
-//! and a method name starts with a letter, where a frame starts with 80, 82 or 00. Eight bytes always suffice.
+//! No two rows share a prefix: a frame length has a first byte of up to 15 (hexadecimal; a first message of 352 MiB and more is not
+//! understood, since TLS and HTTP begin with greater bytes), and a method name starts with a letter, where a frame starts with 80, 82
+//! or 00. Eight bytes always suffice.
 
 use super::METHOD_NAME_BYTES_MAX;
 
@@ -61,7 +62,7 @@ pub fn detect(first: &[u8]) -> Detected {
         [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, false),
         [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, false),
         [0x16, 0x03, ..] => Detected::Tls,
-        [0x00 | 0x01, ..] => detect_length(first),
+        [0x00..=0x15, ..] => detect_length(first),
         [b'A'..=b'Z', ..] => detect_http(first),
         _ => Detected::Unknown,
     }

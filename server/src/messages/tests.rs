@@ -56,6 +56,24 @@ fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
     assert_eq!(refused(&config, &claim), Garbled::TooLarge { bytes, limit });
 }
 
+/// A length within the limit is only a claim until its bytes arrive.
+#[test]
+fn a_claimed_length_takes_no_memory() {
+    let config = Thrift {
+        max_message_bytes: 16 << 20,
+        ..Thrift::default()
+    };
+    let mut messages = Messages::new(&config);
+    let claim = [&(15_u32 << 20).to_be_bytes()[..], &call("getTableNames")].concat();
+    messages.space().extend_from_slice(&claim);
+    for _ in 0..10 {
+        assert_eq!(messages.next_message(), Ok(None));
+        messages.space().extend_from_slice(&[0; 1000]);
+    }
+    let bytes = messages.buffered_bytes();
+    assert!(bytes <= 4 * BULK_READ_BYTES, "{bytes} bytes for 10 KB");
+}
+
 /// What these bytes are refused with.
 fn refused(config: &Thrift, bytes: &[u8]) -> Garbled {
     let mut messages = Messages::new(config);

@@ -51,3 +51,6 @@ pub(crate) async fn serve(
         })
         .await;
 }
+
+#[cfg(test)]
+mod tests;

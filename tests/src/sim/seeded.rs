@@ -1,11 +1,13 @@
 //! Known bugs, put into a copy of the engine one at a time: each must be caught.
 //!
-//! A bug is a patch in `tests/seeded-bugs`. Before the patch itself stand lines of what it is: `bug: ...`, and `try: ...` with the
-//! arguments of a `basalt-sim` that must find it. The workspace is copied to `target/seeded`, the patch applied, `basalt-sim` built
+//! A bug is a patch in `tests/seeded-bugs`. Before the patch itself stand lines of what it is, `bug: ...`, and of what must find it:
+//! `try: ...` with the arguments of a `basalt-sim`, or `test: ...` with the arguments of a `cargo test`, for bugs that need threads,
+//! sockets or a damaged file of their own. The workspace is copied to `target/seeded`, the patch applied, and what must find it built
 //! there and run. A patch that cannot be applied or built is a failure of the whole, and so is a bug that is not caught. When all bugs
 //! are tried, the commands are run without any of them first, and must find nothing.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -31,8 +33,36 @@ pub struct Seeded {
 struct Bug {
     name: String,
     what: String,
-    tries: Vec<String>,
+    tries: Vec<Try>,
     patch: PathBuf,
+}
+
+/// What must find a bug; the arguments of a program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Try {
+    /// `basalt-sim`.
+    Sim(String),
+    /// `cargo test`.
+    Test(String),
+}
+
+impl Try {
+    /// The line of a patch, if it is one.
+    fn parse(line: &str) -> Option<Self> {
+        let sim = line
+            .strip_prefix("try: ")
+            .map(|arguments| Self::Sim(arguments.to_owned()));
+        sim.or_else(|| Some(Self::Test(line.strip_prefix("test: ")?.to_owned())))
+    }
+}
+
+impl fmt::Display for Try {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sim(arguments) => f.write_str(arguments),
+            Self::Test(arguments) => write!(f, "cargo test {arguments}"),
+        }
+    }
 }
 
 /// Tries all bugs; prints a line of a table for each.
@@ -53,11 +83,10 @@ fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
     let mut bugs = bugs()?;
     bugs.retain(|bug| bug.name.contains(&seeded.only));
     if seeded.only.is_empty() {
-        let commands: BTreeSet<&String> = bugs.iter().flat_map(|bug| &bug.tries).collect();
-        let binary = build(&copy)?;
-        for arguments in commands {
-            if finds(&binary, arguments, seeded.jobs)? {
-                return Err(format!("`{arguments}` finds something without any of the bugs"));
+        let commands: BTreeSet<&Try> = bugs.iter().flat_map(|bug| &bug.tries).collect();
+        for command in commands {
+            if finds(&copy, command, seeded.jobs)?.is_some() {
+                return Err(format!("`{command}` finds something without any of the bugs"));
             }
         }
     }
@@ -106,40 +135,60 @@ pub fn check_patches() -> Result<usize, String> {
 }
 
 /// The first of the commands that finds the bug, and the time that it took.
-type Caught = Option<(String, Duration)>;
+type Caught = Option<(Try, Duration)>;
 
 fn try_one(copy: &Path, bug: &Bug, jobs: usize) -> Result<Caught, String> {
     let tree = copy.join("src");
     apply(&tree, &bug.patch, false)?;
-    let caught = build(copy).and_then(|binary| catch(&binary, bug, jobs));
+    let caught = catch(copy, bug, jobs);
     apply(&tree, &bug.patch, true)?;
     caught
 }
 
-fn catch(binary: &Path, bug: &Bug, jobs: usize) -> Result<Caught, String> {
-    for arguments in &bug.tries {
-        let began = Instant::now();
-        if finds(binary, arguments, jobs)? {
-            return Ok(Some((arguments.clone(), began.elapsed())));
+fn catch(copy: &Path, bug: &Bug, jobs: usize) -> Result<Caught, String> {
+    for command in &bug.tries {
+        if let Some(took) = finds(copy, command, jobs)? {
+            return Ok(Some((command.clone(), took)));
         }
     }
     Ok(None)
 }
 
-/// Whether a `basalt-sim` with these arguments finds a violation.
-fn finds(binary: &Path, arguments: &str, jobs: usize) -> Result<bool, String> {
-    let mut command = Command::new(binary);
-    command
-        .args(["--violations", "1", "--jobs", &jobs.to_string()])
-        .args(arguments.split(' '));
-    let output = run(&mut command)?;
-    if output.status.code() == Some(USAGE) {
+/// Builds what a command runs, and runs it. The time that it took, not counting the build, if it found a violation.
+fn finds(copy: &Path, command: &Try, jobs: usize) -> Result<Option<Duration>, String> {
+    let mut program = match command {
+        Try::Sim(arguments) => {
+            let mut program = Command::new(build(copy)?);
+            program.args(["--violations", "1", "--jobs", &jobs.to_string()]);
+            program.args(arguments.split(' '));
+            program
+        }
+        Try::Test(arguments) => {
+            let test = || {
+                let mut program = cargo(copy)?;
+                program.arg("test").args(arguments.split(' '));
+                Ok::<_, String>(program)
+            };
+            must(test()?.arg("--no-run"))?;
+            test()?
+        }
+    };
+    let began = Instant::now();
+    let output = run(&mut program)?;
+    let took = began.elapsed();
+    if matches!(command, Try::Sim(_)) && output.status.code() == Some(USAGE) {
         return Err(format!(
-            "`{arguments}`: {}",
+            "`{command}`: {}",
             String::from_utf8_lossy(&output.stderr)
         ));
     }
-    Ok(!output.status.success())
+    if matches!(command, Try::Test(_)) && !String::from_utf8_lossy(&output.stdout).contains("running ") {
+        return Err(format!(
+            "`{command}`: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok((!output.status.success()).then_some(took))
 }
 
 fn run(command: &mut Command) -> Result<Output, String> {
@@ -170,16 +219,11 @@ fn bugs() -> Result<Vec<Bug>, String> {
             continue;
         };
         let contents = fs::read_to_string(&patch).map_err(text)?;
-        let said = |label: &str| -> Vec<String> {
-            let lines = contents.lines().take_while(|line| !line.starts_with("diff "));
-            lines
-                .filter_map(|line| line.strip_prefix(label).map(str::to_owned))
-                .collect()
-        };
+        let head = || contents.lines().take_while(|line| !line.starts_with("diff "));
         let bug = Bug {
             name: name.to_owned(),
-            what: said("bug: ").join(" "),
-            tries: said("try: "),
+            what: head().filter_map(|line| line.strip_prefix("bug: ")).collect(),
+            tries: head().filter_map(Try::parse).collect(),
             patch: patch.clone(),
         };
         if bug.what.is_empty() || bug.tries.is_empty() {
@@ -262,14 +306,18 @@ fn take_over_dependencies(debug: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn build(copy: &Path) -> Result<PathBuf, String> {
+/// A cargo that works in the copy.
+fn cargo(copy: &Path) -> Result<Command, String> {
     let target = copy.join("target");
     take_over_dependencies(&target.join("debug"))?;
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .current_dir(copy.join("src"))
-        .env("CARGO_TARGET_DIR", &target)
-        .args(["build", "--quiet", "--workspace", "--bin", "basalt-sim"]);
-    must(&mut command)?;
-    Ok(target.join("debug").join("basalt-sim"))
+        .env("CARGO_TARGET_DIR", &target);
+    Ok(command)
+}
+
+fn build(copy: &Path) -> Result<PathBuf, String> {
+    must(cargo(copy)?.args(["build", "--quiet", "--workspace", "--bin", "basalt-sim"]))?;
+    Ok(copy.join("target").join("debug").join("basalt-sim"))
 }

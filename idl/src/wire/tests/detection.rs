@@ -46,14 +46,16 @@ fn check(sent: &[u8], expected: Detected) {
 
 #[test]
 fn large_frames() {
-    let sent = [0x00, 0xfa, 0x00, 0x00, 0x80, 0x01, 0x00, 0x01];
-    check(
-        &sent,
-        Detected::Thrift {
-            protocol: Protocol::BinaryStrict,
-            framed: true,
-        },
-    );
+    for first in [0x00, 0x01, 0x02, 0x04, 0x15] {
+        let sent = [first, 0xfa, 0x00, 0x00, 0x80, 0x01, 0x00, 0x01];
+        check(
+            &sent,
+            Detected::Thrift {
+                protocol: Protocol::BinaryStrict,
+                framed: true,
+            },
+        );
+    }
 }
 
 #[test]

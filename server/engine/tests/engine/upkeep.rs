@@ -1,11 +1,14 @@
 //! Background work when something is in its way: regions that go away, a full disk, a log that grows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::ManualClock;
 use basalt_engine::engine::Work;
 use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
 use basalt_engine::jobs::{JobEnd, JobKind};
+use basalt_engine::op::{FetchLimits, Scan};
 
 use crate::rig::{Rig, apply, create, descriptor, get, mutation, name, put, row, rows, value};
 
@@ -371,4 +374,93 @@ fn a_running_compaction_is_seen() {
     });
     assert!(engine.jobs().running().is_empty());
     assert_eq!(engine.jobs().ended()[0].end, JobEnd::Cancelled);
+}
+
+/// What has been in memory for an hour is flushed, however the wall clock is set meanwhile.
+#[test]
+fn what_is_old_is_flushed_whatever_the_wall_clock_says() {
+    const BEGIN_MS: u64 = 1_700_000_000_000;
+    const MINUTE_MS: u64 = 60_000;
+    for set_to in [BEGIN_MS - 1_440 * MINUTE_MS, BEGIN_MS + 1_440 * MINUTE_MS] {
+        let clock = Arc::new(ManualClock::at(BEGIN_MS));
+        let mut rig = Rig::in_memory();
+        rig.clock = clock.clone();
+        let engine = rig.open();
+        clock.advance_ms(90 * MINUTE_MS);
+        let table = create(&engine);
+        put(&engine, &table, b"a", b"v");
+        clock.set_wall_ms(set_to);
+        clock.advance_ms(59 * MINUTE_MS);
+        engine.run_pending().unwrap();
+        assert_eq!(engine.counters().flushes.get(), 0);
+        clock.advance_ms(2 * MINUTE_MS);
+        engine.run_pending().unwrap();
+        assert_eq!(engine.counters().flushes.get(), 1);
+    }
+}
+
+/// A compaction meets a block in the middle of an input that cannot be read, or not be believed. It fails and its inputs stay; reads
+/// and the next try name the file; when that can be read again, everything is there.
+#[test]
+fn a_compaction_of_what_cannot_be_read_fails() {
+    // In the middle of the large file.
+    const AT: u64 = 1 << 20;
+    for unreadable in [true, false] {
+        let disk = SimFs::new(1, SimOptions::default());
+        let rig = Rig::simulated(&disk);
+        let engine = rig.open();
+        let table = create(&engine);
+        put(&engine, &table, &row(999), b"v");
+        engine.flush(&table).unwrap();
+        for number in 0..200 {
+            put(&engine, &table, &row(number), &[b'v'; 10_000]);
+        }
+        engine.flush(&table).unwrap();
+        drop(engine);
+        let files = || {
+            let mut files = disk.files();
+            files.retain(|path| path.starts_with("/data/tables"));
+            files
+        };
+        let before = files();
+        let large = before
+            .iter()
+            .max_by_key(|path| disk.contents(path).unwrap().len())
+            .unwrap();
+        let named = large.to_str().unwrap();
+        let engine = rig.open();
+        let fault = if unreadable {
+            // A compaction reads ahead; this is its third piece of the file.
+            Some(disk.fail(OpKind::Read, named, Errno::IO, Times::From(2)))
+        } else {
+            disk.flip_bit(large, AT * 8).unwrap();
+            None
+        };
+        for _ in 0..2 {
+            let error = engine.compact(&table, None, true, true).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+            assert_eq!(files(), before, "{error}");
+        }
+        assert_eq!(engine.counters().compaction_failures.get(), 2);
+        assert_eq!(engine.region_stats()[0].store_files, 2);
+        let all = FetchLimits {
+            results: usize::MAX,
+            bytes: usize::MAX,
+            time: Duration::from_mins(1),
+        };
+        let mut scanner = engine.scan(&table, Scan::default()).unwrap();
+        let error = scanner
+            .fetch(&all, &mut CellBatch::new())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(named), "{error}");
+        match fault {
+            Some(fault) => disk.heal(fault),
+            None => disk.flip_bit(large, AT * 8).unwrap(),
+        }
+        assert_eq!(rows(&engine, &table).len(), 201);
+        engine.compact(&table, None, true, true).unwrap();
+        assert_eq!(engine.region_stats()[0].store_files, 1);
+        assert_eq!(rows(&engine, &table).len(), 201);
+    }
 }

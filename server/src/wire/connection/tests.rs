@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::write_call;
 use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::BinaryWriter;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
@@ -123,6 +124,43 @@ async fn a_client_that_does_not_read_is_disconnected() {
         "{took:?}"
     );
     calls.await.unwrap();
+}
+
+/// Answers to calls that came together leave together, but only so much is kept for a client that does not read: most of its calls are
+/// not even begun.
+#[tokio::test(start_paused = true)]
+async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
+    const TABLES: usize = 200;
+    const NAME_BYTES: usize = 200;
+    const CALLS: usize = 100;
+    const BUFFER_BYTES: u32 = 64 << 10;
+    let server = crate::rig::server(Config::default());
+    for number in 0..TABLES {
+        let name = TableName::parse(format!("{number:0NAME_BYTES$}").as_bytes()).unwrap();
+        let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
+        server.engine().create_table(table, Vec::new()).unwrap();
+    }
+    let (accepting, client) = (TcpSocket::new_v4().unwrap(), TcpSocket::new_v4().unwrap());
+    accepting.set_send_buffer_size(BUFFER_BYTES).unwrap();
+    client.set_recv_buffer_size(BUFFER_BYTES).unwrap();
+    accepting.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = accepting.listen(1).unwrap();
+    let mut client = client.connect(listener.local_addr().unwrap()).await.unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    let mut message = Vec::new();
+    write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
+    // All of them arrive before the first is read.
+    client.write_all(&message.repeat(CALLS)).await.unwrap();
+    let end = run(Arc::clone(&server), socket, 1, CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert!(matches!(end, End::SlowReader(_)), "{end}");
+    let answered: u64 = server.call_counts().iter().map(|count| count.calls).sum();
+    let bytes = usize::try_from(answered).unwrap() * TABLES * NAME_BYTES;
+    assert!(
+        (FLUSH_BYTES..4 * FLUSH_BYTES).contains(&bytes),
+        "{answered} calls were answered, {bytes} bytes"
+    );
 }
 
 /// What an idle connection keeps for its next call goes back after a while, and it serves on.

@@ -60,6 +60,27 @@ fn a_full_disk_refuses_and_goes_on() {
     }
 }
 
+/// Goal: out of file descriptors the log goes on in what it has, rolls into the spare that it has, and refuses the rest without effect;
+/// when there are descriptors again, all goes on.
+#[test]
+fn without_file_descriptors_the_log_goes_on() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    put(&wal, "before").unwrap();
+    let fault = fs.fail(OpKind::Create, "", Errno::MFILE, Times::Always);
+    let taken = fill(&wal, "without");
+    assert!(taken >= 4 && segments(&fs).len() == 2, "{taken} edits");
+    wal.tick().unwrap();
+    assert!(wal.lacks().is_some());
+    fs.heal(fault);
+    (0..10).for_each(|_| wal.tick().unwrap());
+    assert!(wal.lacks().is_none());
+    put(&wal, "after").unwrap();
+    drop(wal);
+    let edits = recover_from(&fs.crash(1), taken as u64 + 2).unwrap().0;
+    assert_eq!(edits.len(), taken + 2);
+}
+
 /// Goal: a reservation holds until it is used or dropped, also when the disk is full.
 #[test]
 fn a_reservation_holds() {
