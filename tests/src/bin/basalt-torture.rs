@@ -53,6 +53,9 @@ struct Arguments {
     /// Lives after which everything is read.
     #[arg(long, default_value_t = 20)]
     full_look_every: u64,
+    /// End with a kill, too, in place of SIGTERM: a program under ThreadSanitizer does not get signals while its main thread waits.
+    #[arg(long)]
+    kill_at_end: bool,
     /// Measures recovery from that many bytes of log instead.
     #[arg(long)]
     recovery_bytes: Option<u64>,
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         list_wrap: arguments.list_wrap,
         list_nodes_max: arguments.list_nodes_max,
         full_look_every: arguments.full_look_every,
+        kill_at_end: arguments.kill_at_end,
         progress: true,
         ..Options::new(&dir.join("data"))
     };

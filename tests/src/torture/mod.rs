@@ -63,6 +63,8 @@ pub struct Options {
     pub list_nodes_max: usize,
     /// Lives after which everything is read, not only what was in use.
     pub full_look_every: u64,
+    /// Whether the last process is killed, too, in place of stopped.
+    pub kill_at_end: bool,
     /// Whether to print a line now and then.
     pub progress: bool,
 }
@@ -83,6 +85,7 @@ impl Options {
             list_wrap: 25,
             list_nodes_max: 60_000,
             full_look_every: 20,
+            kill_at_end: false,
             progress: false,
         }
     }

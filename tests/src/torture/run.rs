@@ -230,7 +230,7 @@ impl Torture {
         Ok(())
     }
 
-    /// Looks at everything once more, stops in good order, and verifies the files.
+    /// Looks at everything once more, stops in good order unless it shall not, and verifies the files.
     fn end(&mut self, figures: &mut Figures) -> Result<(), Problem> {
         let settings = self.settings();
         let process = self.program.start(&settings)?;
@@ -241,7 +241,11 @@ impl Torture {
         let (sender, _upkeeps) = channel();
         let life = Life::new(&self.findings, sender, address.to_string(), 0);
         self.look(&life.client(0), true, figures)?;
-        process.stop()?;
+        if self.options.kill_at_end {
+            process.kill()?;
+        } else {
+            process.stop()?;
+        }
         self.program.check()
     }
 
