@@ -25,13 +25,15 @@ miri() {
 # The tests of the engine and of the server, with real threads, and the program itself: clients of all kinds beside flushes, compactions,
 # splits and kills. What is suppressed is tokio's, with the reason in the file.
 tsan() {
-    export CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread"
-    local options="halt_on_error=1 exitcode=66" suppressions="$PWD/tests/tsan-suppressions.txt"
-    TSAN_OPTIONS=$options cargo +nightly test -Zbuild-std --target "$host" -p basalt-engine --lib --test engine
-    TSAN_OPTIONS=$options cargo +nightly test -Zbuild-std --target "$host" -p basalt --lib --bins
-    cargo +nightly build -Zbuild-std --target "$host" -p basalt --bins
-    unset CARGO_TARGET_DIR RUSTFLAGS
-    TSAN_OPTIONS="$options suppressions=$suppressions" cargo run --release -p basalt-tests --bin basalt-torture -- \
+    local options="halt_on_error=1 exitcode=66"
+    (
+        export CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS=$options
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt-engine --lib --test engine
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt --lib --bins
+        cargo +nightly build -Zbuild-std --target "$host" -p basalt --bins
+    )
+    TSAN_OPTIONS="$options suppressions=$PWD/tests/tsan-suppressions.txt" \
+        cargo run --release -p basalt-tests --bin basalt-torture -- \
         --binary "target/tsan/$host/debug/basalt" --kills 100 --kill-at-end
 }
 
