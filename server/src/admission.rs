@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 use crate::capacity::Capacity;
 use crate::config::Requests;
 use crate::metrics::names;
-use line::{Line, Place, TooLong};
+pub(crate) use line::Place;
+use line::{Line, TooLong};
 
 mod line;
 
@@ -135,12 +136,6 @@ impl Admission {
         };
         self.count(busy);
         Err(busy)
-    }
-
-    /// Lets a data call begin that is sure to need the pool.
-    pub(crate) fn admit_to_pool(&self) -> Result<(), Busy> {
-        self.admit()?;
-        self.admit_to_line()
     }
 
     /// A place on the pool, when it is this call's turn.

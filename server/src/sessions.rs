@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::engine::Scanner;
+use basalt_engine::op::ReadTier;
 use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
@@ -58,6 +59,16 @@ pub(crate) struct OpenScan {
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
+}
+
+impl OpenScan {
+    /// Whether it reads from memory only, for now.
+    pub(crate) fn is_memory_only(&self) -> bool {
+        match &self.scanner {
+            Some(scanner) => scanner.is_memory_only(),
+            None => self.pending.scan.spec.tier == ReadTier::Memory,
+        }
+    }
 }
 
 /// What to scan.

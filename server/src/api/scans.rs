@@ -1,7 +1,9 @@
 //! Scans: opening sessions, fetching from them, and scans of one call.
 //!
-//! A fetch works in turns on the blocking pool. Between two of them it goes to the back of the pool's queue, so that scans which
-//! find nothing for long, however many there are, hold none of its threads.
+//! A fetch begins on the network thread, with what memory has. What would have to be read from disk, or takes long, is done in turns on the
+//! blocking pool. Between two of them a fetch goes to the back of the pool's queue, so that scans which find nothing for long, however many
+//! there are, hold none of its threads. A scan that has read from disk does so again: its later fetches begin on the pool. So do all fetches of scans with
+//! a filter or a batch, which cannot leave a row and begin it again.
 
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, ROW_MAX_BYTES};
 use basalt_engine::engine::Fetched;
-use basalt_engine::op::{FetchLimits, Scan};
+use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
@@ -19,8 +21,12 @@ use super::{Caller, Failure, Server};
 use crate::admission::Held;
 use crate::sessions::{OpenScan, PendingScan};
 
-/// One turn of a fetch. Before each it looks whether its client is still there.
+/// One turn of a fetch on the pool. Before each it looks whether its client is still there.
 const TURN: Duration = Duration::from_millis(50);
+/// A fetch holds the network thread for this long,
+const INLINE_TURN: Duration = Duration::from_micros(250);
+/// and for so many bytes.
+const INLINE_BYTES: usize = 256 << 10;
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
@@ -68,7 +74,10 @@ fn check(scan: &Scan) -> Result<(), Failure> {
     Ok(())
 }
 
-fn new_scan(table: TableName, scan: Scan, sort_columns: bool) -> OpenScan {
+fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
+    if scan.may_read_memory_only() {
+        scan.spec.tier = ReadTier::Memory;
+    }
     OpenScan {
         scanner: None,
         pending: PendingScan { table, scan },
@@ -84,8 +93,7 @@ pub(super) async fn fetch(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    // Before the scan is taken out of its session: a refused fetch can be tried again.
-    server.admission().admit_to_pool()?;
+    server.admission().admit()?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
@@ -105,7 +113,7 @@ pub(super) async fn fetch_once(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    server.admission().admit_to_pool()?;
+    server.admission().admit()?;
     check(&scan)?;
     let scan = Box::new(new_scan(table, scan, false));
     let charged = server.charge_fetch(&scan)?;
@@ -138,7 +146,8 @@ fn result_count(count: i32) -> Result<usize, Failure> {
 }
 
 /// Fetches up to `count` results, fewer when a bound on bytes or time is reached. An empty answer means the end of the scan
-/// to every client, so a fetch that has nothing to show goes on, for as long as its client is there.
+/// to every client, so a fetch that has nothing to show goes on, for as long as its client is there. A fetch that is refused has
+/// lost nothing, and can be tried again.
 async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -148,78 +157,133 @@ async fn in_turns<S>(
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    let (began, gone) = (Instant::now(), caller.gone());
-    let bytes_max = fetch_bytes(server);
+    let gone = caller.gone();
     let mut held = Held::nothing(server.admission().memory());
+    let wanted = Wanted {
+        count,
+        bytes_max: fetch_bytes(server),
+        began: Instant::now(),
+    };
     let mut batch = caller.take_batch();
-    let mut has_begun = false;
+    if scan.is_memory_only() && wanted.inline_turn(server, &mut scan, &mut batch)? {
+        return Ok(batch);
+    }
+    // What has been read is not thrown away: the scan is behind it already.
+    let mut may_be_refused = batch.is_empty();
     loop {
+        held.set(batch.data_bytes());
         if gone.load(Ordering::Acquire) {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
-        // What has been read is not thrown away: the scan is behind it already.
-        let place = if has_begun {
-            server.admission().place_again().await
-        } else {
+        let place = if may_be_refused {
+            server.admission().admit_to_line()?;
             server.admission().place().await?
+        } else {
+            server.admission().place_again().await
         };
-        has_begun = true;
+        may_be_refused = false;
         let is_done;
         (scan, batch, is_done) = server
             .on_pool(move |server| {
-                let is_done = turn(server, &mut scan, count, bytes_max, began, &mut batch)?;
+                let is_done = wanted.turn(server, &mut scan, &mut batch)?;
                 Ok((scan, batch, is_done))
             })
             .await?;
         drop(place);
-        held.set(batch.data_bytes());
         if is_done {
             return Ok(batch);
         }
     }
 }
 
-/// One turn of a fetch that `began` then; tells whether the fetch is done.
-fn turn(
-    server: &Server,
-    open: &mut OpenScan,
+/// What a fetch is to return.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Most results.
     count: usize,
+    /// Where no further row is begun.
     bytes_max: usize,
+    /// When it began.
     began: Instant,
-    batch: &mut CellBatch,
-) -> Result<bool, Failure> {
-    if count == 0 {
-        return Ok(true);
-    }
-    let scanner = match open {
-        OpenScan {
-            scanner: Some(scanner),
-            ..
-        } => scanner,
-        OpenScan { scanner, pending, .. } => {
-            // When this fails, the next fetch tries again: a disabled table may be enabled by then.
-            let opened = server.engine().scan(&pending.table, pending.scan.clone())?;
-            scanner.insert(opened)
+}
+
+impl Wanted {
+    /// A turn on the network thread; tells whether the fetch is done.
+    fn inline_turn(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<bool, Failure> {
+        match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
+            Err(Error::NotInMemory) => Ok(false),
+            fetched => self.is_done(server, fetched, batch),
         }
-    };
-    let config = &server.config().scanner;
-    let limits = FetchLimits {
-        results: count - batch.row_count(),
-        bytes: bytes_max.saturating_sub(batch.data_bytes()).max(1),
-        time: TURN,
-    };
-    let before = batch.row_count();
-    let fetched = scanner.fetch(&limits, batch);
-    server.scanned(&open.pending.table, batch, before);
-    let fetched = match fetched {
-        // What comes before a region that is not assigned is an answer; the next fetch fails.
-        Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
-        fetched => fetched?,
-    };
-    if fetched == Fetched::End || batch.row_count() >= count {
-        return Ok(true);
     }
-    let is_enough =
-        batch.data_bytes() >= bytes_max || began.elapsed() >= Duration::from_millis(config.fetch_max_ms);
-    Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
+
+    /// A turn on the pool; tells whether the fetch is done.
+    fn turn(&self, server: &Server, open: &mut OpenScan, batch: &mut CellBatch) -> Result<bool, Failure> {
+        let mut fetched = self.results(server, open, TURN, usize::MAX, batch);
+        if let Err(Error::NotInMemory) = fetched {
+            if let Some(scanner) = &mut open.scanner {
+                scanner.read_from_disk();
+            }
+            fetched = self.results(server, open, TURN, usize::MAX, batch);
+        }
+        self.is_done(server, fetched, batch)
+    }
+
+    /// Appends results for so long, or until there are so many bytes more.
+    fn results(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        time: Duration,
+        bytes: usize,
+        batch: &mut CellBatch,
+    ) -> Result<Fetched, Error> {
+        if self.count == 0 {
+            return Ok(Fetched::More);
+        }
+        let scanner = match open {
+            OpenScan {
+                scanner: Some(scanner),
+                ..
+            } => scanner,
+            OpenScan { scanner, pending, .. } => {
+                // When this fails, the next fetch tries again: a disabled table may be enabled by then.
+                let opened = server.engine().scan(&pending.table, pending.scan.clone())?;
+                scanner.insert(opened)
+            }
+        };
+        let limits = FetchLimits {
+            results: self.count - batch.row_count(),
+            bytes: self.bytes_max.saturating_sub(batch.data_bytes()).clamp(1, bytes),
+            time,
+        };
+        let before = batch.row_count();
+        let fetched = scanner.fetch(&limits, batch);
+        server.scanned(&open.pending.table, batch, before);
+        fetched
+    }
+
+    /// Whether the batch is an answer, after a turn that ended so.
+    fn is_done(
+        &self,
+        server: &Server,
+        fetched: Result<Fetched, Error>,
+        batch: &CellBatch,
+    ) -> Result<bool, Failure> {
+        let fetched = match fetched {
+            // What comes before a region that is not assigned is an answer; the next fetch fails.
+            Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
+            fetched => fetched?,
+        };
+        if fetched == Fetched::End || batch.row_count() >= self.count {
+            return Ok(true);
+        }
+        let fetch_max = Duration::from_millis(server.config().scanner.fetch_max_ms);
+        let is_enough = batch.data_bytes() >= self.bytes_max || self.began.elapsed() >= fetch_max;
+        Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
+    }
 }

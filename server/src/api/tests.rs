@@ -1,17 +1,19 @@
 //! Goal: calls that the server has no room for are refused at once, in the interface's own words, and others are served. Method: a server
 //! on a simulated disk whose places on the pool the test takes.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
+use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::op::Write;
+use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor};
 use basalt_idl::Call;
 use basalt_idl::call::{CallError, read_reply, write_call};
 use basalt_idl::thrift2::{self, THBaseException, args};
 use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
-use crate::admission::Held;
+use crate::admission::{Held, Place};
 
 /// A server with table `t`, in whose line one call may wait.
 fn crowded() -> Arc<Server> {
@@ -73,6 +75,13 @@ fn scan() -> args::GetScannerResults {
     }
 }
 
+/// A scan that needs the pool, whatever is in memory.
+fn filtered_scan() -> args::GetScannerResults {
+    let mut scan = scan();
+    scan.tscan.filter_string = Some(Bytes::from_static(b"KeyOnlyFilter()"));
+    scan
+}
+
 /// The text of a TIOError that may be tried again.
 fn refusal<T: std::fmt::Debug>(answer: Result<T, CallError<THBaseException>>) -> String {
     match answer {
@@ -90,12 +99,12 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     for _ in 0..4 {
         places.push(server.admission().place().await.unwrap());
     }
-    let mut first = pin!(call(&server, 1, scan()));
+    let mut first = pin!(call(&server, 1, filtered_scan()));
     let waits = std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()));
     assert!(waits.await);
     assert_eq!(server.admission().waiting(), 1);
 
-    let text = refusal(call(&server, 2, scan()).await);
+    let text = refusal(call(&server, 2, filtered_scan()).await);
     assert!(
         text.contains("1 calls wait for a thread, requests.max_waiting is 1"),
         "{text}"
@@ -103,6 +112,7 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     // Memory answers these.
     call(&server, 2, get()).await.expect("served");
     call(&server, 2, increment()).await.expect("served");
+    call(&server, 2, scan()).await.expect("served");
     // Schema changes have threads of their own.
     let disable = args::DisableTable {
         table_name: thrift2::TTableName {
@@ -118,7 +128,125 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
 
     drop(places);
     first.await.expect("its turn has come");
-    call(&server, 2, scan()).await.expect("there is room again");
+    call(&server, 2, filtered_scan())
+        .await
+        .expect("there is room again");
+}
+
+/// Rows of the table of [`on_disk`].
+const ROWS: usize = 40;
+
+fn row(number: usize) -> Bytes {
+    format!("r{number:02}").into()
+}
+
+/// A server with table `t` on disk, a row to a block, and nothing in the cache. In its line one call may wait.
+fn on_disk() -> Arc<Server> {
+    let mut config = Config::default();
+    config.requests.max_waiting = 1;
+    let disk = SimFs::new(1, SimOptions::default());
+    let server = crate::rig::server_on(&disk, config.clone());
+    let name = TableName::parse(b"t").unwrap();
+    let family = FamilyDescriptor::new(b"f").with("BLOCKSIZE", 1024).unwrap();
+    let table = TableDescriptor::new(name.clone(), vec![family]);
+    server.engine().create_table(table, Vec::new()).unwrap();
+    for number in 0..ROWS {
+        let row = row(number);
+        let mut mutation = writes::mutation(&row, Durability::UseDefault);
+        mutation.writes.push(Write::Put {
+            family: b"f",
+            qualifier: b"q",
+            timestamp: None,
+            value: &[7; 1000],
+            ttl_ms: None,
+        });
+        let commit = server.engine().mutate(&name, &[mutation]).unwrap();
+        commit.wait().unwrap();
+    }
+    server.engine().flush(&name).unwrap();
+    server.engine().close().unwrap();
+    crate::rig::server_on(&disk, config)
+}
+
+/// All places on the pool, and a call that waits for one: the line is full.
+async fn full_line(server: &Arc<Server>) -> (Vec<Place>, impl Future<Output = Place>) {
+    let mut places = Vec::new();
+    for _ in 0..4 {
+        places.push(server.admission().place().await.unwrap());
+    }
+    let admission = Arc::clone(server);
+    let mut waiting = Box::pin(async move { admission.admission().place().await.unwrap() });
+    assert!(is_pending(&mut waiting).await);
+    assert_eq!(server.admission().waiting(), 1);
+    (places, waiting)
+}
+
+/// Polls once.
+async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context).is_pending())).await
+}
+
+fn rows_of(results: &[thrift2::TResult]) -> Vec<Bytes> {
+    results
+        .iter()
+        .map(|result| result.row.clone().expect("a row"))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_refused_fetch_from_disk_has_not_lost_the_scan() {
+    let server = on_disk();
+    let open = args::OpenScanner {
+        table: Bytes::from_static(b"t"),
+        tscan: thrift2::TScan::default(),
+    };
+    let scanner_id = call(&server, 1, open).await.expect("a scanner");
+    let fetch = |num_rows| args::GetScannerRows { scanner_id, num_rows };
+    let (places, waiting) = full_line(&server).await;
+    let text = refusal(call(&server, 1, fetch(5)).await);
+    assert!(text.contains("requests.max_waiting is 1"), "{text}");
+    drop(places);
+    drop(waiting.await);
+    let mut found = rows_of(&call(&server, 1, fetch(5)).await.expect("served"));
+    assert_eq!(found.len(), 5);
+    found.extend(rows_of(&call(&server, 1, fetch(100)).await.expect("served")));
+    assert_eq!(found, (0..ROWS).map(row).collect::<Vec<_>>());
+}
+
+/// What memory had of it is not thrown away: it waits for a place, however long the line is.
+#[tokio::test]
+async fn a_fetch_that_has_begun_in_memory_is_not_refused() {
+    let server = on_disk();
+    for number in 0..5 {
+        let mut get = get();
+        get.tget.row = row(number);
+        call(&server, 1, get).await.expect("served");
+    }
+    let (places, waiting) = full_line(&server).await;
+    let mut all = scan();
+    all.num_rows = 100;
+    let mut fetch = Box::pin(call(&server, 1, all));
+    assert!(is_pending(&mut fetch).await);
+    assert_eq!(server.admission().waiting(), 2);
+    drop(places);
+    drop(waiting.await);
+    let found = rows_of(&fetch.await.expect("served"));
+    assert_eq!(found, (0..ROWS).map(row).collect::<Vec<_>>());
+}
+
+/// Once it is in memory, a scan needs no place.
+#[tokio::test]
+async fn a_scan_of_memory_passes_a_full_line() {
+    let server = on_disk();
+    let mut all = scan();
+    all.num_rows = 100;
+    call(&server, 1, all.clone()).await.expect("served");
+    let _full = full_line(&server).await;
+    let found = rows_of(&call(&server, 1, all.clone()).await.expect("served"));
+    assert_eq!(found.len(), ROWS);
+    all.tscan.reversed = Some(true);
+    let found = rows_of(&call(&server, 1, all).await.expect("served"));
+    assert_eq!(found, (0..ROWS).rev().map(row).collect::<Vec<_>>());
 }
 
 #[tokio::test]

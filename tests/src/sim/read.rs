@@ -7,9 +7,9 @@ use std::time::Duration;
 use basalt_engine::cell::{Cell, CellBatch};
 use basalt_engine::checksum::crc32c_append;
 use basalt_engine::engine::{Fetched, Scanner};
-use basalt_engine::op::{FetchLimits, Get, ReadSpec, Scan};
+use basalt_engine::op::{FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use basalt_engine::schema::{TableName, TableState};
-use basalt_engine::{Engine, Result};
+use basalt_engine::{Engine, Error, Result};
 
 use super::Stop;
 use super::model::{MANY, Row, Rows, Tables};
@@ -177,7 +177,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Opens a scan over `rows`, which are those of the table now.
+    /// Opens a scan over `rows`, which are those of the table now. It reads from memory for as long as it can.
     pub(crate) fn open(
         engine: &Engine,
         table: &str,
@@ -185,12 +185,15 @@ impl Held {
         reversed: bool,
         batch: Option<usize>,
     ) -> Result<Self> {
-        let scan = Scan {
+        let mut scan = Scan {
             reversed,
             batch,
             spec: all_versions(),
             ..Scan::default()
         };
+        if scan.may_read_memory_only() {
+            scan.spec.tier = ReadTier::Memory;
+        }
         Ok(Self {
             what: format!("the scan of {table} (reversed: {reversed}, batch: {batch:?})"),
             scanner: engine.scan(&name(table), scan)?,
@@ -201,7 +204,14 @@ impl Held {
     /// Fetches results and compares them with the snapshot; true when the scan is over.
     pub(crate) fn fetch(&mut self, results: usize) -> std::result::Result<bool, Stop> {
         let mut out = CellBatch::new();
-        let fetched = self.scanner.fetch(&limits(results), &mut out)?;
+        let mut fetched = self.scanner.fetch(&limits(results), &mut out);
+        if let Err(Error::NotInMemory) = fetched {
+            self.scanner.read_from_disk();
+            fetched = self
+                .scanner
+                .fetch(&limits(results - out.row_count()), &mut out);
+        }
+        let fetched = fetched?;
         for cell in out.rows().flat_map(|row| row.cells()) {
             let seen = Seen::of(cell);
             let expected = self.expected.pop_front();

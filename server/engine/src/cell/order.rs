@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
 /// How the rows of a table are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
@@ -27,8 +29,8 @@ impl RowOrder {
     }
 
     /// The smallest row behind `row`.
-    pub fn successor(self, row: &[u8]) -> Vec<u8> {
-        let mut next = Vec::with_capacity(row.len() + 2);
+    pub fn successor(self, row: &[u8]) -> SmallVec<[u8; 64]> {
+        let mut next = SmallVec::with_capacity(row.len() + 2);
         next.extend_from_slice(row);
         if self == Self::Bytes {
             next.push(0);

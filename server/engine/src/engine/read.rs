@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, SystemTable};
 use crate::cell::CellBatch;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, Scan};
+use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use crate::region::{
     OpenMoment, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step, check_read,
     check_row, read_row,
@@ -88,7 +88,9 @@ struct Ahead {
 /// A region that was split or merged is read to its end as it was.
 ///
 /// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan ends; flushes and
-/// compactions keep what can be seen there. After an error the scan is of no more use.
+/// compactions keep what can be seen there. After an error the scan is of no more use, but for two that fail a fetch in front of a row or
+/// region, where the next fetch begins: [`Error::NotServingRegion`], and [`Error::NotInMemory`] of a scan that reads from memory only,
+/// until it is told to read from disk, too ([`Self::read_from_disk`]).
 ///
 /// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
 /// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
@@ -127,6 +129,11 @@ impl Scanner {
         }
         if scan.batch == Some(0) {
             return Err(Error::InvalidArgument("A scan's batch must be at least 1".into()));
+        }
+        if scan.spec.tier == ReadTier::Memory && !scan.may_read_memory_only() {
+            return Err(Error::InvalidArgument(
+                "A scan of memory only takes no filter and no batch".into(),
+            ));
         }
         let range = ScanRange::of_scan(&scan);
         let shared = Arc::clone(catalog.shared());
@@ -190,17 +197,35 @@ impl Scanner {
         self.ahead.front().map(|ahead| ahead.region.place())
     }
 
+    /// Whether it reads from memory only.
+    pub fn is_memory_only(&self) -> bool {
+        self.scan.spec.tier == ReadTier::Memory
+    }
+
+    /// Lets a scan of memory only ([`ReadTier::Memory`]) read from disk from now on.
+    pub fn read_from_disk(&mut self) {
+        if self.is_memory_only() {
+            self.scan.spec.tier = ReadTier::All;
+            // What it has open would not read from disk.
+            if let Some(current) = &mut self.current {
+                current.pause();
+            }
+        }
+    }
+
     /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the next region is not
-    /// assigned, it fails with what it has in `out`; the next fetch begins with that region.
+    /// assigned, it fails with what it has in `out`; the next fetch begins with that region. So it does where a scan of memory only would
+    /// have to read the next row from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
         let result = self.try_fetch(limits, out);
         self.note_reads();
-        // A region that is not assigned fails the fetch before it is touched: the scan goes on when it is.
+        // A region that is not assigned fails the fetch before it is touched: the scan goes on when it is. A row that is not in memory
+        // has been left.
         if let Err(error) = &result
-            && !matches!(error, Error::NotServingRegion(_))
+            && !matches!(error, Error::NotServingRegion(_) | Error::NotInMemory)
         {
             self.failed = Some(error.clone());
             self.finish();

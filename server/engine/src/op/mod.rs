@@ -12,7 +12,8 @@ pub enum ReadTier {
     /// Memory and disk.
     #[default]
     All,
-    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a network thread.
+    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a network thread. Of scans, for
+    /// those of whole rows without a filter ([`Scan::may_read_memory_only`]).
     Memory,
 }
 
@@ -132,6 +133,14 @@ pub struct Scan {
     pub caching: Option<usize>,
     /// What of each row.
     pub spec: ReadSpec,
+}
+
+impl Scan {
+    /// Whether it may be read with [`ReadTier::Memory`]: a row that turns out not to be in memory is begun again, which a filter would see,
+    /// and pieces of rows would show.
+    pub fn may_read_memory_only(&self) -> bool {
+        self.spec.filter.is_none() && self.batch.is_none()
+    }
 }
 
 impl Default for Scan {

@@ -18,7 +18,8 @@
 //! then.
 //!
 //! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
-//! can be paused and go on in a later version of the region.
+//! can be paused and go on in a later version of the region, or with another tier. A row that a read of memory only cannot finish is left as if it had not
+//! been begun: the scanner is paused in front of it. That is why such a read has no filter and no batch limit.
 
 use std::cmp::Ordering;
 
@@ -93,7 +94,7 @@ impl Part {
 pub struct RegionScanner {
     /// The families asked for, in the table's order.
     parts: Vec<Part>,
-    /// While it is paused: of each family that was not at its end, its place and the row it stood at.
+    /// While it is paused: of each family that was not at its end, its place and the row to go on with.
     paused: Option<Vec<(usize, Vec<u8>)>>,
     order: RowOrder,
     /// `None`: the one row that the stores were opened for.
@@ -193,18 +194,30 @@ impl RegionScanner {
         true
     }
 
-    /// Goes on in `version`, if it was paused.
-    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's.
+    /// Pauses in front of the row in hand, whatever has been read of it.
+    /// REQUIRES: no filter, no batch limit, a range.
+    fn leave_row(&mut self) {
+        debug_assert!(self.filter.is_none() && self.batch.is_none() && self.range.is_some());
+        let places = self.parts.drain(..).map(|part| (part.place, self.row.clone()));
+        self.paused = Some(places.collect());
+    }
+
+    /// Goes on in `version`, if it was paused. After an error it is paused still.
+    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's, but for its tier.
     pub fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
+        let Some(paused) = &self.paused else {
+            return Ok(());
+        };
         let judge = self.filter.as_deref().filter(|_| !self.is_reversed());
-        for (place, row) in self.paused.take().unwrap_or_default() {
+        let mut parts = Vec::with_capacity(paused.len());
+        for (place, row) in paused {
             let rows = match &self.range {
-                None => ReadRows::One(&row),
+                None => ReadRows::One(row),
                 Some(range) => {
                     let (low, high) = if range.reversed {
-                        (&range.low.row, &row)
+                        (&range.low.row, row)
                     } else {
-                        (&row, &range.high.row)
+                        (row, &range.high.row)
                     };
                     ReadRows::Range {
                         low,
@@ -213,18 +226,22 @@ impl RegionScanner {
                     }
                 }
             };
-            self.parts
-                .extend(open_part(version, spec, judge, place, moment, rows)?);
+            parts.extend(open_part(version, spec, judge, *place, moment, rows)?);
         }
+        self.parts = parts;
+        self.paused = None;
         Ok(())
     }
 
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
-    /// is of no more use.
+    /// is of no more use; but with [`Error::NotInMemory`] it is paused in front of the row.
     pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
         let result = self.try_step(out);
-        if result.is_err() {
+        if let Err(error) = &result {
             out.abandon_row();
+            if matches!(error, Error::NotInMemory) && self.range.is_some() {
+                self.leave_row();
+            }
         }
         result
     }

@@ -4,14 +4,18 @@
 //! `on`, which is `yes` in one row of ten.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use basalt_engine::Engine;
+use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::{Fetched, Scanner};
 use basalt_engine::filter::{FilterSpec, FuzzyKey, MaskForm, RowRange};
-use basalt_engine::op::{ReadSpec, Scan, Write};
+use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan, Write};
 use basalt_engine::options::Options;
 use basalt_engine::schema::TableDescriptor;
+use basalt_engine::{Engine, Error, Result};
 
-use crate::rig::{F, Rig, apply, descriptor, mutation, name, scan};
+use crate::rig::{F, Rig, Shown, apply, descriptor, drain, mutation, name, put, scan, shown};
 
 const ROWS: usize = 40;
 const COLUMNS: usize = 200;
@@ -23,9 +27,9 @@ fn with_small_blocks(mut descriptor: TableDescriptor) -> TableDescriptor {
     descriptor
 }
 
-/// The table on disk, in one file of each family.
-fn rig() -> Rig {
-    let mut rig = Rig::in_memory();
+/// The table on a disk, in one file of each family.
+fn rig_on(disk: &SimFs) -> Rig {
+    let mut rig = Rig::simulated(disk);
     rig.options = Options {
         block_cache_bytes: 64 << 20,
         ..rig.options
@@ -63,6 +67,10 @@ fn rig() -> Rig {
     engine.flush(&table).unwrap();
     engine.close().unwrap();
     rig
+}
+
+fn rig() -> Rig {
+    rig_on(&SimFs::new(1, SimOptions::default()))
 }
 
 /// Cells that the scan returns, and blocks that it reads when none is in the cache.
@@ -163,4 +171,130 @@ fn families_are_read_on_demand() {
     let (cells, blocks) = cost(&rig, on(false));
     assert_eq!(cells, 4 * (COLUMNS + 1));
     assert!(blocks * 2 > all, "{blocks} of {all} blocks");
+}
+
+fn of_memory(reversed: bool) -> Scan {
+    Scan {
+        reversed,
+        spec: ReadSpec {
+            tier: ReadTier::Memory,
+            ..ReadSpec::default()
+        },
+        ..Scan::default()
+    }
+}
+
+/// Brings a row's blocks into the cache; of these families only, if any are named.
+fn warm(engine: &Engine, row: usize, families: &[&[u8]]) {
+    let selection = |family: &&[u8]| FamilySelection {
+        family: family.to_vec(),
+        columns: Columns::All,
+    };
+    let row = format!("r{row:02}");
+    let read = Get {
+        row: row.as_bytes(),
+        spec: ReadSpec {
+            families: families.iter().map(selection).collect(),
+            ..ReadSpec::default()
+        },
+    };
+    engine.get(&name("t"), &read, &mut CellBatch::new()).unwrap();
+}
+
+/// One fetch of all results.
+fn fetch_all(scanner: &mut Scanner) -> (Vec<Shown>, Result<Fetched>) {
+    let limits = FetchLimits {
+        results: usize::MAX,
+        bytes: usize::MAX,
+        time: Duration::MAX,
+    };
+    let mut out = CellBatch::new();
+    let fetched = scanner.fetch(&limits, &mut out);
+    (shown(&out), fetched)
+}
+
+/// It returns the rows that the cache has whole, without a look at the disk, and goes on with the others when it may, though the table has
+/// been written, flushed and compacted meanwhile.
+#[test]
+fn a_scan_of_memory_only_stops_in_front_of_what_is_on_disk() {
+    let disk = SimFs::new(1, SimOptions::default());
+    let rig = rig_on(&disk);
+    let table = name("t");
+    for reversed in [false, true] {
+        for (cached, is_written) in [(0, false), (1, true), (2, false), (17, true), (ROWS, false)] {
+            let engine = rig.open();
+            let request = Scan {
+                reversed,
+                ..Scan::default()
+            };
+            let expected = scan(&engine, &table, request);
+            engine.close().unwrap();
+
+            let engine = rig.open();
+            for row in 0..cached {
+                warm(&engine, if reversed { ROWS - 1 - row } else { row }, &[]);
+            }
+            let mut scanner = engine.scan(&table, of_memory(reversed)).unwrap();
+            let calls = disk.op_count();
+            let (mut seen, fetched) = fetch_all(&mut scanner);
+            let rows = seen.len() / (COLUMNS + 1);
+            if cached == ROWS {
+                assert_eq!((fetched.unwrap(), rows), (Fetched::End, ROWS));
+            } else {
+                assert!(matches!(fetched, Err(Error::NotInMemory)), "{fetched:?}");
+                // Leaving the last one may need a block of the next.
+                assert!(rows <= cached && rows + 1 >= cached, "{rows} rows of {cached}");
+                let (more, fetched) = fetch_all(&mut scanner);
+                assert!(more.is_empty() && matches!(fetched, Err(Error::NotInMemory)));
+            }
+            assert_eq!(disk.op_count(), calls, "it has looked at the disk");
+
+            if is_written {
+                for row in 0..ROWS {
+                    put(&engine, &table, format!("r{row:02}").as_bytes(), b"later");
+                }
+                engine.flush(&table).unwrap();
+                engine.compact(&table, None, true, true).unwrap();
+            }
+            scanner.read_from_disk();
+            seen.extend(drain(&mut scanner));
+            assert!(seen == expected, "{cached} rows were cached");
+            engine.close().unwrap();
+        }
+    }
+}
+
+/// A family that is in memory is not returned without the one that is not.
+#[test]
+fn a_scan_of_memory_only_returns_no_half_of_a_row() {
+    let rig = rig();
+    let engine = rig.open();
+    for row in 0..ROWS {
+        warm(&engine, row, &[F]);
+    }
+    let mut scanner = engine.scan(&name("t"), of_memory(false)).unwrap();
+    let (cells, fetched) = fetch_all(&mut scanner);
+    assert!(
+        cells.is_empty() && matches!(fetched, Err(Error::NotInMemory)),
+        "{fetched:?}"
+    );
+    scanner.read_from_disk();
+    assert_eq!(fetch_all(&mut scanner).0.len(), ROWS * (COLUMNS + 1));
+}
+
+#[test]
+fn a_scan_of_memory_only_takes_no_filter_and_no_batch() {
+    let rig = rig();
+    let engine = rig.open();
+    let mut with_filter = parsed("KeyOnlyFilter()");
+    with_filter.spec.tier = ReadTier::Memory;
+    let with_batch = Scan {
+        batch: Some(2),
+        ..of_memory(false)
+    };
+    for request in [with_filter, with_batch] {
+        assert!(!request.may_read_memory_only());
+        let refused = engine.scan(&name("t"), request).unwrap_err();
+        assert!(matches!(refused, Error::InvalidArgument(_)), "{refused}");
+    }
 }
