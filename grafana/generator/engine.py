@@ -39,8 +39,9 @@ MEMSTORE = [
         (summed("basalt_memstore_bytes"), "used"),
         (summed("basalt_memstore_limit_bytes"), "limit"),
         (summed("basalt_memstore_pinned_bytes"), "pinned by scans"),
+        (summed("basalt_memstore_kept_bytes"), "kept for the next"),
         description="Memory of all memstores, and memstore.total_bytes, where writes are refused. What scans hold of flushed "
-        "memstores comes on top.",
+        "memstores, and what is kept of them for the next ones, comes on top.",
     ),
     graph(
         "Oldest edit in a memstore", "s",

@@ -23,7 +23,7 @@ use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Threads for calls that block: scans, reads from disk, whatever waits for a row's lock. A call waits in line when all are
+/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call waits in line when all are
 /// taken. Some wait for the disk or for a lock, so they are more than there are cores. But most read what is cached, and many threads
 /// that all want a core take turns and keep each other waiting: with 240 for data calls two cores did a quarter fewer increments under
 /// four times their load than with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.

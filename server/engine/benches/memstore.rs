@@ -88,7 +88,7 @@ fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::iter::StepBy<
 }
 
 fn filled(order: Order, rows: Rows, cells: u64, threads: u64) -> Arc<Memstore> {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     thread::scope(|scope| {
         for thread in 0..threads {
             let memstore = &memstore;

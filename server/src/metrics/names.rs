@@ -97,6 +97,7 @@ metric_names! {
     gauge MEMSTORE_LIMIT_BYTES = "basalt_memstore_limit_bytes", Unit::Bytes, "memstore.total_bytes.";
     gauge MEMSTORE_PINNED_BYTES = "basalt_memstore_pinned_bytes", Unit::Bytes,
         "Memory of memstores that were flushed and that open scans still hold.";
+    gauge MEMSTORE_KEPT_BYTES = "basalt_memstore_kept_bytes", Unit::Bytes, "Memory of memstores that are gone, kept for the next ones.";
     counter DELAYED_WRITES = "basalt_delayed_writes_total", Unit::Count, "Writes slowed because memstores were close to a limit.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
     gauge WAL_STALLED_SECONDS = "basalt_wal_stalled_seconds", Unit::Seconds,

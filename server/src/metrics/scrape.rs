@@ -68,6 +68,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::MEMSTORE_BYTES).set(engine.memstore_bytes() as f64);
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
+    gauge!(names::MEMSTORE_KEPT_BYTES).set(engine.kept_memstore_bytes() as f64);
     let stalled = engine.stalled().unwrap_or_default();
     gauge!(names::WAL_STALLED_SECONDS).set(stalled.as_secs_f64());
     let disk = engine.disk();

@@ -207,9 +207,7 @@ impl Held {
         let mut fetched = self.scanner.fetch(&limits(results), &mut out);
         if let Err(Error::NotInMemory) = fetched {
             self.scanner.read_from_disk();
-            fetched = self
-                .scanner
-                .fetch(&limits(results - out.row_count()), &mut out);
+            fetched = self.scanner.fetch(&limits(results - out.row_count()), &mut out);
         }
         let fetched = fetched?;
         for cell in out.rows().flat_map(|row| row.cells()) {

@@ -438,7 +438,7 @@ fn single_calls_are_compared_with_an_echo() {
     let arguments = [
         "roundtrip",
         "--calls",
-        "put-batch,increment",
+        "put-batch,increment,filtered-scan",
         "--connections",
         "2",
         "--seconds",
@@ -456,7 +456,7 @@ fn single_calls_are_compared_with_an_echo() {
         .iter()
         .map(|one| one["call"].as_str().unwrap())
         .collect();
-    assert_eq!(calls, ["put-batch", "increment"]);
+    assert_eq!(calls, ["put-batch", "increment", "filtered-scan"]);
     for comparison in comparisons {
         let sides = comparison["sides"].as_array().unwrap();
         assert_eq!(sides[1]["name"], "TCP echo");

@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Increment,
     /// `getScannerResults`: 100 rows of one cell.
     Scan,
+    /// The same with a `PageFilter`: Basalt begins it on its pool of threads, other calls of cached rows on the network threads.
+    FilteredScan,
 }
 
 impl Kind {
@@ -48,6 +50,7 @@ impl Kind {
             Kind::PutBatch => "put of 100 rows",
             Kind::Increment => "increment",
             Kind::Scan => "scan of 100 rows",
+            Kind::FilteredScan => "filtered scan of 100 rows",
         }
     }
 
@@ -90,12 +93,14 @@ impl Kind {
                     ..TIncrement::default()
                 },
             }),
-            Kind::Scan => message(&args::GetScannerResults {
+            Kind::Scan | Kind::FilteredScan => message(&args::GetScannerResults {
                 table: table.clone(),
                 tscan: TScan {
                     start_row: Some(key(row % (ROWS - BATCH))),
                     columns: Some(vec![value_column()]),
                     caching: Some(BATCH as i32),
+                    filter_string: (self == Kind::FilteredScan)
+                        .then(|| format!("PageFilter({BATCH})").into()),
                     ..TScan::default()
                 },
                 num_rows: BATCH as i32,
@@ -111,7 +116,7 @@ impl Kind {
             Kind::Put => succeeded::<args::Put>(reply),
             Kind::PutBatch => succeeded::<args::PutMultiple>(reply),
             Kind::Increment => succeeded::<args::Increment>(reply),
-            Kind::Scan => succeeded::<args::GetScannerResults>(reply),
+            Kind::Scan | Kind::FilteredScan => succeeded::<args::GetScannerResults>(reply),
         }
     }
 }

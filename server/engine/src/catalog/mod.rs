@@ -33,6 +33,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
+use crate::memstore::Memstore;
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
@@ -350,11 +351,14 @@ impl Catalog {
     }
 
     /// A region without data.
-    fn empty_region(meta: RegionMeta, table: &Arc<TableDescriptor>) -> Arc<Region> {
+    fn empty_region(&self, meta: RegionMeta, table: &Arc<TableDescriptor>) -> Arc<Region> {
         let stores = table
             .families
             .iter()
-            .map(|family| Arc::new(StoreVersion::new(Arc::new(family.clone()), Vec::new())))
+            .map(|family| {
+                let memstore = Memstore::new(Arc::clone(&self.shared.store.chunks));
+                Arc::new(StoreVersion::new(Arc::new(family.clone()), Vec::new(), memstore))
+            })
             .collect();
         let version = RegionVersion {
             table: Arc::clone(table),

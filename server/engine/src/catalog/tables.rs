@@ -9,6 +9,7 @@ use super::{Catalog, SystemTable, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
+use crate::memstore::{ChunkPool, Memstore};
 use crate::region::{Region, RegionVersion, check_row};
 use crate::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
 use crate::store::{StoreVersion, create_store_dir};
@@ -36,7 +37,7 @@ impl Catalog {
         let descriptor = Arc::new(descriptor);
         let regions: Vec<_> = regions
             .into_iter()
-            .map(|meta| Self::empty_region(meta, &descriptor))
+            .map(|meta| self.empty_region(meta, &descriptor))
             .collect();
         self.shared.servers.place(&regions);
         self.publish(&manifest, |tables| {
@@ -90,7 +91,7 @@ impl Catalog {
         )?;
         let regions: Vec<_> = regions
             .into_iter()
-            .map(|meta| Self::empty_region(meta, &table.descriptor))
+            .map(|meta| self.empty_region(meta, &table.descriptor))
             .collect();
         self.shared.servers.place(&regions);
         self.publish(&manifest, |tables| {
@@ -243,7 +244,7 @@ impl Catalog {
         )?;
         for region in &regions {
             let before = region.load_version();
-            region.publish(|version| altered_version(version, &descriptor));
+            region.publish(|version| altered_version(version, &descriptor, &self.shared.store.chunks));
             let gone = before
                 .stores
                 .iter()
@@ -309,7 +310,11 @@ impl Catalog {
 }
 
 /// The stores of a region under another descriptor: kept, made, or left out with their files.
-fn altered_version(version: &RegionVersion, descriptor: &Arc<TableDescriptor>) -> RegionVersion {
+fn altered_version(
+    version: &RegionVersion,
+    descriptor: &Arc<TableDescriptor>,
+    chunks: &Arc<ChunkPool>,
+) -> RegionVersion {
     let stores = descriptor
         .families
         .iter()
@@ -317,7 +322,7 @@ fn altered_version(version: &RegionVersion, descriptor: &Arc<TableDescriptor>) -
             let options = Arc::new(family.clone());
             Arc::new(match version.table.family(&family.name) {
                 Some((index, _)) => version.stores[index].with_family(options),
-                None => StoreVersion::new(options, Vec::new()),
+                None => StoreVersion::new(options, Vec::new(), Memstore::new(Arc::clone(chunks))),
             })
         })
         .collect();

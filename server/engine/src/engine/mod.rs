@@ -434,6 +434,10 @@ impl Engine {
     pub fn pinned_memstore_bytes(&self) -> u64 {
         self.catalog.shared().flushed_memstores.pinned_bytes()
     }
+    /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of all memstores.
+    pub fn kept_memstore_bytes(&self) -> u64 {
+        self.catalog.shared().store.chunks.bytes()
+    }
     /// The newest edit readers see, and the newest that has a sequence id.
     pub fn read_point(&self) -> (SeqId, SeqId) {
         let wal = &self.catalog.shared().wal;

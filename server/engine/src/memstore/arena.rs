@@ -7,14 +7,16 @@
 //! ```
 //!
 //! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its `fetch_add` on the
-//! chunk's offset covers. A lock is taken only to add a chunk.
+//! chunk's offset covers. A lock is taken only to add a chunk. Chunks of 2 MiB come from a [`ChunkPool`] and go back there.
 //!
 //! Invariant: memory that was handed out stays where it is and is not freed before the arena is dropped.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
+use super::memory::Memory;
+use super::pool::ChunkPool;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -29,8 +31,7 @@ pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(any(miri, loom)) { 1 << 10 }
 pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(any(miri, loom)) { 8 << 10 } else { 2 << 20 };
 
 struct Chunk {
-    memory: NonNull<u8>,
-    layout: Layout,
+    memory: Memory,
     /// Where free memory starts. Goes past the end when an allocation does not fit any more.
     used: AtomicUsize,
 }
@@ -39,32 +40,10 @@ struct Chunk {
 const CHUNK_OVERHEAD_BYTES: usize = size_of::<Chunk>() + size_of::<NonNull<Chunk>>();
 
 impl Chunk {
-    /// REQUIRES: `bytes` is not 0.
-    fn new(bytes: usize, used: usize) -> NonNull<Self> {
-        // Chunks of the full size lie where one huge page fits, see `CHUNK_MAX_BYTES`.
-        let align = if bytes == CHUNK_MAX_BYTES { bytes } else { ALIGN };
-        let layout =
-            Layout::from_size_align(bytes, align).expect("a chunk is far smaller than the address space");
-        // SAFETY: the size is not zero.
-        let memory = unsafe { alloc(layout) };
-        let Some(memory) = NonNull::new(memory) else {
-            handle_alloc_error(layout);
-        };
-        #[cfg(all(target_os = "linux", not(any(miri, loom))))]
-        if bytes == CHUNK_MAX_BYTES {
-            // SAFETY: the range was allocated above, and the advice does not change what it holds. An error means that the kernel
-            // does not do huge pages; then it is slower, and nothing else.
-            let _ = unsafe {
-                rustix::mm::madvise(memory.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage)
-            };
-        }
-        let chunk = Box::new(Self {
-            memory,
-            layout,
-            used: AtomicUsize::new(used),
-        });
-        // Kept as a raw pointer from here on, since `current` and the list both point to it.
-        NonNull::from(Box::leak(chunk))
+    /// Leaked from a box: both `current` and the list point to it. The first `used` bytes are taken.
+    fn new(memory: Memory, used: usize) -> NonNull<Self> {
+        let used = AtomicUsize::new(used);
+        NonNull::from(Box::leak(Box::new(Self { memory, used })))
     }
 
     fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {
@@ -72,7 +51,7 @@ impl Chunk {
         let start = self.used.fetch_add(bytes, Ordering::Relaxed);
         let end = start.checked_add(bytes)?;
         // SAFETY: start is inside the chunk's memory, since end is not past it.
-        (end <= self.layout.size()).then(|| unsafe { self.memory.add(start) })
+        (end <= self.memory.len()).then(|| unsafe { self.memory.start().add(start) })
     }
 }
 
@@ -87,6 +66,8 @@ pub(super) struct Arena {
     /// The chunk to allocate from; null before the first allocation. Points to one of `chunks`.
     current: AtomicPtr<Chunk>,
     chunks: Mutex<Chunks>,
+    /// Where chunks of the full size come from, and go.
+    pool: Arc<ChunkPool>,
     /// Bytes of all chunks, overhead included.
     bytes: AtomicU64,
 }
@@ -98,8 +79,9 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     /// Takes no memory before the first allocation.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(pool: Arc<ChunkPool>) -> Self {
         Self {
+            pool,
             current: AtomicPtr::new(ptr::null_mut()),
             chunks: Mutex::new(Chunks {
                 all: Vec::new(),
@@ -107,6 +89,11 @@ impl Arena {
             }),
             bytes: AtomicU64::new(0),
         }
+    }
+
+    /// Where its large chunks come from.
+    pub(super) fn pool(&self) -> &Arc<ChunkPool> {
+        &self.pool
     }
 
     /// Bytes of all chunks, overhead included.
@@ -123,7 +110,7 @@ impl Arena {
             let current = self.current.load(Ordering::Acquire);
             // SAFETY: `current` is null or points to a chunk in the list, and chunks live as long as the arena.
             if let Some(chunk) = unsafe { current.as_ref() }
-                && bytes <= chunk.layout.size() / 4
+                && bytes <= chunk.memory.len() / 4
                 && let Some(memory) = chunk.allocate(bytes)
             {
                 return memory;
@@ -138,19 +125,25 @@ impl Arena {
     fn grow(&self, full: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = self.chunks.lock();
         if bytes > chunks.next_bytes / 4 {
-            let chunk = Chunk::new(bytes, bytes);
+            let chunk = Chunk::new(self.memory(bytes), bytes);
             self.add(&mut chunks, chunk, bytes);
             // SAFETY: the chunk was made above and lives as long as the arena. All of it goes to the caller.
-            return Some(unsafe { chunk.as_ref() }.memory);
+            return Some(unsafe { chunk.as_ref() }.memory.start());
         }
         if self.current.load(Ordering::Relaxed) == full {
             let size = chunks.next_bytes;
             chunks.next_bytes = (size * 2).min(CHUNK_MAX_BYTES);
-            let chunk = Chunk::new(size, 0);
+            let chunk = Chunk::new(self.memory(size), 0);
             self.add(&mut chunks, chunk, size);
             self.current.store(chunk.as_ptr(), Ordering::Release);
         }
         None
+    }
+
+    /// Memory for a chunk.
+    fn memory(&self, bytes: usize) -> Memory {
+        let kept = (bytes == CHUNK_MAX_BYTES).then(|| self.pool.take());
+        kept.flatten().unwrap_or_else(|| Memory::allocate(bytes))
     }
 
     fn add(&self, chunks: &mut Chunks, chunk: NonNull<Chunk>, bytes: usize) {
@@ -165,8 +158,7 @@ impl Drop for Arena {
         for chunk in self.chunks.get_mut().all.drain(..) {
             // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access any more.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
-            // SAFETY: allocated with this layout, freed once.
-            unsafe { dealloc(chunk.memory.as_ptr(), chunk.layout) };
+            self.pool.give(chunk.memory);
         }
     }
 }
@@ -178,7 +170,7 @@ mod tests {
 
     #[test]
     fn chunks_grow_and_large_allocations_stand_alone() {
-        let arena = Arena::new();
+        let arena = Arena::new(Arc::default());
         assert_eq!(arena.bytes(), 0);
         arena.allocate(1);
         let first = (FIRST_CHUNK_BYTES + CHUNK_OVERHEAD_BYTES) as u64;
@@ -205,7 +197,7 @@ mod tests {
     /// Goal: threads never share memory. Method: each fills what it gets with its own number and looks again at the end.
     #[test]
     fn threads_get_memory_of_their_own() {
-        let arena = Arena::new();
+        let arena = Arena::new(Arc::default());
         let rounds = if cfg!(miri) { 10 } else { 5_000 };
         thread::scope(|scope| {
             for number in 1..=4_u8 {

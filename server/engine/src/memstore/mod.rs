@@ -5,15 +5,18 @@
 //! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is counted as pinned
 //!    ([`FlushedMemstores`]).
 //!
-//! The cells lie in a skiplist of our own ([`skiplist`]) on chunks of memory ([`arena`]); those two modules hold all `unsafe`.
+//! The cells lie in a skiplist of our own ([`skiplist`]) on chunks of memory ([`arena`], [`memory`]); those three modules hold all `unsafe`.
+//! Chunks of memstores that are gone are used again ([`pool`]).
 //!
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as `insert` has returned;
 //! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
 
 mod arena;
 mod flushed;
+mod memory;
 #[cfg(all(test, loom))]
 mod model;
+mod pool;
 mod skiplist;
 #[cfg(test)]
 mod tests;
@@ -22,6 +25,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::flushed::FlushedMemstores;
+pub use self::pool::ChunkPool;
 use self::skiplist::{NodeRef, RowTarget, SkipList, Target, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
@@ -55,16 +59,17 @@ pub struct Memstore {
 }
 
 impl Default for Memstore {
+    /// With a pool of its own that keeps nothing.
     fn default() -> Self {
-        Self::new()
+        Self::new(Arc::default())
     }
 }
 
 impl Memstore {
-    /// An empty memstore. It takes memory for cells when the first one comes.
-    pub fn new() -> Self {
+    /// An empty memstore. It takes memory for cells when the first one comes, from that pool if it has some.
+    pub fn new(pool: Arc<ChunkPool>) -> Self {
         Self {
-            list: Arc::new(SkipList::new()),
+            list: Arc::new(SkipList::new(pool)),
             totals: Totals {
                 cells: AtomicU64::new(0),
                 data_bytes: AtomicU64::new(0),
@@ -82,6 +87,12 @@ impl Memstore {
         // Before the cell can be found, so that a reader who skips this memstore by its time range cannot miss the cell.
         self.totals.add(cell);
         self.list.insert(cell);
+    }
+
+    /// An empty memstore that shares the pool.
+    #[must_use]
+    pub fn successor(&self) -> Self {
+        Self::new(Arc::clone(self.list.pool()))
     }
 
     /// Bytes held: arena chunks, whole from the moment they are taken, overhead included. 0 when nothing was inserted.

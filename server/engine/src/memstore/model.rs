@@ -57,7 +57,7 @@ fn is_sorted(met: &[(u8, u64)]) -> bool {
 /// was there before the reader came is met.
 fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
     check(2, move || {
-        let memstore = Arc::new(Memstore::new());
+        let memstore = Arc::new(Memstore::default());
         insert(&memstore, 5, 1, 2, 0);
         let [mine, others] = cells;
         let writer = spawn(&memstore, move |memstore| {
@@ -101,7 +101,7 @@ fn loom_a_finger_is_shared() {
 fn loom_a_cell_is_found_with_its_surroundings() {
     check(2, || {
         let all = [(3, 3), (5, 2), (9, 1)];
-        let memstore = Arc::new(Memstore::new());
+        let memstore = Arc::new(Memstore::default());
         let reader = spawn(&memstore, move |memstore| {
             // A later one shows only with all earlier ones, which lie behind it.
             let met = walk(memstore);
@@ -125,7 +125,7 @@ fn loom_a_cell_is_found_with_its_surroundings() {
 fn loom_threads_get_memory_of_their_own() {
     const PIECE: usize = FIRST_CHUNK_BYTES / 4;
     check(3, || {
-        let arena = Arc::new(Arena::new());
+        let arena = Arc::new(Arena::new(Arc::default()));
         // What is left is for one more piece.
         for _ in 0..3 {
             arena.allocate(PIECE);
@@ -153,7 +153,7 @@ fn loom_threads_get_memory_of_their_own() {
 #[test]
 fn loom_a_cell_is_in_the_totals_before_it_is_found() {
     check(3, || {
-        let memstore = Arc::new(Memstore::new());
+        let memstore = Arc::new(Memstore::default());
         let writer = spawn(&memstore, |memstore| {
             for (row, seq, timestamp) in [(5, 7, 70), (6, 8, 60)] {
                 let key = KeyBuf::new(&[row], b"f", b"q", timestamp, CellType::Put);

@@ -39,6 +39,7 @@ use std::sync::atomic::AtomicU64;
 use crossbeam_utils::CachePadded;
 
 use super::arena::{ALIGN, Arena};
+use super::pool::ChunkPool;
 use crate::cell::{Cell, Key, compare_keys};
 use crate::id::SeqId;
 use crate::sync::Mutex;
@@ -279,14 +280,19 @@ pub(super) struct SkipList {
 }
 
 impl SkipList {
-    /// An empty list.
-    pub(super) fn new() -> Self {
+    /// An empty list, with memory from that pool.
+    pub(super) fn new(pool: Arc<ChunkPool>) -> Self {
         Self {
             head: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             height: AtomicUsize::new(1),
             fingers: Default::default(),
-            arena: Arena::new(),
+            arena: Arena::new(pool),
         }
+    }
+
+    /// Where its memory comes from.
+    pub(super) fn pool(&self) -> &Arc<ChunkPool> {
+        self.arena.pool()
     }
 
     /// Bytes of the arena, overhead included.

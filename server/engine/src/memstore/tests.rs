@@ -50,7 +50,7 @@ fn walk(memstore: &Arc<Memstore>) -> Vec<Place> {
 
 #[test]
 fn an_empty_memstore_answers_everything() {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     assert_eq!(
         (memstore.bytes(), memstore.data_bytes(), memstore.cell_count()),
         (0, 0, 0)
@@ -72,7 +72,7 @@ fn an_empty_memstore_answers_everything() {
 
 #[test]
 fn a_cell_comes_back_whole() {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     let large = vec![7; 3 << 20];
     insert(&memstore, &key(b"row", b"large", 5), &large, b"", 3);
     insert(
@@ -104,7 +104,7 @@ fn a_cell_comes_back_whole() {
 
 #[test]
 fn later_writes_of_a_key_come_first() {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     let same = key(b"row", b"q", 1);
     for seq in [5, 9, 7] {
         insert(&memstore, &same, seq.to_string().as_bytes(), b"", seq);
@@ -122,7 +122,7 @@ fn later_writes_of_a_key_come_first() {
 
 #[test]
 fn totals_add_up() {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     let (first, second) = (key(b"a", b"q", 20), key(b"b", b"", -3));
     insert(&memstore, &first, b"value", b"tag", 8);
     insert(&memstore, &second, b"", b"", 4);
@@ -153,7 +153,7 @@ fn totals_add_up() {
 /// alignment and the free end of the last chunk.
 #[test]
 fn overhead_per_cell_is_bounded() {
-    let memstore = Memstore::new();
+    let memstore = Memstore::default();
     let cells = if cfg!(miri) { 200 } else { 50_000_u64 };
     for number in 0..cells {
         let row = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -188,7 +188,7 @@ fn insertion_order_does_not_matter() {
         Box::new(move |number| number * 7 % count),
     ];
     for (index, order) in orders.iter().enumerate() {
-        let memstore = Arc::new(Memstore::new());
+        let memstore = Arc::new(Memstore::default());
         for number in 0..count {
             let (row, qualifier) = place(order(number));
             insert(
@@ -222,7 +222,7 @@ fn per_thread() -> u64 {
 ///
 /// A reader notes how far each writer has come, walks, and must then have met, in order, everything inserted before it began.
 fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     let inserted: [AtomicU64; THREADS as usize] = Default::default();
     let done = AtomicBool::new(false);
     let read = |memstore: &Arc<Memstore>| {
@@ -312,7 +312,7 @@ fn threads_insert_scattered() {
 /// Goal: the swap on a contended link is retried correctly. Method: all threads insert into the same row and column.
 #[test]
 fn threads_insert_at_one_place() {
-    let memstore = Arc::new(Memstore::new());
+    let memstore = Arc::new(Memstore::default());
     let same = key(b"row", b"q", 1);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -402,7 +402,7 @@ proptest! {
 
     #[test]
     fn behaves_like_a_sorted_map(steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 })) {
-        let memstore = Arc::new(Memstore::new());
+        let memstore = Arc::new(Memstore::default());
         let mut cursor = memstore.cursor();
         let mut model = Model::default();
         for (seq, step) in steps.into_iter().enumerate() {

@@ -265,6 +265,7 @@ impl Checker<'_> {
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
             },
+            chunks: Arc::default(),
             listener: Arc::new(NoListener),
         }
     }

@@ -29,6 +29,7 @@ use crate::fs::{DirLock, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::manifest::{FileMeta, Manifest, ManifestState, RegionState};
+use crate::memstore::{ChunkPool, Memstore};
 use crate::metrics::{Counters, EventListener};
 use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
@@ -49,6 +50,10 @@ const LOCK_FILE: &str = "LOCK";
 /// Cells in the log are taken to have their time from the server, not from a client, up to this much after the high-water
 /// mark in the manifest: twice what the mark may lag behind.
 const STAMP_SLACK_MS: u64 = 120_000;
+
+/// The part of the memstores' limit that memory of flushed ones, kept for the next, may take besides. A region under load has one memstore in use and one in
+/// a flush, so the larger part of what it gives back is in use again soon.
+const KEPT_SHARE: u64 = 4;
 
 /// A database that has been opened.
 #[derive(Debug)]
@@ -81,6 +86,7 @@ pub fn open(
             cache: Arc::new(BlockCache::new(options.block_cache_bytes)),
             counters: Arc::clone(&counters),
         },
+        chunks: Arc::new(ChunkPool::new(options.memstore_total_bytes / KEPT_SHARE)),
         listener: Arc::clone(&listener),
     };
     let regions = open_regions(dir, &state, &store)?;
@@ -234,7 +240,12 @@ impl FileOpener<'_> {
                 .iter()
                 .filter_map(|meta| self.open_file(meta, &family.name, clip.clone()))
                 .collect();
-            stores.push(Arc::new(StoreVersion::new(Arc::new(family.clone()), files)));
+            let memstore = Memstore::new(Arc::clone(&self.store.chunks));
+            stores.push(Arc::new(StoreVersion::new(
+                Arc::new(family.clone()),
+                files,
+                memstore,
+            )));
         }
         RegionVersion {
             table: Arc::clone(descriptor),

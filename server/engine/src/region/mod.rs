@@ -287,7 +287,7 @@ impl Region {
             let mut next = current.clone();
             for store in &mut next.stores {
                 if store.active.cell_count() > 0 {
-                    *store = Arc::new(store.with_frozen(Arc::new(Memstore::new())));
+                    *store = Arc::new(store.with_frozen(Arc::new(store.active.successor())));
                 }
             }
             next
@@ -395,7 +395,7 @@ mod tests {
     pub(super) fn region() -> Arc<Region> {
         let family = FamilyDescriptor::new(b"f");
         let name = TableName::parse(b"t").unwrap();
-        let store = StoreVersion::new(Arc::new(family.clone()), Vec::new());
+        let store = StoreVersion::new(Arc::new(family.clone()), Vec::new(), Memstore::default());
         store.active.insert(Cell {
             key: KeyBuf::new(b"r", b"f", b"q", 1, CellType::Put).as_key(),
             value: b"v",
@@ -426,6 +426,7 @@ mod tests {
             next.stores[0] = Arc::new(StoreVersion::new(
                 Arc::clone(&current.stores[0].family),
                 Vec::new(),
+                Memstore::default(),
             ));
             next
         });

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, SeqId};
+use crate::memstore::ChunkPool;
 use crate::metrics::EventListener;
 use crate::schema::TableName;
 
@@ -70,6 +71,8 @@ pub struct StoreContext {
     pub clock: Arc<dyn Clock>,
     /// Block cache and counters.
     pub reader: ReaderContext,
+    /// Memory of memstores that are gone.
+    pub chunks: Arc<ChunkPool>,
     /// Told of errors that have nobody else to go to, as when an obsolete file cannot be removed.
     pub listener: Arc<dyn EventListener>,
 }

@@ -201,11 +201,11 @@ pub struct StoreVersion {
 
 impl StoreVersion {
     /// A store of these files (in any order), with an empty memstore.
-    pub fn new(family: Arc<FamilyDescriptor>, mut files: Vec<Arc<StoreFile>>) -> Self {
+    pub fn new(family: Arc<FamilyDescriptor>, mut files: Vec<Arc<StoreFile>>, active: Memstore) -> Self {
         files.sort_by_key(|file| (file.meta.max_seq, file.meta.id));
         Self {
             family,
-            active: Arc::new(Memstore::new()),
+            active: Arc::new(active),
             frozen: Vec::new(),
             files,
             system_cells: None,
@@ -216,7 +216,7 @@ impl StoreVersion {
     pub fn of_cells(family: Arc<FamilyDescriptor>, cells: SortedCells) -> Self {
         Self {
             system_cells: Some(Arc::new(cells)),
-            ..Self::new(family, Vec::new())
+            ..Self::new(family, Vec::new(), Memstore::default())
         }
     }
 

@@ -1,5 +1,5 @@
-//! What is looked at from time to time: the log's idle marker, the disk, memory, age of memstores and files, expired snapshots, the time's
-//! high-water mark.
+//! What is looked at from time to time: the log's idle marker, the disk, memory in use and kept, age of memstores and files, expired snapshots,
+//! the time's high-water mark.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::disk::Change;
 use crate::error::{Error, Kind, Result};
 use crate::region::Shared;
 
-/// How often files are looked through for compactions that have become due.
+/// How often files are looked through for compactions that have become due, and memory is given back that nobody has used since.
 const SURVEY_PERIOD: Duration = Duration::from_mins(1);
 
 /// Sealed log segments that are always kept for as long as a region needs them. There may be more where that is what twice the
@@ -35,6 +35,7 @@ impl Workers {
         self.look_at_disk(problem);
         if self.memory_is_short() {
             self.relieve_memory();
+            shared.store.chunks.clear();
         }
         let now = shared.clock.mono();
         let old = now.saturating_sub(Shared::PERIODIC_FLUSH).as_millis() as u64;
@@ -58,6 +59,7 @@ impl Workers {
             due
         };
         if survey_due {
+            shared.store.chunks.trim();
             for region in self.catalog.tables().regions() {
                 self.after_change(region);
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::clock::{Clock, ManualClock};
 use basalt_engine::engine::{Fetched, Scanner};
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
@@ -339,4 +340,56 @@ fn a_scan_over_an_altered_table_keeps_what_it_has() {
         0,
         "a scan that has ended holds nothing"
     );
+}
+
+/// What a flush frees is kept for the next memstore: a quarter of the limit at most, nothing while memory is short, and what nobody uses for
+/// a minute is given back.
+#[test]
+fn memory_of_flushed_memstores_is_kept_for_the_next() {
+    const LIMIT: u64 = 64 << 20;
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    let mut rig = Rig::in_memory();
+    rig.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+    rig.options.memstore_total_bytes = LIMIT;
+    rig.options.memstore_flush_bytes = 2 * LIMIT;
+    let engine = rig.open();
+    let table = create(&engine);
+    let fill = |megabytes: u64| {
+        while engine.memstore_bytes() < megabytes << 20 {
+            put(&engine, &table, b"r", &[b'v'; 10_000]);
+        }
+    };
+    let minute = || {
+        clock.advance_ms(60_001);
+        engine.run_pending().unwrap();
+        engine.kept_memstore_bytes()
+    };
+    fill(40);
+    assert_eq!(engine.kept_memstore_bytes(), 0);
+    engine.flush(&table).unwrap();
+    assert_eq!(engine.kept_memstore_bytes(), LIMIT / 4);
+    // Chunks of 64 KiB to 1 MiB come first.
+    fill(8);
+    assert_eq!(engine.kept_memstore_bytes(), LIMIT / 4 - (8 << 20));
+    assert_eq!(minute(), LIMIT / 4 - (8 << 20), "a minute ago others were there");
+    assert_eq!(minute(), 0);
+
+    engine.flush(&table).unwrap();
+    let kept = engine.kept_memstore_bytes();
+    assert!(kept > 0);
+    let other = name("other");
+    engine
+        .create_table(descriptor("other", &["f"]), Vec::new())
+        .unwrap();
+    let large = vec![b'v'; 700_000];
+    while engine.memstore_bytes() < LIMIT - LIMIT / 5 {
+        put(&engine, &other, b"r", &large);
+    }
+    assert_eq!(
+        engine.kept_memstore_bytes(),
+        kept,
+        "those were chunks of their own"
+    );
+    engine.run_pending().unwrap();
+    assert_eq!(engine.kept_memstore_bytes(), 0);
 }

@@ -165,6 +165,11 @@ fn memory(server: &Server) -> Markup {
                     td.n { (show::bytes(engine.pinned_memstore_bytes())) }
                     td colspan="3" { "flushed memstores that open scans still read" }
                 }
+                tr {
+                    th scope="row" { "kept for memstores" }
+                    td.n { (show::bytes(engine.kept_memstore_bytes())) }
+                    td colspan="3" { "memory of flushed memstores, for the next ones" }
+                }
             }
         }
     }

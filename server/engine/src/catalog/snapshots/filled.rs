@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::{FileMeta, RegionMeta, RegionState, SnapshotMeta, SnapshotRegion};
+use crate::memstore::{ChunkPool, Memstore};
 use crate::region::{Region, RegionVersion, Shared};
 use crate::schema::{TableDescriptor, TableName};
 use crate::store::{Clip, StoreFile, StoreVersion, file_path, snapshot_store_dir, store_dir};
@@ -114,7 +115,12 @@ impl<'a> Filled<'a> {
     }
 
     /// The regions, now that the manifest has them.
-    pub(super) fn regions(self, states: &[RegionState], table: &Arc<TableDescriptor>) -> Vec<Arc<Region>> {
+    pub(super) fn regions(
+        self,
+        states: &[RegionState],
+        table: &Arc<TableDescriptor>,
+        chunks: &Arc<ChunkPool>,
+    ) -> Vec<Arc<Region>> {
         // Each region has its own share; the one that opened the file is of no more use.
         for file in self.open.values() {
             file.mark_obsolete();
@@ -125,7 +131,8 @@ impl<'a> Filled<'a> {
                 .iter()
                 .map(|family| {
                     let files = region.files.remove(&family.name).unwrap_or_default();
-                    Arc::new(StoreVersion::new(Arc::new(family.clone()), files))
+                    let memstore = Memstore::new(Arc::clone(chunks));
+                    Arc::new(StoreVersion::new(Arc::new(family.clone()), files, memstore))
                 })
                 .collect();
             let version = RegionVersion {

@@ -244,7 +244,7 @@ impl Catalog {
             }
             return Err(error);
         }
-        let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor);
+        let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor, &self.shared.store.chunks);
         self.shared.servers.place(&regions);
         let ids = regions.iter().map(|region| region.id()).collect();
         self.publish(&manifest, |tables| {

@@ -295,10 +295,9 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
         .map(|index| {
             let files = versions.iter().flat_map(|version| &version.stores[index].files);
             let shares: Vec<Arc<StoreFile>> = files.map(|file| file.reclip(clip.clone())).collect();
-            Arc::new(StoreVersion::new(
-                Arc::clone(&versions[0].stores[index].family),
-                shares,
-            ))
+            let store = &versions[0].stores[index];
+            let family = Arc::clone(&store.family);
+            Arc::new(StoreVersion::new(family, shares, store.active.successor()))
         })
         .collect();
     let files = |version: &Arc<RegionVersion>| {

@@ -78,6 +78,7 @@ impl TestStore {
                 cache: Arc::new(BlockCache::new(16 << 20)),
                 counters: Arc::new(Counters::default()),
             },
+            chunks: Arc::default(),
             clock,
             listener: Arc::clone(&errors) as Arc<dyn EventListener>,
         };
@@ -87,7 +88,7 @@ impl TestStore {
             context,
             disk,
             errors,
-            version: StoreVersion::new(Arc::new(family(options)), Vec::new()),
+            version: StoreVersion::new(Arc::new(family(options)), Vec::new(), Memstore::default()),
             dir,
             seq: 0,
             horizon: NOBODY,
@@ -107,7 +108,7 @@ impl TestStore {
             context: self.context.clone(),
             disk: self.disk.clone(),
             errors: Arc::clone(&self.errors),
-            version: StoreVersion::new(Arc::clone(&self.version.family), files),
+            version: StoreVersion::new(Arc::clone(&self.version.family), files, Memstore::default()),
             dir: self.dir.clone(),
             seq: self.seq,
             horizon: self.horizon,
@@ -131,7 +132,7 @@ impl TestStore {
     }
 
     pub(super) fn freeze(&mut self) {
-        self.version = self.version.with_frozen(Arc::new(Memstore::new()));
+        self.version = self.version.with_frozen(Arc::new(Memstore::default()));
     }
 
     pub(super) fn new_file(&mut self) -> NewFile {
