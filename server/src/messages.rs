@@ -283,7 +283,7 @@ impl Messages {
         match scanner.feed(&self.received) {
             Ok(Scan::NeedMore) => Ok(None),
             Ok(Scan::Complete { len }) => {
-                self.scanner = None;
+                scanner.restart();
                 Ok(Some(self.received.split_to(len).freeze()))
             }
             Err(WireError::TooLong { limit }) => Err(Garbled::TooLong(limit)),

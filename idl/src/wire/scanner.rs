@@ -45,7 +45,7 @@ enum Open {
     },
 }
 
-/// Finds the end of one unframed message. Make a new one for each message.
+/// Finds the end of one unframed message. Make a new one for each message, or restart it.
 #[derive(Debug)]
 pub struct MessageScanner {
     protocol: Protocol,
@@ -79,6 +79,13 @@ impl MessageScanner {
             header_done: false,
             open: Vec::new(),
         }
+    }
+
+    /// Begins with another message.
+    pub fn restart(&mut self) {
+        self.pos = 0;
+        self.header_done = false;
+        self.open.clear();
     }
 
     /// Goes on scanning. `buffered` is everything that arrived from the start of the message on: the same

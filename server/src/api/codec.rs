@@ -1,5 +1,6 @@
 //! The two protocols as types, and the answer to one call.
 
+use basalt_engine::cell::CellBatch;
 use basalt_idl::call::{ServiceException, encode_result};
 use basalt_idl::wire::{
     BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageKind, Reader, WireType, Writer,
@@ -7,6 +8,7 @@ use basalt_idl::wire::{
 use basalt_idl::{Call, TApplicationException, call};
 use bytes::Bytes;
 
+use super::Caller;
 use super::failure::{Failure, FromFailure};
 
 /// A protocol: how to read a message and write an answer.
@@ -97,16 +99,18 @@ impl<'a, P: Codec> Reply<'a, P> {
         }
     }
 
-    /// A result that `write` encodes straight into the answer, or the failure.
+    /// A result that `write` encodes straight into the answer, or the failure. The result's batch goes back to the caller.
     /// REQUIRES: what `write` writes is of the method's result type, whose wire type is `wire_type`.
     pub(crate) fn encoded<C, T>(
         &mut self,
+        caller: &mut Caller,
         result: Result<T, Failure>,
         wire_type: WireType,
         write: impl FnOnce(&mut P::Writer<'_>, &T),
     ) where
         C: Call,
         C::Exception: FromFailure,
+        T: Into<CellBatch>,
     {
         match result {
             Ok(value) => {
@@ -114,6 +118,7 @@ impl<'a, P: Codec> Reply<'a, P> {
                 call::write_reply_with(&mut writer, C::METHOD.name, self.seqid, wire_type, |writer| {
                     write(writer, &value);
                 });
+                caller.put_batch(value.into());
             }
             Err(failure) => self.failure::<C>(&failure),
         }

@@ -92,8 +92,6 @@ pub(crate) struct Caller {
     speaks: Speaks,
     /// Results are collected in here, call after call.
     batch: CellBatch,
-    /// The most bytes that were in the batch.
-    kept_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
     gone: Arc<AtomicBool>,
 }
@@ -125,7 +123,6 @@ impl Caller {
             scanned: None,
             speaks,
             batch: CellBatch::new(),
-            kept_bytes: 0,
             gone: Arc::default(),
         }
     }
@@ -149,22 +146,20 @@ impl Caller {
     /// Takes a batch back for the next call, unless it has grown large.
     fn put_batch(&mut self, mut batch: CellBatch) {
         const KEEP_BYTES: usize = 64 << 10;
-        if batch.data_bytes() <= KEEP_BYTES {
-            self.kept_bytes = self.kept_bytes.max(batch.data_bytes());
+        if batch.memory_bytes() <= KEEP_BYTES {
             batch.clear();
             self.batch = batch;
         }
     }
 
-    /// Memory that is kept for the next call, about.
+    /// Memory that is kept for the next call.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+        self.batch.memory_bytes()
     }
 
     /// Gives back what is kept for the next call.
     pub(crate) fn release(&mut self) {
         self.batch = CellBatch::new();
-        self.kept_bytes = 0;
     }
 }
 

@@ -23,6 +23,12 @@ pub(super) struct Found {
     pub(super) rows: Vec<Option<usize>>,
 }
 
+impl From<Found> for CellBatch {
+    fn from(found: Found) -> Self {
+        found.batch
+    }
+}
+
 /// Gets of one call, some of them done.
 struct Gets {
     table: TableName,

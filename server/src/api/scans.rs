@@ -42,6 +42,12 @@ pub(super) struct Results {
     pub(super) sort_columns: bool,
 }
 
+impl From<Results> for CellBatch {
+    fn from(results: Results) -> Self {
+        results.batch
+    }
+}
+
 /// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing table shows.
 pub(super) fn open(
     server: &Server,

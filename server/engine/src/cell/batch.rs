@@ -152,6 +152,13 @@ impl CellBatch {
         self.bytes.len()
     }
 
+    /// Memory that it has, used or not.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + self.cells.capacity() * size_of::<Span>()
+            + self.rows.capacity() * size_of::<RowEnd>()
+    }
+
     /// Closed row number `index`.
     /// REQUIRES: `index < row_count()`.
     pub fn row(&self, index: usize) -> RowView<'_> {

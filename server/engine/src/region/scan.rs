@@ -23,6 +23,8 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
 use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -105,7 +107,7 @@ pub struct RegionScanner {
     /// Most bytes of a row, when there is no batch limit.
     row_max_bytes: usize,
     /// The row in hand; kept between calls for its memory, and for its content while `in_row`.
-    row: Vec<u8>,
+    row: SmallVec<[u8; 64]>,
     /// The last result was a piece: the row goes on.
     in_row: bool,
     /// A row of the range has been found: those that follow cannot be before it.
@@ -147,7 +149,7 @@ impl RegionScanner {
             filter,
             batch,
             row_max_bytes,
-            row: Vec::new(),
+            row: SmallVec::new(),
             in_row: false,
             begun: false,
         })
@@ -172,7 +174,7 @@ impl RegionScanner {
             filter,
             batch: None,
             row_max_bytes,
-            row: Vec::new(),
+            row: SmallVec::new(),
             in_row: false,
             begun: false,
         })
@@ -198,7 +200,7 @@ impl RegionScanner {
     /// REQUIRES: no filter, no batch limit, a range.
     fn leave_row(&mut self) {
         debug_assert!(self.filter.is_none() && self.batch.is_none() && self.range.is_some());
-        let places = self.parts.drain(..).map(|part| (part.place, self.row.clone()));
+        let places = self.parts.drain(..).map(|part| (part.place, self.row.to_vec()));
         self.paused = Some(places.collect());
     }
 

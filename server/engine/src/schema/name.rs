@@ -1,7 +1,7 @@
 //! Names of tables, namespaces and families, and HBase's rules for them.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::Escaped;
 use crate::error::{Error, Result};
@@ -21,6 +21,9 @@ pub const NAMESPACE_TABLE: &str = "namespace";
 /// Longest name of a snapshot: what a file system takes as the name of a directory.
 pub const SNAPSHOT_NAME_MAX_BYTES: usize = 255;
 
+/// The default namespace, made once: nearly every call names a table in it.
+static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| DEFAULT_NAMESPACE.into());
+
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
@@ -39,7 +42,11 @@ impl TableName {
         check_namespace_name(namespace)?;
         check_qualifier(["Table", "Namespaces and table", "User-space table"], qualifier)?;
         Ok(Self {
-            namespace: namespace.into(),
+            namespace: if namespace == DEFAULT_NAMESPACE {
+                Arc::clone(&DEFAULT)
+            } else {
+                namespace.into()
+            },
             qualifier: qualifier.into(),
         })
     }

@@ -10,6 +10,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::Result;
 use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf, RowOrder};
 use crate::filter::Filter;
@@ -83,7 +85,7 @@ pub struct StoreScanner {
     family_offset: usize,
     family_limit: usize,
     /// The row being read.
-    row: Vec<u8>,
+    row: SmallVec<[u8; 64]>,
     in_row: bool,
     /// The decision on the cell under the cursor, which the limit kept from being delivered.
     pending: Option<Decision>,
@@ -154,7 +156,7 @@ impl StoreScanner {
             finished: false,
             family_offset: spec.family_offset,
             family_limit: spec.family_limit.unwrap_or(usize::MAX),
-            row: Vec::new(),
+            row: SmallVec::new(),
             in_row: false,
             pending: None,
             count: 0,
@@ -246,7 +248,7 @@ impl StoreScanner {
         limit: &mut RowLimit,
         out: &mut CellBatch,
     ) -> Result<RowProgress> {
-        let goes_on = self.in_row && self.row == row;
+        let goes_on = self.in_row && self.row[..] == *row;
         if !goes_on && !self.begin_row(row) {
             return Ok(RowProgress::Done);
         }

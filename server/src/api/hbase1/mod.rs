@@ -48,7 +48,7 @@ pub(super) async fn call<P: Codec>(
                 &$bound.attributes,
             )
             .await;
-            reply.encoded::<args::$args, _>(result, WireType::List, |writer, value| {
+            reply.encoded::<args::$args, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::found_row_results(writer, value)
             });
         }};
@@ -107,7 +107,7 @@ pub(super) async fn call<P: Codec>(
         Method::ScannerGetList => {
             let args = args::ScannerGetList::decode(reader)?;
             let result = scanner_get(server, caller, args.id, args.nb_rows).await;
-            reply.encoded::<args::ScannerGetList, _>(result, WireType::List, |writer, results| {
+            reply.encoded::<args::ScannerGetList, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::row_results(writer, &results.batch, results.sort_columns);
             });
         }
@@ -151,7 +151,7 @@ async fn call_rest<P: Codec>(
                 attributes: $bound.attributes,
             };
             let result = get_cells(server, caller, wanted, versions, before).await;
-            reply.encoded::<args::$args, _>(result, WireType::List, |writer, value| {
+            reply.encoded::<args::$args, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value)
             });
         }};
@@ -250,13 +250,13 @@ async fn call_rest<P: Codec>(
                 args::Append::decode(reader)?.append.unwrap_or_default(),
             )
             .await;
-            reply.encoded::<args::Append, _>(result, WireType::List, |writer, value| {
+            reply.encoded::<args::Append, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value);
             });
         }
         Method::GetRowOrBefore => {
             let result = row_or_before(server, caller, args::GetRowOrBefore::decode(reader)?).await;
-            reply.encoded::<args::GetRowOrBefore, _>(result, WireType::List, |writer, value| {
+            reply.encoded::<args::GetRowOrBefore, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::cells(writer, value);
             });
         }
@@ -302,7 +302,7 @@ async fn call_rest<P: Codec>(
         Method::ScannerGet => {
             let args = args::ScannerGet::decode(reader)?;
             let result = scanner_get(server, caller, args.id, Some(1)).await;
-            reply.encoded::<args::ScannerGet, _>(result, WireType::List, |writer, results| {
+            reply.encoded::<args::ScannerGet, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::row_results(writer, &results.batch, results.sort_columns);
             });
         }

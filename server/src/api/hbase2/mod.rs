@@ -34,7 +34,7 @@ pub(super) async fn call<P: Codec>(
     match method {
         Method::Get => {
             let result = get(server, caller, args::Get::decode(reader)?).await;
-            reply.encoded::<args::Get, _>(result, WireType::Struct, |writer, found| {
+            reply.encoded::<args::Get, _>(caller, result, WireType::Struct, |writer, found| {
                 to_thrift::found_result(writer, found);
             });
         }
@@ -49,14 +49,14 @@ pub(super) async fn call<P: Codec>(
         Method::GetMultiple => {
             let args = args::GetMultiple::decode(reader)?;
             let result = get_multiple(server, caller, &args.table, &args.tgets).await;
-            reply.encoded::<args::GetMultiple, _>(result, WireType::List, |writer, value| {
+            reply.encoded::<args::GetMultiple, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::found_results(writer, value);
             });
         }
         Method::GetScannerRows => {
             let args = args::GetScannerRows::decode(reader)?;
             let result = scans::fetch(server, caller, args.scanner_id, args.num_rows).await;
-            reply.encoded::<args::GetScannerRows, _>(result, WireType::List, |writer, results| {
+            reply.encoded::<args::GetScannerRows, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });
         }
@@ -113,13 +113,13 @@ async fn call_rest<P: Codec>(
         Method::MutateRow => answer!(MutateRow, |args| mutate_row(server, args).await),
         Method::Increment => {
             let result = increment(server, caller, args::Increment::decode(reader)?).await;
-            reply.encoded::<args::Increment, _>(result, WireType::Struct, |writer, value| {
+            reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
                 to_thrift::one_result(writer, value);
             });
         }
         Method::Append => {
             let result = append(server, caller, args::Append::decode(reader)?).await;
-            reply.encoded::<args::Append, _>(result, WireType::Struct, |writer, value| {
+            reply.encoded::<args::Append, _>(caller, result, WireType::Struct, |writer, value| {
                 to_thrift::one_result(writer, value);
             });
         }
@@ -132,7 +132,7 @@ async fn call_rest<P: Codec>(
         Method::GetScannerResults => {
             let args = args::GetScannerResults::decode(reader)?;
             let result = scanner_results(server, caller, &args).await;
-            reply.encoded::<args::GetScannerResults, _>(result, WireType::List, |writer, results| {
+            reply.encoded::<args::GetScannerResults, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });
         }

@@ -94,8 +94,8 @@ fn calls_allocate_as_much_as_is_stated() {
         },
     });
     let mut reply = Vec::with_capacity(4096);
-    // What was seen, 6 and 14, and half of one more for what is made now and then, as a part of a memstore.
-    for (what, message, most) in [("put", &put, 6.5), ("get", &get, 14.5)] {
+    // What was seen, 5 and 6, and half of one more for what is made now and then, as a part of a memstore.
+    for (what, message, most) in [("put", &put, 5.5), ("get", &get, 6.5)] {
         runtime.block_on(send(&mut client, message, 100, &mut reply));
         if what == "get" {
             assert!(

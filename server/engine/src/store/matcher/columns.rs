@@ -1,5 +1,7 @@
 //! Which columns are wanted, and how many versions of them (HBase: `ExplicitColumnTracker`, `ScanWildcardColumnTracker`).
 
+use smallvec::SmallVec;
+
 use crate::cell::Key;
 
 use super::Expiry;
@@ -36,7 +38,7 @@ pub(super) struct AllColumns {
     max_versions: u64,
     expiry: Expiry,
     /// The column that is being counted, once `counting`.
-    qualifier: Vec<u8>,
+    qualifier: SmallVec<[u8; 32]>,
     counting: bool,
     /// Puts of it so far.
     count: u64,
@@ -49,7 +51,7 @@ impl AllColumns {
         Self {
             max_versions,
             expiry,
-            qualifier: Vec::new(),
+            qualifier: SmallVec::new(),
             counting: false,
             count: 0,
             last: None,
@@ -63,7 +65,7 @@ impl AllColumns {
     /// Counts the cell. Tombstones take the version of the put before them.
     pub(super) fn check_versions(&mut self, key: Key<'_>, is_delete: bool) -> Versions {
         let this = (key.timestamp(), key.type_code());
-        if !self.counting || self.qualifier != key.qualifier() {
+        if !self.counting || self.qualifier[..] != *key.qualifier() {
             self.qualifier.clear();
             self.qualifier.extend_from_slice(key.qualifier());
             self.counting = true;
