@@ -105,6 +105,14 @@ impl CellBatch {
         self.cells.truncate(first);
     }
 
+    /// Drops the last closed row.
+    /// REQUIRES: there is one, and no row is open.
+    pub fn drop_last_row(&mut self) {
+        debug_assert!(self.open_cells().is_empty(), "a row is open");
+        self.rows.pop();
+        self.abandon_row();
+    }
+
     /// Drops those cells of the open row for which `keep` says no. Their bytes stay until the batch is cleared.
     pub fn retain_open(&mut self, mut keep: impl FnMut(Cell<'_>) -> bool) {
         let open = self.open_cells();

@@ -156,6 +156,7 @@ pub(super) fn check_and_mutate(
             condition.qualifier,
             shared.now_ms(),
             tier,
+            &mut CellBatch::new(),
             |cell| {
                 (
                     cell.key.timestamp(),
@@ -250,7 +251,16 @@ pub(super) fn update(
                 value: cell.value.to_vec(),
                 ttl_ms: ttl_ms(cell.tags),
             };
-            newest_cell(&version, row, family, qualifier, shared.now_ms(), tier, stored)
+            newest_cell(
+                &version,
+                row,
+                family,
+                qualifier,
+                shared.now_ms(),
+                tier,
+                out,
+                stored,
+            )
         };
         let plan = plan_update(
             &table.descriptor,

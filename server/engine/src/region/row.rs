@@ -21,7 +21,12 @@ pub fn read_row(
 }
 
 /// The newest visible version of a column, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.
-/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one.
+/// It is read into `scratch`, which is left as it was.
+/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of `scratch` is open.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a read of one column takes, and where it goes"
+)]
 pub fn newest_cell<T>(
     version: &RegionVersion,
     row: &[u8],
@@ -29,12 +34,17 @@ pub fn newest_cell<T>(
     qualifier: &[u8],
     now_ms: i64,
     tier: ReadTier,
+    scratch: &mut CellBatch,
     take: impl FnOnce(Cell<'_>) -> T,
 ) -> Result<Option<T>> {
-    let mut found = CellBatch::new();
+    let first = scratch.cell_count();
     let spec = column_spec(version, family, qualifier, 1, tier);
-    read_row(version, &spec, row, unpublished(now_ms), usize::MAX, &mut found)?;
-    Ok((found.cell_count() > 0).then(|| take(found.cell(0))))
+    if !read_row(version, &spec, row, unpublished(now_ms), usize::MAX, scratch)? {
+        return Ok(None);
+    }
+    let taken = take(scratch.cell(first));
+    scratch.drop_last_row();
+    Ok(Some(taken))
 }
 
 /// The timestamps of a column's visible versions, newest first, `versions` at most.

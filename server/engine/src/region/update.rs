@@ -29,27 +29,22 @@ pub fn check_update(
     cell_max_bytes: usize,
 ) -> Result<()> {
     check_row(row)?;
-    let columns: Vec<(&[u8], &[u8], usize)> = match update {
-        RowUpdate::Increment(columns) => columns
-            .iter()
-            .map(|column| (column.family, column.qualifier, 8))
-            .collect(),
-        RowUpdate::Append(columns) => columns
-            .iter()
-            .map(|column| (column.family, column.qualifier, column.value.len()))
-            .collect(),
-    };
-    if columns.is_empty() {
-        return Err(Error::InvalidArgument("No columns to update".into()));
-    }
-    for (family, qualifier, value_len) in columns {
+    let check = |family: &[u8], qualifier: &[u8], value_len: usize| {
         family_index(table, family)?;
         check_cell_size(
             row.len() + family.len() + qualifier.len() + value_len,
             cell_max_bytes,
-        )?;
+        )
+    };
+    match update {
+        RowUpdate::Increment(columns) if !columns.is_empty() => columns
+            .iter()
+            .try_for_each(|column| check(column.family, column.qualifier, 8)),
+        RowUpdate::Append(columns) if !columns.is_empty() => columns
+            .iter()
+            .try_for_each(|column| check(column.family, column.qualifier, column.value.len())),
+        _ => Err(Error::InvalidArgument("No columns to update".into())),
     }
-    Ok(())
 }
 
 /// The cells that an update writes: new values, each at `now` or at the time of the cell it replaces, whichever is later. A
@@ -87,7 +82,8 @@ pub fn plan_update<'a>(
             for increment in increments {
                 column(increment.family, increment.qualifier, &mut |value, absent| {
                     let before = if absent { 0 } else { counter(value)? };
-                    *value = before.wrapping_add(increment.amount).to_be_bytes().to_vec();
+                    value.clear();
+                    value.extend_from_slice(&before.wrapping_add(increment.amount).to_be_bytes());
                     Ok(())
                 })?;
             }

@@ -111,6 +111,17 @@ pub(super) async fn call<P: Codec>(
                 to_thrift::row_results(writer, &results.batch, results.sort_columns);
             });
         }
+        Method::AtomicIncrement => {
+            let args = args::AtomicIncrement::decode(reader)?;
+            let one = thrift1::TIncrement {
+                table: args.table_name,
+                row: args.row,
+                column: args.column,
+                ammount: args.value,
+            };
+            let result = atomic_increment(server, caller, one).await;
+            reply.result::<args::AtomicIncrement>(result);
+        }
         // The rest is boxed: an idle connection should not pay for the size of a schema change's future.
         method => Box::pin(call_rest(server, caller, method, reader, reply)).await?,
     }
@@ -226,15 +237,6 @@ async fn call_rest<P: Codec>(
                 Some(args.timestamp.unwrap_or(0)),
             )
             .await
-        }),
-        Method::AtomicIncrement => answer!(AtomicIncrement, |args| {
-            let one = thrift1::TIncrement {
-                table: args.table_name,
-                row: args.row,
-                column: args.column,
-                ammount: args.value,
-            };
-            atomic_increment(server, caller, one).await
         }),
         Method::Increment => answer!(Increment, |args| {
             let one = args.increment.unwrap_or_default();
@@ -391,7 +393,8 @@ async fn call_rest<P: Codec>(
         | Method::GetRowsWithColumnsTs
         | Method::MutateRow
         | Method::MutateRows
-        | Method::ScannerGetList => {
+        | Method::ScannerGetList
+        | Method::AtomicIncrement => {
             reply.application(
                 method.name(),
                 &TApplicationException::internal_error(method.name()),

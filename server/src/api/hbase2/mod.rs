@@ -60,6 +60,19 @@ pub(super) async fn call<P: Codec>(
                 to_thrift::results(writer, &results.batch);
             });
         }
+        Method::Increment => {
+            let result = increment(server, caller, args::Increment::decode(reader)?).await;
+            reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
+                to_thrift::one_result(writer, value);
+            });
+        }
+        Method::GetScannerResults => {
+            let args = args::GetScannerResults::decode(reader)?;
+            let result = scanner_results(server, caller, &args).await;
+            reply.encoded::<args::GetScannerResults, _>(caller, result, WireType::List, |writer, results| {
+                to_thrift::results(writer, &results.batch);
+            });
+        }
         // The rest is boxed: an idle connection should not pay for the size of a schema change's future.
         method => Box::pin(call_rest(server, caller, method, reader, reply)).await?,
     }
@@ -111,12 +124,6 @@ async fn call_rest<P: Codec>(
         Method::CheckAndDelete => answer!(CheckAndDelete, |args| check_and_delete(server, args).await),
         Method::CheckAndMutate => answer!(CheckAndMutate, |args| check_and_mutate(server, args).await),
         Method::MutateRow => answer!(MutateRow, |args| mutate_row(server, args).await),
-        Method::Increment => {
-            let result = increment(server, caller, args::Increment::decode(reader)?).await;
-            reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
-                to_thrift::one_result(writer, value);
-            });
-        }
         Method::Append => {
             let result = append(server, caller, args::Append::decode(reader)?).await;
             reply.encoded::<args::Append, _>(caller, result, WireType::Struct, |writer, value| {
@@ -129,13 +136,6 @@ async fn call_rest<P: Codec>(
             scans::close(server, caller, args.scanner_id);
             Ok(())
         }),
-        Method::GetScannerResults => {
-            let args = args::GetScannerResults::decode(reader)?;
-            let result = scanner_results(server, caller, &args).await;
-            reply.encoded::<args::GetScannerResults, _>(caller, result, WireType::List, |writer, results| {
-                to_thrift::results(writer, &results.batch);
-            });
-        }
         Method::GetRegionLocation => answer!(GetRegionLocation, |args| region_location(server, &args)),
         Method::GetAllRegionLocations => {
             answer!(GetAllRegionLocations, |args| all_locations(server, &args.table));
@@ -286,7 +286,13 @@ async fn call_rest<P: Codec>(
         Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
         // `call` answers these and does not hand them on. They are listed so that a new method cannot be forgotten.
-        Method::Get | Method::Put | Method::PutMultiple | Method::GetMultiple | Method::GetScannerRows => {
+        Method::Get
+        | Method::Put
+        | Method::PutMultiple
+        | Method::GetMultiple
+        | Method::Increment
+        | Method::GetScannerRows
+        | Method::GetScannerResults => {
             reply.application(
                 method.name(),
                 &TApplicationException::internal_error(method.name()),

@@ -11,7 +11,7 @@ use basalt_engine::metrics::NoListener;
 use basalt_engine::options::{Background, Options, WalSync};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::{Call, write_call};
-use basalt_idl::thrift2::{TColumnValue, TGet, TPut, args};
+use basalt_idl::thrift2::{TColumnIncrement, TColumnValue, TGet, TIncrement, TPut, args};
 use basalt_idl::wire::BinaryWriter;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -86,6 +86,18 @@ fn calls_allocate_as_much_as_is_stated() {
             ..TPut::default()
         },
     });
+    let increment = framed(&args::Increment {
+        table: name.clone(),
+        tincrement: TIncrement {
+            row: Bytes::from_static(b"counter"),
+            columns: vec![TColumnIncrement {
+                family: Bytes::from_static(b"f"),
+                qualifier: Bytes::from_static(b"q"),
+                amount: 1,
+            }],
+            ..TIncrement::default()
+        },
+    });
     let get = framed(&args::Get {
         table: name,
         tget: TGet {
@@ -94,8 +106,12 @@ fn calls_allocate_as_much_as_is_stated() {
         },
     });
     let mut reply = Vec::with_capacity(4096);
-    // What was seen, 5 and 6, and half of one more for what is made now and then, as a part of a memstore.
-    for (what, message, most) in [("put", &put, 5.5), ("get", &get, 6.5)] {
+    // What was seen, 5, 6 and 16, and half of one more for what is made now and then, as a part of a memstore.
+    for (what, message, most) in [
+        ("put", &put, 5.5),
+        ("get", &get, 6.5),
+        ("increment", &increment, 16.5),
+    ] {
         runtime.block_on(send(&mut client, message, 100, &mut reply));
         if what == "get" {
             assert!(
