@@ -4,10 +4,10 @@
 //! (`basalt_idl::dispatch`), the arguments as the interface's types, one handler function, the answer. Handlers are grouped
 //! in small files; `from_thrift` and `to_thrift` hold the conversions; `failure` makes exceptions.
 //!
-//! Where work runs: plain writes, and reads, increments, appends and checks that memory can answer run on the network thread itself. What
-//! may wait for the disk or for a row's lock (a block that is not cached, a row that somebody has, scans, schema changes) goes to tokio's
-//! blocking pool; waiting for a commit is a future and takes no thread. Before any of it begins, `admission` may refuse it,
-//! and `charge` may hold it back.
+//! Where work runs: plain writes, and gets, fetches of scans, increments, appends and checks that memory can answer run on the network
+//! thread itself. What may wait for the disk or for a row's lock, or takes long (a block that is not cached, a row that somebody has, scans
+//! with a filter, schema changes) goes to tokio's blocking pool; waiting for a commit is a future and takes no thread. Before any of it
+//! begins, `admission` may refuse it, and `charge` may hold it back.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
-use crate::admission::Held;
+use crate::admission::{Busy, Held};
 use crate::sessions::{OpenScan, PendingScan};
 
 /// One turn of a fetch on the pool. Before each it looks whether its client is still there.
@@ -101,6 +101,7 @@ pub(super) async fn fetch(
     let count = result_count(count)?;
     server.admission().admit()?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
+    admit_to_line(server, &fetching)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
     let charged = server.charge_fetch(&fetching)?;
@@ -122,6 +123,7 @@ pub(super) async fn fetch_once(
     server.admission().admit()?;
     check(&scan)?;
     let scan = Box::new(new_scan(table, scan, false));
+    admit_to_line(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
     let batch = in_turns(server, caller, scan, count).await?;
@@ -130,6 +132,14 @@ pub(super) async fn fetch_once(
         batch,
         sort_columns: false,
     })
+}
+
+/// Refuses a fetch that is sure to need the pool before it is charged for. Others find out when they have begun.
+fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
+    if scan.is_memory_only() {
+        return Ok(());
+    }
+    server.admission().admit_to_line()
 }
 
 /// Closes a session; tells whether there was one.

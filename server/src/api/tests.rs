@@ -17,7 +17,10 @@ use crate::admission::{Held, Place};
 
 /// A server with table `t`, in whose line one call may wait.
 fn crowded() -> Arc<Server> {
-    let mut config = Config::default();
+    crowded_with(Config::default())
+}
+
+fn crowded_with(mut config: Config) -> Arc<Server> {
     config.requests.max_waiting = 1;
     let server = crate::rig::server(config);
     let name = TableName::parse(b"t").unwrap();
@@ -72,6 +75,13 @@ fn scan() -> args::GetScannerResults {
         table: Bytes::from_static(b"t"),
         tscan: thrift2::TScan::default(),
         num_rows: 1,
+    }
+}
+
+fn open_scanner() -> args::OpenScanner {
+    args::OpenScanner {
+        table: Bytes::from_static(b"t"),
+        tscan: thrift2::TScan::default(),
     }
 }
 
@@ -196,11 +206,7 @@ fn rows_of(results: &[thrift2::TResult]) -> Vec<Bytes> {
 #[tokio::test]
 async fn a_refused_fetch_from_disk_has_not_lost_the_scan() {
     let server = on_disk();
-    let open = args::OpenScanner {
-        table: Bytes::from_static(b"t"),
-        tscan: thrift2::TScan::default(),
-    };
-    let scanner_id = call(&server, 1, open).await.expect("a scanner");
+    let scanner_id = call(&server, 1, open_scanner()).await.expect("a scanner");
     let fetch = |num_rows| args::GetScannerRows { scanner_id, num_rows };
     let (places, waiting) = full_line(&server).await;
     let text = refusal(call(&server, 1, fetch(5)).await);
@@ -211,6 +217,22 @@ async fn a_refused_fetch_from_disk_has_not_lost_the_scan() {
     assert_eq!(found.len(), 5);
     found.extend(rows_of(&call(&server, 1, fetch(100)).await.expect("served")));
     assert_eq!(found, (0..ROWS).map(row).collect::<Vec<_>>());
+}
+
+/// Ten scans that were paid for would have the get wait for them: there is one request a second.
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_the_line_refuses_pays_nothing() {
+    let mut config = Config::default();
+    config.rehearsal.servers = 1;
+    config.rehearsal.requests_per_second = 1;
+    let server = crowded_with(config);
+    let _full = full_line(&server).await;
+    for _ in 0..10 {
+        refusal(call(&server, 1, filtered_scan()).await);
+    }
+    let began = tokio::time::Instant::now();
+    call(&server, 1, get()).await.expect("served");
+    assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
 /// What memory had of it is not thrown away: it waits for a place, however long the line is.
@@ -252,11 +274,7 @@ async fn a_scan_of_memory_passes_a_full_line() {
 #[tokio::test]
 async fn no_data_call_begins_while_memory_is_used_up() {
     let server = crowded();
-    let open = args::OpenScanner {
-        table: Bytes::from_static(b"t"),
-        tscan: thrift2::TScan::default(),
-    };
-    let scanner_id = call(&server, 1, open.clone()).await.expect("served");
+    let scanner_id = call(&server, 1, open_scanner()).await.expect("served");
     let mut held = Held::nothing(server.admission().memory());
     held.set(usize::try_from(server.config().requests.memory_bytes).unwrap() + (1 << 20));
 
@@ -267,7 +285,7 @@ async fn no_data_call_begins_while_memory_is_used_up() {
     for text in [
         refusal(call(&server, 1, get()).await),
         refusal(call(&server, 1, increment()).await),
-        refusal(call(&server, 1, open).await),
+        refusal(call(&server, 1, open_scanner()).await),
         refusal(call(&server, 1, fetch.clone()).await),
     ] {
         assert!(text.contains("requests.memory_bytes is 536870912"), "{text}");
