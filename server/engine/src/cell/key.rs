@@ -12,6 +12,9 @@ const FIXED_BYTES: usize = 2 + 1 + 8 + 1;
 pub struct Key<'a>(&'a [u8]);
 
 impl<'a> Key<'a> {
+    /// No key is shorter.
+    pub const BYTES_MIN: usize = FIXED_BYTES;
+
     /// Checks the lengths and the type; for bytes from a disk or a socket.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let row_len = usize::from(u16::from_be_bytes(*bytes.first_chunk::<2>()?));

@@ -5,14 +5,17 @@
 //! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is counted as pinned
 //!    ([`FlushedMemstores`]).
 //!
-//! The cells lie in a skiplist of our own ([`skiplist`]) on chunks of memory ([`arena`], [`memory`]); those three modules hold all `unsafe`.
-//! Chunks of memstores that are gone are used again ([`pool`]).
+//! The cells lie in a linked list ([`list`]) on chunks of memory ([`arena`], [`memory`]). Where in it a place is, a skiplist of our own tells
+//! ([`skiplist`]), whose leaves hold many cells side by side ([`leaf`]). Those five modules hold all `unsafe`. Chunks of memstores that are
+//! gone are used again ([`pool`]).
 //!
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as `insert` has returned;
 //! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
 
 mod arena;
 mod flushed;
+mod leaf;
+mod list;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
@@ -25,8 +28,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::flushed::FlushedMemstores;
+use self::list::{CellPlace, End, NodeRef, Place, RowPlace};
 pub use self::pool::ChunkPool;
-use self::skiplist::{NodeRef, RowTarget, SkipList, Target, Walker};
+use self::skiplist::{SkipList, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
 use crate::id::SeqId;
@@ -34,7 +38,7 @@ use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// How many cells `seek_forward` steps over before it searches from the top. A search in a large memstore costs about as much
 /// as this many steps.
-const STEPS_MAX: usize = 8;
+const STEPS_MAX: usize = 5;
 
 /// What is known about all cells together.
 #[derive(Debug)]
@@ -181,10 +185,9 @@ impl CellCursor for MemstoreCursor {
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        let target = Target::key(target);
+        let place = CellPlace::key(target);
         self.sought = true;
-        self.walker
-            .go(|list, _| list.around(|node| node.is_before(&target)).1);
+        self.walker.go(|list, _| list.around(&place).1);
         Ok(())
     }
 
@@ -192,25 +195,25 @@ impl CellCursor for MemstoreCursor {
         if !self.sought {
             return self.seek(target);
         }
-        let target = Target::key(target);
+        let place = CellPlace::key(target);
         self.walker.go(|list, node| {
             let mut node = node;
             for _ in 0..STEPS_MAX {
-                if !node?.is_before(&target) {
+                if !place.is_behind(node?) {
                     return node;
                 }
                 node = node?.next();
             }
-            list.around(|node| node.is_before(&target)).1
+            list.around(&place).1
         });
         Ok(())
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
-        let target = RowTarget::new(row);
+        let place = RowPlace::new(row);
         self.sought = true;
         self.walker.go(|list, _| {
-            let last = list.around(|node| node.is_before_row(&target)).0?;
+            let last = list.around(&place).0?;
             first_of_row(list, last.cell().key.row())
         });
         Ok(())
@@ -219,7 +222,7 @@ impl CellCursor for MemstoreCursor {
     fn seek_last_row(&mut self) -> Result<()> {
         self.sought = true;
         self.walker.go(|list, _| {
-            let last = list.around(|_| true).0?;
+            let last = list.around(&End).0?;
             first_of_row(list, last.cell().key.row())
         });
         Ok(())
@@ -228,8 +231,7 @@ impl CellCursor for MemstoreCursor {
 
 /// The first cell of a row, or of the next one when the row has none.
 fn first_of_row<'a>(list: &'a SkipList, row: &[u8]) -> Option<NodeRef<'a>> {
-    let target = RowTarget::new(row);
-    list.around(|node| node.is_before_row(&target)).1
+    list.around(&RowPlace::new(row)).1
 }
 
 impl fmt::Debug for MemstoreCursor {

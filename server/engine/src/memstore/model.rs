@@ -1,4 +1,4 @@
-//! The memstore's arena, skiplist and totals under loom. What a node's bytes are is plain memory, which loom does not watch: Miri does.
+//! The memstore's arena, list of cells, index and totals under loom. What a node's bytes are is plain memory, which loom does not watch: Miri does.
 
 use std::sync::Arc;
 
@@ -76,6 +76,7 @@ fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
         for (row, _) in all {
             assert!(finds(&memstore, row), "row {row} is not found");
         }
+        memstore.list.check_index();
     });
 }
 
@@ -108,16 +109,67 @@ fn loom_a_cell_is_found_with_its_surroundings() {
             let first = met.first().map(|first| all.iter().position(|cell| cell == first));
             let from = first.map_or(Some(all.len()), |first| first);
             assert_eq!(met, all[from.expect("only those were inserted")..]);
-            if finds(memstore, 3) {
-                assert!(finds(memstore, 5) && finds(memstore, 9));
-            }
         });
         insert(&memstore, 9, 1, 1, 0);
         insert(&memstore, 5, 2, 2, 0);
         insert(&memstore, 3, 3, 2, 0);
         reader.join().unwrap();
         assert_eq!(walk(&memstore), all);
+        memstore.list.check_index();
     });
+}
+
+/// Two writers come to an empty memstore, which has no leaf yet.
+#[test]
+fn loom_the_first_leaf_is_made_once() {
+    check(3, || {
+        let memstore = Arc::new(Memstore::default());
+        let writer = spawn(&memstore, |memstore| insert(memstore, 5, 1, 1, 1));
+        insert(&memstore, 6, 2, 1, 0);
+        writer.join().unwrap();
+        assert_eq!(walk(&memstore), [(5, 1), (6, 2)]);
+        assert_eq!(memstore.list.check_index()[0], 1);
+    });
+}
+
+/// A writer splits a leaf, whose entries move while a reader searches there: what was there is found, wherever it is now.
+#[test]
+fn loom_a_split_hides_nothing() {
+    for (new, sought) in [(4, 3), (4, 7), (2, 7), (8, 7)] {
+        check(3, move || {
+            let memstore = Arc::new(Memstore::default());
+            insert(&memstore, 3, 1, 2, 0);
+            insert(&memstore, 7, 2, 2, 0);
+            let reader = spawn(&memstore, move |memstore| {
+                assert!(finds(memstore, sought), "row {sought} is not found");
+            });
+            insert(&memstore, new, 3, 2, 0);
+            reader.join().unwrap();
+            assert!(finds(&memstore, new), "row {new} is not found");
+            assert_eq!(memstore.list.check_index()[..2], [2, 2]);
+        });
+    }
+}
+
+/// Two writers come to a full leaf at once. One of them splits it, and the other finds the right half.
+#[test]
+fn loom_a_full_leaf_is_contended() {
+    for (mine, others) in [(4, 5), (2, 8), (8, 9)] {
+        check(3, move || {
+            let memstore = Arc::new(Memstore::default());
+            insert(&memstore, 3, 1, 2, 0);
+            insert(&memstore, 7, 2, 2, 0);
+            let writer = spawn(&memstore, move |memstore| insert(memstore, others, 4, 2, 1));
+            insert(&memstore, mine, 3, 2, 0);
+            writer.join().unwrap();
+            let mut all = vec![(3, 1), (7, 2), (mine, 3), (others, 4)];
+            all.sort_unstable();
+            assert_eq!(walk(&memstore), all);
+            // All are linked on both levels.
+            let levels = memstore.list.check_index();
+            assert_eq!(levels[0], levels[1]);
+        });
+    }
 }
 
 /// Pieces of memory never overlap, also where the chunk ends and both threads want the next one.

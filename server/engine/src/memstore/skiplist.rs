@@ -1,303 +1,185 @@
-//! A concurrent skiplist of cells in an arena: lock-free inserts, wait-free reads, no removal.
-//!
-//! A node is one piece of arena memory:
+//! A concurrent skiplist of leaves over the list of cells: where in the list a place is.
 //!
 //! ```text
-//! +-----+---------+-----------+----------+--------+------------+------------------+-----+-------+------+
-//! | seq | key len | value len | tags len | height | row prefix | next x height    | key | value | tags |
-//! | u64 |   u32   |    u32    |   u32    |  u32   |    u64     | pointers, 8 each |     |       |      |
-//! +-----+---------+-----------+----------+--------+------------+------------------+-----+-------+------+
+//! level 1    leaf ----------------> leaf ----------> ...
+//! level 0    leaf ------> leaf ---> leaf ------> leaf
+//!            / | \        / | \     / | \        / | \
+//! cells     o->o->o->...->o->o->...->o->o->...->o->o->...
 //! ```
 //!
-//! The row prefix is the first eight bytes of the row as a big-endian number. Most comparisons on a search path end there, and
-//! it stands beside the links, so that a step touches one cache line. A search in a large list is a chain of cache misses; we
-//! shorten it by fetching the node one level down while we look at the next one on this level.
+//! Cells are linked in order ([`super::list`]); leaves hold up to [`LEAF_CELLS`] of them side by side ([`super::leaf`]). On level 0 all
+//! leaves are linked in order, and each level above has about a quarter of the one below (heights are random). A search goes down the
+//! levels to the last leaf that begins before the place, from there to the last node of that leaf before it, and then along the list
+//! until it is there. So the list alone decides what is found. Leaves make it quick: in a large memstore each link that is followed is a
+//! wait for memory, and there are half as many as in a skiplist of cells ([decision 5](../../../../docs/decisions/0005-arena-skiplist.md)).
 //!
-//! Order: [`compare_keys`], then sequence id descending. Level 0 links all nodes in order, each level above about a quarter of
-//! the level below (heights are random).
+//! Inserting: link the cell into the list (lock-free); put it into its leaf, under the leaf's lock. A full leaf is split: a new one takes
+//! the upper part and is linked behind it on level 0, then the old one forgets that part, then the new one is linked on the levels above
+//! (lock-free). Half of the cells move, unless they come in order, see [`SkipList::put`].
 //!
-//! Inserting: fill a node nobody else can see; then, from level 0 upward, find its neighbours, point to the one after, and swing
-//! the one before with compare-and-swap (again from where we stand if another thread was first). The swap is a Release and
-//! every reader's load of a link an Acquire, so whoever finds a node finds it complete. A node that is not linked on its upper
-//! levels yet is already found through level 0.
+//! Readers take no lock. Who comes to a leaf while it is split, or before a cell is in it, begins farther back in the list than need be.
+//! Writers wait for each other where they put cells into one leaf, for as long as that takes.
 //!
 //! Invariants, on which the `unsafe` in here rests:
-//! - A link is null or points to a complete node of this list's arena, and a node linked on a level is higher than that level.
-//! - A node's bytes never change once it is linked, except its links.
-//! - Nodes live until the list is dropped. [`NodeRef`] borrows the list; [`Walker`] owns a share of it.
+//! - A link between leaves is null or points to a complete leaf of this list's arena.
+//! - Leaves and nodes live until the list is dropped. [`Walker`] owns a share of it.
+//!
+//! And for searches to be right: a leaf that is linked on a level begins at or before those that follow it there.
 #![allow(unsafe_code)]
 
 use std::cell::Cell as StdCell;
-use std::cmp::Ordering;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crossbeam_utils::CachePadded;
 
-use super::arena::{ALIGN, Arena};
+use super::arena::ALIGN;
+use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Writing};
+use super::list::{CellList, CellPlace, Node, NodeRef, Place, prefetch};
 use super::pool::ChunkPool;
-use crate::cell::{Cell, Key, compare_keys};
-use crate::id::SeqId;
+use crate::cell::Cell;
 use crate::sync::Mutex;
 use crate::sync::atomic::{self, AtomicPtr, AtomicUsize};
-
-/// Enough for 4^12, 16 million cells; beyond that, searches get slowly longer.
-const HEIGHT_MAX: usize = if cfg!(loom) { 2 } else { 12 };
 
 /// Threads share this many fingers.
 const FINGERS: usize = if cfg!(loom) { 2 } else { 4 };
 
-/// The fixed part of a node. Links and bytes follow it in memory.
-#[repr(C)]
-struct Node {
-    seq: u64,
-    key_len: u32,
-    value_len: u32,
-    tags_len: u32,
-    height: u32,
-    row_prefix: u64,
-}
+const _: () = assert!(align_of::<Leaf>() <= ALIGN);
 
-/// Where in a node the part begins that every step of a search reads.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-const PREFIX_OFFSET: usize = std::mem::offset_of!(Node, row_prefix);
-
-type Link = AtomicPtr<Node>;
-
-const _: () = assert!(align_of::<Node>() <= ALIGN && align_of::<Link>() <= ALIGN);
-const _: () = assert!(size_of::<Node>().is_multiple_of(align_of::<Link>()));
-
-/// The first eight bytes of a row, zero-padded. If two rows' prefixes differ, the rows compare like them; rows that differ only
-/// in trailing zeros or beyond eight bytes have equal ones.
+/// Where a link between leaves points.
 #[inline]
-fn row_prefix(row: &[u8]) -> u64 {
-    if let Some(first) = row.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut padded = [0; 8];
-    padded[..row.len()].copy_from_slice(row);
-    u64::from_be_bytes(padded)
+fn follow(link: &AtomicPtr<Leaf>) -> Option<&Leaf> {
+    // SAFETY: links are borrowed from their list, and what one points to is a leaf of that list, which lives as long; the Acquire makes
+    // it complete for us.
+    unsafe { link.load(atomic::Ordering::Acquire).as_ref() }
 }
 
-/// Tells the processor that we will soon read where `node` points, which may be nowhere.
+fn pointer(leaf: Option<&Leaf>) -> *mut Leaf {
+    leaf.map_or(ptr::null_mut(), |leaf| ptr::from_ref(leaf).cast_mut())
+}
+
+/// From a leaf along a level, as long as leaves begin before the place. Returns the last of them and its successor. `known_behind`
+/// is a leaf that is known not to begin before it.
 #[inline]
-fn prefetch(node: *const Node) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint; it reads nothing, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(node.wrapping_byte_add(PREFIX_OFFSET).cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = node;
-}
-
-/// What a search looks for, with its prefix computed once.
-#[derive(Clone, Copy)]
-pub(super) struct Target<'a> {
-    key: Key<'a>,
-    row_prefix: u64,
-    seq: SeqId,
-}
-
-impl<'a> Target<'a> {
-    /// The place of the first cell that is at or after `key`, whatever its sequence id.
-    pub(super) fn key(key: Key<'a>) -> Self {
-        Self::cell(key, SeqId::MAX)
-    }
-
-    fn cell(key: Key<'a>, seq: SeqId) -> Self {
-        Self {
-            key,
-            row_prefix: row_prefix(key.row()),
-            seq,
+fn walk<'a>(
+    leaf: &'a Leaf,
+    known_behind: *const Leaf,
+    level: usize,
+    place: &impl Place,
+) -> (&'a Leaf, *const Leaf) {
+    let mut leaf = leaf;
+    loop {
+        if level > 0 {
+            prefetch(leaf.next[level - 1].load(atomic::Ordering::Relaxed));
+        }
+        match follow(&leaf.next[level]) {
+            Some(next) if !ptr::eq(next, known_behind) && next.begins_before(place) => leaf = next,
+            next => return (leaf, next.map_or(ptr::null(), ptr::from_ref)),
         }
     }
 }
 
-/// A row to look for, with its prefix computed once.
-#[derive(Clone, Copy)]
-pub(super) struct RowTarget<'a> {
-    row: &'a [u8],
-    row_prefix: u64,
-}
+/// How many leaves farther is near.
+const NEAR_LEAVES: usize = 2;
 
-impl<'a> RowTarget<'a> {
-    pub(super) fn new(row: &'a [u8]) -> Self {
-        Self {
-            row,
-            row_prefix: row_prefix(row),
+/// The last leaf that begins before the place, if it is this one or one of the next few.
+/// REQUIRES: this one does.
+fn near<'a>(leaf: &'a Leaf, place: &CellPlace<'_>) -> Option<&'a Leaf> {
+    let mut leaf = leaf;
+    for _ in 0..=NEAR_LEAVES {
+        match follow(&leaf.next[0]) {
+            Some(next) if next.begins_before(place) => leaf = next,
+            _ => return Some(leaf),
         }
     }
+    None
 }
 
-/// A node of a list that is borrowed for `'a`.
-#[derive(Clone, Copy)]
-pub(super) struct NodeRef<'a> {
-    /// Points to a complete node that is alive for `'a`, and may be used to read all of the node, not only its fixed part.
-    node: NonNull<Node>,
-    list: PhantomData<&'a SkipList>,
-}
-
-impl<'a> NodeRef<'a> {
-    /// # Safety
-    /// `node` is complete, belongs to a list that is borrowed for `'a`, and comes from that list's arena or links.
-    #[inline]
-    unsafe fn new(node: NonNull<Node>) -> Self {
-        Self {
-            node,
-            list: PhantomData,
-        }
-    }
-
-    #[inline]
-    fn fixed(self) -> &'a Node {
-        // SAFETY: complete and alive for 'a; the fixed part never changes.
-        unsafe { self.node.as_ref() }
-    }
-
-    /// # Safety
-    /// `level` is below the node's height: it was found through a link of that level, or made so high.
-    #[inline]
-    unsafe fn link(self, level: usize) -> &'a Link {
-        debug_assert!(level < self.fixed().height as usize);
-        // SAFETY: `height` links follow the fixed part, aligned (checked above) and initialised.
-        unsafe { self.node.add(1).cast::<Link>().add(level).as_ref() }
-    }
-
-    /// The `len` bytes that start `skip` bytes after the links.
-    ///
-    /// # Safety
-    /// They lie within the node.
-    #[inline]
-    unsafe fn bytes(self, skip: usize, len: usize) -> &'a [u8] {
-        let height = self.fixed().height as usize;
-        // SAFETY: key, value and tags follow the links, are initialised, and never change.
-        unsafe {
-            let start = self.node.add(1).cast::<Link>().add(height).cast::<u8>().add(skip);
-            slice::from_raw_parts(start.as_ptr(), len)
-        }
-    }
-
-    #[inline]
-    fn key(self) -> Key<'a> {
-        // SAFETY: the key comes first.
-        Key::trusted(unsafe { self.bytes(0, self.fixed().key_len as usize) })
-    }
-
-    /// The cell, not copied.
-    #[inline]
-    pub(super) fn cell(self) -> Cell<'a> {
-        let fixed = self.fixed();
-        let (key, value, tags) = (
-            fixed.key_len as usize,
-            fixed.value_len as usize,
-            fixed.tags_len as usize,
+/// Links a leaf on one level, behind `start` or one that follows it there.
+fn link_on(level: usize, start: &Leaf, new: &Leaf, place: &CellPlace<'_>) {
+    let mut start = start;
+    loop {
+        // Others may have been linked meanwhile: walk on, and again whenever one of them is faster.
+        let (before, after) = walk(start, ptr::null(), level, place);
+        let after = after.cast_mut();
+        // Relaxed: published by the swap.
+        new.next[level].store(after, atomic::Ordering::Relaxed);
+        let swapped = before.next[level].compare_exchange(
+            after,
+            pointer(Some(new)),
+            atomic::Ordering::Release,
+            atomic::Ordering::Relaxed,
         );
-        // SAFETY: the value follows the key, the tags follow the value.
-        let (value, tags) = unsafe { (self.bytes(key, value), self.bytes(key + value, tags)) };
-        Cell {
-            key: self.key(),
-            value,
-            tags,
-            seq: SeqId(fixed.seq),
+        if swapped.is_ok() {
+            return;
         }
-    }
-
-    /// The next node in order.
-    #[inline]
-    pub(super) fn next(self) -> Option<Self> {
-        // SAFETY: every node has level 0. What the link points to is a node of this list; the Acquire makes it complete for us.
-        unsafe {
-            let next = self.link(0).load(atomic::Ordering::Acquire);
-            NonNull::new(next).map(|node| Self::new(node))
-        }
-    }
-
-    /// Whether this cell sorts before the target.
-    #[inline]
-    pub(super) fn is_before(self, target: &Target<'_>) -> bool {
-        let fixed = self.fixed();
-        if fixed.row_prefix != target.row_prefix {
-            return fixed.row_prefix < target.row_prefix;
-        }
-        match compare_keys(self.key(), target.key) {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => fixed.seq > target.seq.0,
-        }
-    }
-
-    /// Whether this cell's row sorts before the target row.
-    #[inline]
-    pub(super) fn is_before_row(self, target: &RowTarget<'_>) -> bool {
-        let prefix = self.fixed().row_prefix;
-        if prefix != target.row_prefix {
-            return prefix < target.row_prefix;
-        }
-        self.key().row() < target.row
+        start = before;
     }
 }
 
-/// The last nodes before a place, one for each level; `None` is the head of the list.
+/// Where the last insert went. A cell that goes right behind that one, as in a sorted load or in a row of many columns, is placed with
+/// two comparisons instead of a search; one that goes near it, as in batches of neighbours that are all written again, with few.
 ///
-/// Kept from one insert to the next (a finger): a cell that goes right after the one before, as in a sorted load or in a row of
-/// many columns, is placed with two comparisons instead of a search.
-///
-/// Invariant: each stands at or before the one a level below. So if the lowest is before a place, all are.
-#[derive(Default)]
-struct Splice {
-    before: [Option<NonNull<Node>>; HEIGHT_MAX],
+/// Invariant: the leaf begins at or before the node.
+#[derive(Clone, Copy)]
+struct Finger {
+    node: NonNull<Node>,
+    leaf: NonNull<Leaf>,
+    /// Which entry of the leaf it was.
+    at: usize,
+    /// Whether it was near the one before. Otherwise it is not worth looking there.
+    was_near: bool,
 }
 
 // SAFETY: the pointers are not tied to a thread; they are used only together with the list they belong to.
-unsafe impl Send for Splice {}
+unsafe impl Send for Finger {}
 
-impl Splice {
-    /// # Safety
-    /// The splice was filled by searches in `list`, or never.
-    #[inline]
-    unsafe fn node<'a>(&self, list: &'a SkipList, level: usize) -> Option<NodeRef<'a>> {
-        let _ = list;
-        // SAFETY: a node of the list; that it was put here under the finger's lock, or by us, makes it complete for us.
-        self.before[level].map(|node| unsafe { NodeRef::new(node) })
-    }
+/// Where an insert begins to look for its place in the list, and in the index.
+struct Start<'a> {
+    /// A node before the place; `None`: the head.
+    node: Option<NodeRef<'a>>,
+    /// A leaf that begins before the place.
+    leaf: &'a Leaf,
+    /// Which entry of the leaf the place might be; 0: no idea.
+    guess: usize,
+    is_near: bool,
 }
 
-/// The list. See the module comment.
+/// The list with its index. See the module comment.
 pub(super) struct SkipList {
-    head: [Link; HEIGHT_MAX],
+    cells: CellList,
+    /// The leaf that begins at the list's head, on every level; null before the first insert.
+    head: AtomicPtr<Leaf>,
+    /// Held by who makes that leaf.
+    making: Mutex<()>,
     /// Levels in use: the greatest height so far.
     height: AtomicUsize,
-    /// Where the last inserts went; threads are spread over them. All pointers are null or nodes of this list.
-    fingers: [CachePadded<Mutex<Splice>>; FINGERS],
-    /// Owns the nodes.
-    arena: Arena,
+    /// Threads are spread over them. All pointers are to nodes and leaves of this list.
+    fingers: [CachePadded<Mutex<Option<Finger>>>; FINGERS],
 }
 
 impl SkipList {
     /// An empty list, with memory from that pool.
     pub(super) fn new(pool: Arc<ChunkPool>) -> Self {
         Self {
-            head: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+            cells: CellList::new(pool),
+            head: AtomicPtr::new(ptr::null_mut()),
+            making: Mutex::default(),
             height: AtomicUsize::new(1),
             fingers: Default::default(),
-            arena: Arena::new(pool),
         }
     }
 
     /// Where its memory comes from.
     pub(super) fn pool(&self) -> &Arc<ChunkPool> {
-        self.arena.pool()
+        self.cells.arena().pool()
     }
 
     /// Bytes of the arena, overhead included.
     pub(super) fn bytes(&self) -> u64 {
-        self.arena.bytes()
+        self.cells.arena().bytes()
     }
 
     /// Copies a cell in. If an equal cell with an equal sequence id is there already, the new one goes before it.
@@ -306,182 +188,226 @@ impl SkipList {
         self.insert_with(cell, height, finger);
     }
 
-    /// [`Self::insert`] of a node that is linked on `height` levels, found from that finger.
+    /// [`Self::insert`] from that finger. If a leaf is made for it, that is linked on `height` levels.
     pub(super) fn insert_with(&self, cell: Cell<'_>, height: usize, finger: usize) {
-        let node = self.build(cell, height);
-        let target = Target::cell(cell.key, cell.seq);
-        // Relaxed: a reader that does not see the new height yet starts lower, and finds the same.
-        if height > self.height.load(atomic::Ordering::Relaxed) {
-            self.height.fetch_max(height, atomic::Ordering::Relaxed);
-        }
+        let node = self.cells.build(cell);
+        let place = node.place();
         // Another thread with the same finger is not waited for.
-        let (mut shared, mut own);
-        let splice: &mut Splice = if let Some(guard) = self.fingers[finger].try_lock() {
-            shared = guard;
-            &mut shared
-        } else {
-            own = Splice::default();
-            &mut own
-        };
-        if !self.fits(splice, &target) {
-            self.find_splice(splice, &target);
-        }
-        for level in 0..height {
-            self.link_on(level, splice, node, &target);
+        let mut finger = self.fingers[finger].try_lock();
+        let start = self.start(finger.as_deref().copied().flatten(), &place);
+        self.cells.link(node, start.node, &place);
+        let (leaf, at) = self.put(start.leaf, node, &place, height, start.guess);
+        if let Some(finger) = finger.as_deref_mut() {
+            *finger = Some(Finger {
+                node: node.pointer(),
+                leaf: NonNull::from(leaf),
+                at,
+                was_near: start.is_near,
+            });
         }
     }
 
-    /// Allocates and fills a node. Its links are null.
-    fn build(&self, cell: Cell<'_>, height: usize) -> NodeRef<'_> {
-        let len = |bytes: &[u8]| {
-            u32::try_from(bytes.len()).expect("cell sizes are checked where requests enter the engine")
-        };
-        let fixed = Node {
-            seq: cell.seq.0,
-            row_prefix: row_prefix(cell.key.row()),
-            key_len: len(cell.key.bytes()),
-            value_len: len(cell.value),
-            tags_len: len(cell.tags),
-            height: height as u32,
-        };
-        let parts = [cell.key.bytes(), cell.value, cell.tags];
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        let memory = self
-            .arena
-            .allocate(size_of::<Node>() + height * size_of::<Link>() + bytes);
-        let node = memory.cast::<Node>();
-        // SAFETY: the memory is ours alone, aligned for Node and Link, and as large as everything written here; cells that are
-        // passed in cannot lie in memory that was just handed out.
-        unsafe {
-            node.write(fixed);
-            let links = node.add(1).cast::<Link>();
-            for level in 0..height {
-                links.add(level).write(AtomicPtr::new(ptr::null_mut()));
-            }
-            let mut end = links.add(height).cast::<u8>();
-            for part in parts {
-                end.copy_from_nonoverlapping(NonNull::from(part).cast::<u8>(), part.len());
-                end = end.add(part.len());
-            }
-            NodeRef::new(node)
-        }
-    }
-
-    /// Whether the target goes right behind the splice on level 0.
-    fn fits(&self, splice: &Splice, target: &Target<'_>) -> bool {
-        // SAFETY: `insert` uses splices of this list only, and every node has level 0.
-        let (before, after) = unsafe {
-            let before = splice.node(self, 0);
-            (before, self.after(before, 0))
-        };
-        before.is_none_or(|node| node.is_before(target)) && after.is_none_or(|node| !node.is_before(target))
-    }
-
-    /// Searches from the head and fills all levels of the splice.
-    fn find_splice(&self, splice: &mut Splice, target: &Target<'_>) {
-        let height = self.height.load(atomic::Ordering::Relaxed);
-        splice.before[height..].fill(None);
-        let (mut before, mut known_after) = (None, None);
-        for level in (0..height).rev() {
-            // SAFETY: `before` is the head or was found on the level above, so it is on this level, too.
-            (before, known_after) =
-                unsafe { self.walk(before, known_after, level, |node| node.is_before(target)) };
-            splice.before[level] = before.map(|node| node.node);
-        }
-    }
-
-    /// Links `node` behind the splice on one level, and moves the splice on to it.
-    /// REQUIRES: `level` is below the node's height, and the splice is before the target on this level.
-    fn link_on(&self, level: usize, splice: &mut Splice, node: NodeRef<'_>, target: &Target<'_>) {
-        // SAFETY (here and below): `insert` uses splices of this list only, and what a splice has for a level was found on that
-        // level or linked there. `insert` goes no higher than the new node's height.
-        let mut start = unsafe { splice.node(self, level) };
-        loop {
-            // Others may have inserted between the splice and the target: walk on, and again whenever one of them is faster.
-            // SAFETY: as above.
-            let (before, after) = unsafe { self.walk(start, None, level, |node| node.is_before(target)) };
-            let after = after.map_or(ptr::null_mut(), |node| node.node.as_ptr());
-            // SAFETY: as above.
-            let (own, link) = unsafe { (node.link(level), self.link(before, level)) };
-            // Relaxed: published by the swap.
-            own.store(after, atomic::Ordering::Relaxed);
-            let swapped = link.compare_exchange(
-                after,
-                node.node.as_ptr(),
-                atomic::Ordering::Release,
-                atomic::Ordering::Relaxed,
-            );
-            if swapped.is_ok() {
-                break;
-            }
-            start = before;
-        }
-        splice.before[level] = Some(node.node);
-    }
-
-    /// From `start` (`None`: the head) along a level, as long as nodes are before the place that is looked for. Returns the last
-    /// of them and its successor. `known_after` is a node that is known not to be before the place.
-    ///
-    /// # Safety
-    /// `start` is on that level.
+    /// From where to go to the place.
     #[inline]
-    unsafe fn walk<'a>(
-        &'a self,
-        start: Option<NodeRef<'a>>,
-        known_after: Option<NodeRef<'a>>,
-        level: usize,
-        is_before: impl Fn(NodeRef<'a>) -> bool,
-    ) -> (Option<NodeRef<'a>>, Option<NodeRef<'a>>) {
-        let known_after = known_after.map(|node| node.node);
-        let mut before = start;
-        loop {
-            // SAFETY: `start` is on this level, and so is every node found there. Who is on a level is on those below.
-            let after = unsafe {
-                if level > 0 {
-                    prefetch(self.link(before, level - 1).load(atomic::Ordering::Relaxed));
+    fn start(&self, finger: Option<Finger>, place: &CellPlace<'_>) -> Start<'_> {
+        let mut last_leaf = None;
+        if let Some(finger) = finger {
+            // SAFETY: a node and a leaf of this list; that they were put there under the finger's lock makes them complete for us.
+            let (node, leaf) = unsafe { (NodeRef::new(finger.node), finger.leaf.as_ref()) };
+            if place.is_behind(node) {
+                let next = node.next();
+                if next.is_none_or(|next| !place.is_behind(next)) {
+                    return Start {
+                        node: Some(node),
+                        leaf,
+                        guess: finger.at + 1,
+                        is_near: true,
+                    };
                 }
-                self.after(before, level)
-            };
-            match after {
-                Some(node) if Some(node.node) != known_after && is_before(node) => before = after,
-                _ => return (before, after),
+                if finger.was_near
+                    && let Some(leaf) = near(leaf, place)
+                {
+                    leaf.prefetch();
+                    return Start {
+                        node: leaf.last_before(place),
+                        leaf,
+                        guess: 0,
+                        is_near: true,
+                    };
+                }
+                last_leaf = Some(leaf);
             }
         }
-    }
-
-    /// # Safety
-    /// `before` is on that level.
-    #[inline]
-    unsafe fn after<'a>(&'a self, before: Option<NodeRef<'a>>, level: usize) -> Option<NodeRef<'a>> {
-        // SAFETY: the caller vouches for the level. What the link points to is a node of this list; the Acquire makes it
-        // complete for us.
-        unsafe {
-            let after = self.link(before, level).load(atomic::Ordering::Acquire);
-            NonNull::new(after).map(|node| NodeRef::new(node))
+        let leaf = self.leaf_of(place).unwrap_or_else(|| self.first_leaf());
+        let is_near = last_leaf.is_some_and(|last| {
+            let next = last.next[0].load(atomic::Ordering::Relaxed);
+            ptr::eq(last, leaf) || ptr::eq(next, leaf)
+        });
+        Start {
+            node: leaf.last_before(place),
+            leaf,
+            guess: 0,
+            is_near,
         }
     }
 
-    /// # Safety
-    /// `before` is on that level.
+    /// The last leaf that begins before the place. `None`: there are no leaves.
     #[inline]
-    unsafe fn link<'a>(&'a self, before: Option<NodeRef<'a>>, level: usize) -> &'a Link {
-        // SAFETY: the caller vouches for the level.
-        before.map_or(&self.head[level], |node| unsafe { node.link(level) })
-    }
-
-    /// The last node before a place and the first one after it. `is_before` tells for a node on which side it is.
-    /// REQUIRES: no node that is before the place follows one that is not.
-    #[inline]
-    pub(super) fn around<'a>(
-        &'a self,
-        is_before: impl Fn(NodeRef<'a>) -> bool,
-    ) -> (Option<NodeRef<'a>>, Option<NodeRef<'a>>) {
-        let (mut before, mut after) = (None, None);
+    fn leaf_of(&self, place: &impl Place) -> Option<&Leaf> {
+        let mut leaf = follow(&self.head)?;
+        let mut known_behind = ptr::null();
+        // Relaxed: who does not see a new height yet begins lower, and finds the same.
         for level in (0..self.height.load(atomic::Ordering::Relaxed)).rev() {
-            // SAFETY: `before` is the head or was found on the level above, so it is on this level, too.
-            (before, after) = unsafe { self.walk(before, after, level, &is_before) };
+            (leaf, known_behind) = walk(leaf, known_behind, level, place);
         }
-        (before, after)
+        leaf.prefetch();
+        Some(leaf)
+    }
+
+    /// Makes the leaf that begins at the list's head, unless another thread has.
+    fn first_leaf(&self) -> &Leaf {
+        let _making = self.making.lock();
+        follow(&self.head).unwrap_or_else(|| {
+            let leaf = self.add_leaf(Leaf::new(None, None), None);
+            self.head.store(pointer(Some(leaf)), atomic::Ordering::Release);
+            leaf
+        })
+    }
+
+    /// Puts a leaf, which nobody finds yet, where it stays. It will be linked in front of `next`.
+    fn add_leaf(&self, leaf: Leaf, next: Option<&Leaf>) -> &Leaf {
+        // Relaxed: published with the rest of the leaf.
+        leaf.next[0].store(pointer(next), atomic::Ordering::Relaxed);
+        let memory = self.cells.arena().allocate(size_of::<Leaf>()).cast::<Leaf>();
+        // SAFETY: the memory is ours alone, aligned (checked above) and large enough, and lives as long as the list.
+        unsafe {
+            memory.write(leaf);
+            memory.as_ref()
+        }
+    }
+
+    /// Puts a node that is linked into its leaf, which is `leaf` or one that was split from it. Returns that, and which entry the node is.
+    /// A good guess of the entry saves a search.
+    fn put<'a>(
+        &'a self,
+        leaf: &'a Leaf,
+        node: NodeRef<'a>,
+        place: &CellPlace<'_>,
+        height: usize,
+        guess: usize,
+    ) -> (&'a Leaf, usize) {
+        let mut writing = leaf.write();
+        // Nobody puts a leaf behind this one while we have its lock.
+        while let Some(next) = follow(&writing.leaf.next[0])
+            && next.begins_before(place)
+        {
+            drop(writing);
+            writing = next.write();
+        }
+        let at = writing.find(place, guess);
+        if writing.count() < LEAF_CELLS {
+            writing.put(at, node);
+            return (writing.leaf, at);
+        }
+        // A cell right behind the one before is likely to be followed by more of the kind: nothing shall be in their way. The same goes for
+        // one in front of all cells of the list, which is 0 then; nowhere else a cell is in front of all of a leaf.
+        let middle = if at == guess { at } else { LEAF_CELLS / 2 };
+        let (old, new) = (writing.leaf, self.split(&writing, middle, at, node));
+        drop(writing);
+        self.link_above(new, height);
+        if at == LEAF_CELLS {
+            (new, 0)
+        } else if at > middle {
+            (new, at - middle)
+        } else {
+            (old, at)
+        }
+    }
+
+    /// Splits a full leaf before its entry `middle`, and puts in a node, whose place there is `at`. The node alone makes the new leaf
+    /// if it is behind all others. Returns the new leaf, which is linked on level 0.
+    fn split<'a>(&'a self, full: &Writing<'a>, middle: usize, at: usize, node: NodeRef<'a>) -> &'a Leaf {
+        let next = follow(&full.leaf.next[0]);
+        let next_first = next.and_then(Leaf::first);
+        let (new, kept) = if at == LEAF_CELLS {
+            (Leaf::new(Some(node), next_first), LEAF_CELLS)
+        } else {
+            (full.upper(middle, next_first), middle)
+        };
+        let new = self.add_leaf(new, next);
+        if (middle + 1..LEAF_CELLS).contains(&at) {
+            new.write().put(at - middle, node);
+        }
+        let begin = new.first().expect("it was made with a cell");
+        full.leaf.next[0].store(pointer(Some(new)), atomic::Ordering::Release);
+        full.keep(kept, begin);
+        if at <= middle && at < LEAF_CELLS {
+            full.put(at, node);
+        }
+        new
+    }
+
+    /// Links a leaf, which is linked on level 0, on the levels above, on `height` in all.
+    fn link_above(&self, new: &Leaf, height: usize) {
+        let (Some(first), Some(head)) = (new.first(), follow(&self.head)) else {
+            return;
+        };
+        // Relaxed: a search that does not see it yet begins lower, and finds the same.
+        let levels = self
+            .height
+            .fetch_max(height, atomic::Ordering::Relaxed)
+            .max(height);
+        let place = first.place();
+        let mut before = [head; HEIGHT_MAX];
+        let (mut leaf, mut known_behind) = (head, ptr::null());
+        for level in (1..levels).rev() {
+            (leaf, known_behind) = walk(leaf, known_behind, level, &place);
+            before[level] = leaf;
+        }
+        for (level, start) in before.into_iter().enumerate().take(height).skip(1) {
+            link_on(level, start, new, &place);
+        }
+    }
+
+    /// The last cell before a place and the first one after it.
+    #[inline]
+    pub(super) fn around(&self, place: &impl Place) -> (Option<NodeRef<'_>>, Option<NodeRef<'_>>) {
+        // No leaf: nothing was inserted when we came.
+        let start = self.leaf_of(place).and_then(|leaf| leaf.last_before(place));
+        self.cells.around(start, place)
+    }
+}
+
+#[cfg(test)]
+impl SkipList {
+    /// The leaves of a level.
+    fn level(&self, level: usize) -> impl Iterator<Item = &Leaf> {
+        let head = follow(&self.head);
+        std::iter::successors(head, move |leaf| follow(&leaf.next[level]))
+    }
+
+    /// Fails unless every cell is an entry of its leaf, the levels are in order and above each other, and a search knows the cell before
+    /// each one without following the list. That is so whenever nobody is inserting. Returns how many leaves each level has.
+    pub(super) fn check_index(&self) -> Vec<usize> {
+        let mut nodes = self.cells.nodes();
+        for leaf in self.level(0) {
+            leaf.write().check(&mut nodes);
+        }
+        assert!(nodes.next().is_none(), "a cell is in no leaf");
+        let mut before = None;
+        for node in self.cells.nodes() {
+            let place = node.place();
+            let found = self.leaf_of(&place).expect("there are cells").last_before(&place);
+            assert_eq!(found.map(NodeRef::pointer), before);
+            before = Some(node.pointer());
+        }
+        for level in 1..HEIGHT_MAX {
+            let mut below = self.level(level - 1);
+            for leaf in self.level(level) {
+                assert!(below.any(|other| ptr::eq(other, leaf)), "level {level}");
+            }
+        }
+        (0..HEIGHT_MAX).map(|level| self.level(level).count()).collect()
     }
 }
 
@@ -523,7 +449,7 @@ impl Walker {
         &mut self,
         find: impl for<'a> FnOnce(&'a SkipList, Option<NodeRef<'a>>) -> Option<NodeRef<'a>>,
     ) {
-        self.node = find(&self.list, self.node()).map(|found| found.node);
+        self.node = find(&self.list, self.node()).map(NodeRef::pointer);
     }
 }
 
