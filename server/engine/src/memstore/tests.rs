@@ -172,7 +172,7 @@ fn overhead_per_cell_is_bounded() {
 /// and what is written again and again; all of it in rows with a long prefix in common, in columns of one row, and in versions of one column.
 #[test]
 fn leaves_are_filled_in_any_order() {
-    let count: u64 = if cfg!(miri) { 60 } else { 40_000 };
+    let count: u64 = if cfg!(miri) { 25 } else { 40_000 };
     let scattered = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let orders: [(&str, Order, f64); 4] = [
         ("ascending", Box::new(|number| number), 0.95),
