@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 pub trait Clock: Send + Sync + Debug + 'static {
     /// Milliseconds since 1970-01-01 UTC. May step backwards; [`Timestamps`] hides that from cells.
     fn wall_ms(&self) -> u64;
+    /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it with TTLs.
+    fn coarse_wall_ms(&self) -> u64 {
+        self.wall_ms()
+    }
     /// Time since an arbitrary fixed moment. Never steps backwards.
     fn mono(&self) -> Duration;
 }
@@ -36,6 +40,13 @@ impl Clock for SystemClock {
         std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_millis() as u64)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn coarse_wall_ms(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+        // As above; the nanoseconds are never negative.
+        u64::try_from(now.tv_sec).map_or(0, |seconds| seconds * 1_000 + now.tv_nsec as u64 / 1_000_000)
     }
 
     fn mono(&self) -> Duration {

@@ -26,7 +26,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -38,6 +37,7 @@ use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
+use crate::sync::{Loaded, Published};
 
 mod compact;
 mod flush;
@@ -78,12 +78,8 @@ impl Table {
 
     /// The position of the region that holds `row`.
     pub fn region_index(&self, row: &[u8]) -> usize {
-        let after = self
-            .regions
-            .partition_point(|region| region.info().start.as_slice() <= row);
-        after
-            .checked_sub(1)
-            .expect("the first region of a table starts at the empty row")
+        // The first one starts at the empty row. There is always one.
+        self.regions[1..].partition_point(|region| region.info().start.as_slice() <= row)
     }
 
     /// The region that holds `row`.
@@ -124,6 +120,13 @@ impl Tables {
             .ok_or_else(|| Error::NoSuchTable(name.clone()))
     }
 
+    /// The table of that name, if it takes data calls.
+    pub fn enabled_table(&self, name: &TableName) -> Result<&Arc<Table>> {
+        let table = self.table(name)?;
+        table.check_enabled()?;
+        Ok(table)
+    }
+
     /// All regions, by id.
     pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
         self.regions.values()
@@ -161,7 +164,7 @@ impl Tables {
 pub struct Catalog {
     shared: Arc<Shared>,
     /// What readers see. Replaced as a whole under `manifest`.
-    current: ArcSwap<Tables>,
+    current: Published<Tables>,
     /// Serialises schema changes, splits and merges.
     schema: Mutex<()>,
     /// What is on disk. The innermost lock.
@@ -186,7 +189,7 @@ impl Catalog {
         }
         Self {
             shared,
-            current: ArcSwap::from_pointee(tables),
+            current: Published::new(tables),
             schema: Mutex::new(()),
             manifest: Mutex::new(manifest),
             limiter,
@@ -201,7 +204,7 @@ impl Catalog {
     }
 
     /// Everything there is now.
-    pub fn tables(&self) -> arc_swap::Guard<Arc<Tables>> {
+    pub fn tables(&self) -> Loaded<Tables> {
         self.current.load()
     }
 
@@ -265,6 +268,11 @@ impl Catalog {
             .load()
             .table(table.name())
             .is_ok_and(|current| Arc::ptr_eq(current, table))
+    }
+
+    /// The same of a table that was found in `tables`: quick if nothing at all was changed since.
+    pub fn is_still_current(&self, tables: &Loaded<Tables>, table: &Arc<Table>) -> bool {
+        self.current.is_current(tables) || self.is_current(table)
     }
 
     /// The region of that identity and its table; of a table that can be changed.
@@ -347,7 +355,7 @@ impl Catalog {
     fn publish(&self, _manifest: &MutexGuard<'_, Manifest>, change: impl FnOnce(&mut Tables)) {
         let mut next = Tables::clone(&self.current.load());
         change(&mut next);
-        self.current.store(Arc::new(next));
+        self.current.replace(next);
     }
 
     /// A region without data.

@@ -35,12 +35,11 @@ impl Catalog {
         }
         loop {
             let tables = self.current.load();
-            let table = tables.table(name)?;
-            table.check_enabled()?;
+            let table = tables.enabled_table(name)?;
             let region = table.region_of(row);
             if let Some((version, read_point)) = capture_one(region, &self.shared.wal)
                 && Arc::ptr_eq(&version.table, &table.descriptor)
-                && Arc::ptr_eq(&tables, &self.current.load())
+                && self.current.is_current(&tables)
             {
                 return read(region, &version, read_point);
             }

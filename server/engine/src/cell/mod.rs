@@ -21,7 +21,7 @@ mod order;
 pub use batch::{CellBatch, RowView};
 pub use cursor::CellCursor;
 pub use key::{Key, KeyBuf, compare_columns, compare_keys};
-pub use order::RowOrder;
+pub use order::{RowOrder, is_from};
 
 use crate::id::SeqId;
 

@@ -8,6 +8,15 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
+/// Whether `row` lies at or behind `start`, as every row does behind an empty one.
+///
+/// To compare with nothing would give the same, but not for nothing: the C library's `memcmp` may load through a mask (AVX-512), and
+/// a load of no bytes from where an empty `Vec` points, which is no memory, costs the processor some 90 ns.
+#[inline]
+pub fn is_from(row: &[u8], start: &[u8]) -> bool {
+    start.is_empty() || row >= start
+}
+
 /// How the rows of a table are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::catalog::{Catalog, SystemTable, Table};
+use crate::catalog::{Catalog, SystemTable, Table, Tables};
 use crate::cell::{Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use crate::region::{
-    LockMode, Region, RegionVersion, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit,
-    check_update, family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update,
-    stronger, write_rows,
+    LockMode, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
+    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update, stronger,
+    write_rows,
 };
 use crate::schema::{Durability, TableName};
-use crate::sync::RwLockReadGuard;
+use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 
 /// What a write returns, with the regions that should be flushed now.
@@ -47,14 +47,15 @@ pub(super) fn mutate(
     }
     let shared = catalog.shared();
     loop {
-        let table = writable_table(catalog, name)?;
+        let tables = catalog.tables();
+        let table = writable_table(&tables, name)?;
         let modes = mutations
             .iter()
             .map(|mutation| check(&table.descriptor, mutation, shared.options.cell_max_bytes))
             .collect::<Result<SmallVec<[LockMode; 4]>>>()?;
-        let groups = group(&table, mutations.iter().map(|mutation| mutation.row));
+        let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
-            check_room(shared, group.region)?;
+            check_room(shared, table, group.region)?;
         }
         let rows = groups.iter().flat_map(|group| {
             let (mutations, modes) = (mutations, &modes);
@@ -67,16 +68,8 @@ pub(super) fn mutate(
         let now = shared.timestamps.issue(&*shared.clock);
         let mut plans = Vec::with_capacity(groups.len());
         for group in &groups {
-            let version = group.region.version();
-            let plan = |index: &usize| {
-                plan_mutation(
-                    shared,
-                    &table,
-                    &version,
-                    &mutations[*index],
-                    Times { now, put_floor: 0 },
-                )
-            };
+            let times = Times { now, put_floor: 0 };
+            let plan = |index: &usize| plan_mutation(shared, table, group.region, &mutations[*index], times);
             plans.push(
                 group
                     .rows
@@ -91,7 +84,7 @@ pub(super) fn mutate(
         }
         // For all regions at once: when the disk refuses one, nothing of the batch has been written.
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
             continue;
         };
         let mut last = None;
@@ -113,12 +106,12 @@ pub(super) fn mutate(
         drop(guards);
         let flush = groups
             .iter()
-            .filter_map(|group| flush_wanted(shared, &table, group.region))
+            .filter_map(|group| flush_wanted(shared, table, group.region))
             .collect();
         let commit = last.expect("a batch has at least one mutation, so at least one group");
         return Ok(Written {
             flush,
-            result: paced(shared, &table, groups.iter().map(|group| &**group.region), commit),
+            result: paced(shared, table, groups.iter().map(|group| &**group.region), commit),
         });
     }
 }
@@ -133,16 +126,17 @@ pub(super) fn check_and_mutate(
 ) -> Result<Written<Option<Commit>>> {
     let shared = catalog.shared();
     loop {
-        let table = writable_table(catalog, name)?;
+        let tables = catalog.tables();
+        let table = writable_table(&tables, name)?;
         // HBase looks for the families of the mutation when the check has passed, so a check that fails is no error.
         let unknown_family = match check(&table.descriptor, mutation, shared.options.cell_max_bytes) {
             Err(error @ Error::NoSuchFamily { .. }) => Some(error),
             checked => checked.map(|_| None)?,
         };
         let family = family_index(&table.descriptor, condition.family)?;
-        let groups = group(&table, std::iter::once(mutation.row));
+        let groups = group(table, std::iter::once(mutation.row));
         let region = groups[0].region;
-        check_room(shared, region)?;
+        check_room(shared, table, region)?;
         let row_lock = lock_row(shared, region, mutation.row, tier)?;
         let now = shared.timestamps.issue(&*shared.clock);
         let version = region.version();
@@ -166,7 +160,7 @@ pub(super) fn check_and_mutate(
         )?;
         let (put_floor, passed) = stored.unwrap_or((0, passes(condition.op, condition.value, None)));
         if !passed {
-            if !catalog.is_current(&table) {
+            if !catalog.is_still_current(&tables, table) {
                 continue;
             }
             // The answer rests on what was read, which may not be durable yet.
@@ -180,19 +174,19 @@ pub(super) fn check_and_mutate(
         if let Some(error) = unknown_family {
             return Err(error);
         }
-        let plan = plan_mutation(shared, &table, &version, mutation, Times { now, put_floor })?;
+        let plan = plan_mutation(shared, table, region, mutation, Times { now, put_floor })?;
         let plans = [plan];
         let bytes = check_edit(&table.descriptor, &plans)?;
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
             continue;
         };
         let logging = logging_of(mutation.durability, &table.descriptor);
         let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
         drop(guards);
         return Ok(Written {
-            flush: flush_wanted(shared, &table, region).into_iter().collect(),
-            result: Some(paced(shared, &table, [&**region], commit)),
+            flush: flush_wanted(shared, table, region).into_iter().collect(),
+            result: Some(paced(shared, table, [&**region], commit)),
         });
     }
 }
@@ -234,11 +228,12 @@ pub(super) fn update(
     let shared = catalog.shared();
     let cell_max_bytes = shared.options.cell_max_bytes;
     loop {
-        let table = writable_table(catalog, name)?;
+        let tables = catalog.tables();
+        let table = writable_table(&tables, name)?;
         check_update(&table.descriptor, row, update.change, cell_max_bytes)?;
-        let groups = group(&table, std::iter::once(row));
+        let groups = group(table, std::iter::once(row));
         let region = groups[0].region;
-        check_room(shared, region)?;
+        check_room(shared, table, region)?;
         let row_lock = lock_row(shared, region, row, tier)?;
         let now = shared.timestamps.issue(&*shared.clock);
         let version = region.version();
@@ -284,16 +279,16 @@ pub(super) fn update(
         let plans = [plan];
         let bytes = check_edit(&table.descriptor, &plans)?;
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &table, &groups) else {
+        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
             continue;
         };
         let logging = logging_of(update.durability, &table.descriptor);
         let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
         drop(guards);
-        push_result(&table, &plans[0], commit.seq(), out);
+        push_result(table, &plans[0], commit.seq(), out);
         return Ok(Written {
-            flush: flush_wanted(shared, &table, region).into_iter().collect(),
-            result: paced(shared, &table, [&**region], commit),
+            flush: flush_wanted(shared, table, region).into_iter().collect(),
+            result: paced(shared, table, [&**region], commit),
         });
     }
 }
@@ -338,13 +333,13 @@ fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
     }
 }
 
-fn writable_table(catalog: &Catalog, name: &TableName) -> Result<Arc<Table>> {
+fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
     if SystemTable::named(name).is_some() {
         return Err(Error::DoNotRetry(format!(
             "{name} is a system table: the server alone writes to it"
         )));
     }
-    let table = catalog.enabled_table(name)?;
+    let table = tables.enabled_table(name)?;
     if table.descriptor.read_only() {
         return Err(Error::DoNotRetry(format!("table {name} is read only")));
     }
@@ -379,17 +374,18 @@ fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> Smal
 /// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write was checked.
 fn lock_regions<'t>(
     catalog: &Catalog,
+    tables: &Loaded<Tables>,
     table: &Arc<Table>,
     groups: &[Group<'t>],
 ) -> Option<SmallVec<[RwLockReadGuard<'t, ()>; 1]>> {
     let guards = groups.iter().map(|group| group.region.updates.read()).collect();
-    catalog.is_current(table).then_some(guards)
+    catalog.is_still_current(tables, table).then_some(guards)
 }
 
 fn plan_mutation<'a>(
     shared: &Shared,
     table: &Table,
-    version: &RegionVersion,
+    region: &Region,
     mutation: &RowMutation<'a>,
     times: Times,
 ) -> Result<RowPlan<'a>> {
@@ -401,18 +397,26 @@ fn plan_mutation<'a>(
     RowPlan::of_mutation(&table.descriptor, mutation, times, |family, qualifier| {
         // A table that was altered meanwhile is noticed before anything is written.
         let name = &table.descriptor.families[family].name;
+        let version = region.version();
         let family = family_index(&version.table, name)?;
-        newest_timestamps(version, mutation.row, family, qualifier, deletes, shared.now_ms())
+        newest_timestamps(
+            &version,
+            mutation.row,
+            family,
+            qualifier,
+            deletes,
+            shared.now_ms(),
+        )
     })
 }
 
 /// Refuses a write when the disk has too little space, or when the region's memstores or all of them together are too full; the
 /// texts about memory are HBase's.
-fn check_room(shared: &Shared, region: &Region) -> Result<()> {
+fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
     shared.servers.check_assigned(region)?;
     shared.disk.check()?;
     check_log(shared)?;
-    let limit = shared.blocking_bytes(&region.version().table);
+    let limit = shared.blocking_bytes(&table.descriptor);
     let total_limit = shared.options.memstore_total_bytes;
     let exceeded = if region.accounted_bytes() > limit {
         limit

@@ -316,7 +316,7 @@ fn replay(
             .map(|(_, cell)| cell)
             .filter(|cell| cell.seq > flushed);
         if let Some(newest) = insert_cells(&region.version(), cells) {
-            region.note_dirty(0);
+            region.note_dirty(|| 0);
             if newest <= stamps_end {
                 stamped = stamped.max(newest);
             }

@@ -81,7 +81,7 @@ pub fn write_rows(
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));
         let commit = appended.applied();
         region.writes.add(u64::from(count));
-        region.note_dirty(shared.mono_ms());
+        region.note_dirty(|| shared.mono_ms());
         if edit.len() > BUFFER_KEPT_BYTES {
             *edit = EditBuilder::new();
         }

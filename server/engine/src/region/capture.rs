@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::{Region, RegionVersion};
 use crate::id::SeqId;
-use crate::sync::Guard;
+use crate::sync::Loaded;
 use crate::wal::Wal;
 
 /// One moment of some regions.
@@ -31,8 +31,8 @@ pub fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
 }
 
 /// The same for one region and a short read.
-pub fn capture_one(region: &Region, wal: &Wal) -> Option<(Guard<Arc<RegionVersion>>, SeqId)> {
+pub fn capture_one(region: &Region, wal: &Wal) -> Option<(Loaded<RegionVersion>, SeqId)> {
     let version = region.version();
     let read_point = wal.read_point();
-    region.is_current(&version).then_some((version, read_point))
+    region.is_still_current(&version).then_some((version, read_point))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use md5::{Digest, Md5};
 
+use crate::cell::is_from;
 use crate::id::RegionId;
 use crate::manifest::RegionMeta;
 use crate::schema::TableName;
@@ -77,7 +78,7 @@ impl RegionInfo {
 
     /// Whether `row` lies in `[start, end)`.
     pub fn contains(&self, row: &[u8]) -> bool {
-        self.start.as_slice() <= row && (self.end.is_empty() || row < self.end.as_slice())
+        is_from(row, &self.start) && (self.end.is_empty() || row < self.end.as_slice())
     }
 }
 

@@ -8,6 +8,7 @@
 //! circle. Row locks come first in the engine's lock order and are not held while a commit syncs: whoever gets the lock next
 //! sees the applied cells, and its own commit is published later.
 
+use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -72,27 +73,43 @@ impl RowLocks {
             .collect();
         // Exclusive sorts after shared; keeping the last of equal stripes keeps the stronger mode.
         wanted.sort_unstable();
-        let deadline = Instant::now().checked_add(wait);
+        let deadline = LazyCell::new(|| Instant::now().checked_add(wait));
         let mut guards = SmallVec::new();
         for (index, &(stripe, mode, row)) in wanted.iter().enumerate() {
             if wanted.get(index + 1).is_some_and(|next| next.0 == stripe) {
                 continue;
             }
             let guard = self
-                .lock_stripe(stripe, mode, deadline)
+                .lock_stripe(stripe, mode, || *deadline)
                 .ok_or_else(|| Error::RowLockTimeout(escape(row)))?;
             guards.push(guard);
         }
         Ok(RowGuards { held: guards })
     }
 
-    fn lock_stripe(&self, stripe: usize, mode: LockMode, deadline: Option<Instant>) -> Option<RowGuard<'_>> {
+    /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the clock.
+    fn lock_stripe(
+        &self,
+        stripe: usize,
+        mode: LockMode,
+        deadline: impl FnOnce() -> Option<Instant>,
+    ) -> Option<RowGuard<'_>> {
         let lock = &self.stripes[stripe];
-        Some(match (mode, deadline) {
-            (LockMode::Shared, Some(deadline)) => RowGuard::Shared(lock.try_read_until(deadline)?),
-            (LockMode::Shared, None) => RowGuard::Shared(lock.read()),
-            (LockMode::Exclusive, Some(deadline)) => RowGuard::Exclusive(lock.try_write_until(deadline)?),
-            (LockMode::Exclusive, None) => RowGuard::Exclusive(lock.write()),
+        Some(match mode {
+            LockMode::Shared => RowGuard::Shared(match lock.try_read() {
+                Some(guard) => guard,
+                None => match deadline() {
+                    Some(deadline) => lock.try_read_until(deadline)?,
+                    None => lock.read(),
+                },
+            }),
+            LockMode::Exclusive => RowGuard::Exclusive(match lock.try_write() {
+                Some(guard) => guard,
+                None => match deadline() {
+                    Some(deadline) => lock.try_write_until(deadline)?,
+                    None => lock.write(),
+                },
+            }),
         })
     }
 }

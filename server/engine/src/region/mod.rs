@@ -45,7 +45,7 @@ use crate::metrics::{BusyCounter, Counter};
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{ArcSwap, Guard, RwLock, RwLockWriteGuard};
+use crate::sync::{Loaded, Published, RwLock, RwLockWriteGuard};
 use crate::wal::Wal;
 
 mod batch;
@@ -144,7 +144,7 @@ pub struct Region {
     /// Serialises compactions of this region. Comes before `flushing`.
     pub compacting: Mutex<()>,
     /// What readers see. Replaced as a whole, never edited.
-    version: ArcSwap<RegionVersion>,
+    version: Published<RegionVersion>,
     /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and compactions that
     /// were on their way are thrown away.
     retired: AtomicBool,
@@ -188,7 +188,7 @@ impl Region {
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             compacting: Mutex::new(()),
-            version: ArcSwap::from_pointee(version),
+            version: Published::new(version),
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),
             accounted_bytes: AtomicU64::new(0),
@@ -243,7 +243,7 @@ impl Region {
     }
 
     /// The current version, for a short look.
-    pub fn version(&self) -> Guard<Arc<RegionVersion>> {
+    pub fn version(&self) -> Loaded<RegionVersion> {
         self.version.load()
     }
 
@@ -271,12 +271,17 @@ impl Region {
 
     /// Publishes the version that `derive` makes of the current one. `derive` may run more than once: it must be pure.
     pub fn publish(&self, derive: impl Fn(&RegionVersion) -> RegionVersion) {
-        self.version.rcu(|current| Arc::new(derive(current)));
+        self.version.publish(derive);
     }
 
     /// Whether `version` is still the current one.
     pub fn is_current(&self, version: &Arc<RegionVersion>) -> bool {
-        Arc::ptr_eq(&self.version.load(), version)
+        self.version.is(version)
+    }
+
+    /// The same of a version that is looked at.
+    pub fn is_still_current(&self, version: &Loaded<RegionVersion>) -> bool {
+        self.version.is_current(version)
     }
 
     /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every edit of the region up
@@ -324,12 +329,12 @@ impl Region {
         }
     }
 
-    /// Notes at which moment the memstores began to hold edits; `now_ms` is monotonic.
-    pub fn note_dirty(&self, now_ms: u64) {
+    /// Notes at which moment the memstores began to hold edits, if that is now; `now_ms` is monotonic.
+    pub fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
         if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
-            let _ = self
-                .dirty_since_ms
-                .compare_exchange(0, now_ms + 1, Ordering::Relaxed, Ordering::Relaxed);
+            let _ =
+                self.dirty_since_ms
+                    .compare_exchange(0, now_ms() + 1, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -360,12 +365,12 @@ impl Region {
     /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or whoever retires the
     /// region, changes the state first and enters it then. So if it has overtaken this call, its change is seen here; if
     /// not, it enters its own figure later. An old figure left standing would keep writers out of a region without data.
-    fn account_as_of(&self, version: &Arc<RegionVersion>, total: &AtomicU64) -> Option<u64> {
+    fn account_as_of(&self, version: &Loaded<RegionVersion>, total: &AtomicU64) -> Option<u64> {
         let retired = self.is_retired();
         let bytes = if retired { 0 } else { version.memstore_bytes() };
         let before = self.accounted_bytes.swap(bytes, Ordering::AcqRel);
         total.fetch_add(bytes.wrapping_sub(before), Ordering::AcqRel);
-        (self.is_current(version) && self.is_retired() == retired).then_some(bytes)
+        (self.is_still_current(version) && self.is_retired() == retired).then_some(bytes)
     }
 
     /// Figures for metrics and pages.
@@ -420,7 +425,7 @@ mod tests {
     #[test]
     fn an_old_figure_does_not_outlive_a_flush() {
         let (region, total) = (region(), AtomicU64::new(0));
-        let before = region.load_version();
+        let before = region.version();
         region.publish(|current| {
             let mut next = current.clone();
             next.stores[0] = Arc::new(StoreVersion::new(

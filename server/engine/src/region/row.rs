@@ -16,8 +16,10 @@ pub fn read_row(
     row_max_bytes: usize,
     out: &mut CellBatch,
 ) -> Result<bool> {
-    let mut scanner = RegionScanner::open_row(version, spec, row, moment, row_max_bytes)?;
-    Ok(scanner.step(out)? == Step::Row)
+    match RegionScanner::open_row(version, spec, row, moment, row_max_bytes)? {
+        None => Ok(false),
+        Some(mut scanner) => Ok(scanner.step(out)? == Step::Row),
+    }
 }
 
 /// The newest visible version of a column, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.

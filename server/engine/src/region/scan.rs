@@ -155,7 +155,7 @@ impl RegionScanner {
         })
     }
 
-    /// A scanner over one row.
+    /// A scanner over one row; `None` if no family asked for has anything of it.
     /// REQUIRES: as [`Self::open`].
     pub fn open_row(
         version: &RegionVersion,
@@ -163,10 +163,13 @@ impl RegionScanner {
         row: &[u8],
         moment: Moment,
         row_max_bytes: usize,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let filter = spec.filter.as_ref().map(|factory| factory.create());
         let parts = open_parts(version, spec, filter.as_deref(), moment, ReadRows::One(row))?;
-        Ok(Self {
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
             parts,
             paused: None,
             order: version.row_order(),
@@ -177,7 +180,7 @@ impl RegionScanner {
             row: SmallVec::new(),
             in_row: false,
             begun: false,
-        })
+        }))
     }
 
     /// Lets go of the version it reads, unless it is in the middle of a row. Keeps its place and its filter: given a version
@@ -425,10 +428,13 @@ fn open_parts(
         0 => version.stores.len(),
         asked => asked,
     };
-    // Collecting would make room for four: too much for the allocator's fast path.
-    let mut parts = Vec::with_capacity(families);
+    let mut parts = Vec::new();
     for place in 0..families {
-        parts.extend(open_part(version, spec, judge, place, moment, rows)?);
+        if let Some(part) = open_part(version, spec, judge, place, moment, rows)? {
+            // Growing by itself it would make room for four at once: too much for the allocator's fast path.
+            parts.reserve_exact(families - place);
+            parts.push(part);
+        }
     }
     Ok(parts)
 }

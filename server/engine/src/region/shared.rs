@@ -104,6 +104,11 @@ impl Shared {
         i64::try_from(self.clock.wall_ms()).unwrap_or(i64::MAX - 1)
     }
 
+    /// The same for a get: up to 10 ms late.
+    pub fn coarse_now_ms(&self) -> i64 {
+        i64::try_from(self.clock.coarse_wall_ms()).unwrap_or(i64::MAX - 1)
+    }
+
     /// The moment in which the server is.
     pub fn moment(&self) -> Moment {
         Moment {

@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 
 use crate::Result;
 use crate::cache::Priority;
-use crate::cell::{CellCursor, KeyBuf};
+use crate::cell::{CellCursor, KeyBuf, is_from};
 use crate::hfile::{Properties, ReadOptions};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
@@ -174,8 +174,8 @@ impl<'a> Opening<'a> {
             ReadRows::Range { low, high, .. } => (low, high),
         };
         let clip = file.clip();
-        let ends_before = last < low || (!clip.end.is_empty() && clip.end.as_slice() <= low);
-        let begins_after = !high.is_empty() && (first > high || clip.start.as_slice() > high);
+        let ends_before = !is_from(last, low) || (!clip.end.is_empty() && is_from(low, &clip.end));
+        let begins_after = !high.is_empty() && (first > high || !is_from(high, &clip.start));
         !ends_before && !begins_after
     }
 

@@ -1,7 +1,7 @@
 //! What a store reads from: memstores up to the read point, store files within the region's rows.
 
 use crate::Result;
-use crate::cell::{Cell, CellCursor, Key, KeyBuf};
+use crate::cell::{Cell, CellCursor, Key, KeyBuf, is_from};
 use crate::hfile::FileCursor;
 use crate::id::SeqId;
 use crate::memstore::MemstoreCursor;
@@ -176,11 +176,11 @@ impl<C: CellCursor> CellCursor for ClippedCursor<C> {
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        if target.row() < self.clip.start.as_slice() {
+        if is_from(target.row(), &self.clip.start) {
+            self.inner.seek(target)?;
+        } else {
             let start = KeyBuf::first_on_row(&self.clip.start, &self.family);
             self.inner.seek(start.as_key())?;
-        } else {
-            self.inner.seek(target)?;
         }
         self.settle();
         Ok(())

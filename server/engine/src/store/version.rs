@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{SortedCells, StoreContext, file_path};
-use crate::cell::RowOrder;
+use crate::cell::{RowOrder, is_from};
 use crate::error::{Error, Result};
 use crate::hfile::{Properties, Reader};
 use crate::id::{FileId, SeqId};
@@ -30,7 +30,7 @@ pub struct Clip {
 impl Clip {
     /// Whether the row lies inside.
     pub fn contains(&self, row: &[u8]) -> bool {
-        row >= self.start.as_slice() && self.is_before_end(row)
+        is_from(row, &self.start) && self.is_before_end(row)
     }
 
     /// Whether the row lies before the end.

@@ -9,15 +9,17 @@
 
 #[cfg(loom)]
 mod model;
+mod published;
 
 #[cfg(loom)]
-pub use self::model::{
-    ArcSwap, Condvar, Guard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use self::model::{ArcSwap, Guard};
+#[cfg(loom)]
+pub use self::model::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(all(test, loom))]
 pub(crate) use self::model::{block_on, check};
+pub use self::published::{Loaded, Published};
 #[cfg(not(loom))]
-pub use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, Guard};
 #[cfg(loom)]
 pub use loom::sync::atomic;
 #[cfg(not(loom))]
