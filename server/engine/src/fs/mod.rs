@@ -35,7 +35,7 @@ pub enum Advice {
     Sequential,
     /// Will be read in no order.
     Random,
-    /// Will not be read soon.
+    /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for that.
     DontNeed,
 }
 
