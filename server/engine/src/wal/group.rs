@@ -436,7 +436,10 @@ impl<L: Lead> Queue<L> {
             if state.sleepers[open] > 0 {
                 self.wake_group[open].notify_one();
             } else if state.has_thread {
-                self.wake_thread.notify_one();
+                // Where no future waits yet, the first that comes to wait finds the baton.
+                if !state.wakers[open].is_empty() {
+                    self.wake_thread.notify_one();
+                }
             } else {
                 // Clones: those that are still there must be called again when the group is published.
                 woken.extend_from_slice(&state.wakers[open]);
