@@ -69,7 +69,7 @@ pub(super) async fn learn(address: SocketAddr, kind: Kind, messages: Vec<Vec<u8>
 }
 
 /// Receives one message, whose length only its bytes tell.
-pub(super) async fn receive(stream: &mut TcpStream, address: SocketAddr) -> Result<Bytes> {
+async fn receive(stream: &mut TcpStream, address: SocketAddr) -> Result<Bytes> {
     let mut received = BytesMut::new();
     let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
     loop {
@@ -130,7 +130,7 @@ async fn call_until(
     until: Instant,
 ) -> Result<(u64, Latencies)> {
     let mut latencies = Latencies::new();
-    let mut reply = vec![0; exchange.replies[0].len()];
+    let mut replies = Replies::to(&exchange);
     let mut calls = 0;
     // Connections begin at different messages, so that they do not write one row all together.
     let mut next = (number * 7) % exchange.messages.len();
@@ -138,12 +138,12 @@ async fn call_until(
     while sent_at < until {
         let sent = stream.write_all(&exchange.messages[next]).await;
         sent.map_err(|error| broken(address, &error))?;
-        let whole = receive_into(&mut reply, &mut stream, address).await?;
+        let reply = replies.receive(&mut stream, address, &exchange, next).await?;
         let now = Instant::now();
         latencies.record(now - sent_at);
         sent_at = now;
         calls += 1;
-        if !whole || !exchange.is_known(next, &reply) {
+        if reply != Reply::Known {
             return Err(Error::Different(format!(
                 "{address} gave another answer than before"
             )));
@@ -153,22 +153,61 @@ async fn call_until(
     Ok((calls, latencies))
 }
 
-/// Receives a reply of this length. `false`: what came is a shorter one, a refusal for example.
-async fn receive_into(reply: &mut [u8], stream: &mut TcpStream, address: SocketAddr) -> Result<bool> {
-    let mut filled = 0;
-    while filled < reply.len() {
-        let read = stream.read(&mut reply[filled..]).await;
-        match read.map_err(|error| broken(address, &error))? {
-            0 => return Err(broken(address, &"the server closed it")),
-            count => filled += count,
-        }
-        // Most replies come in one piece, which is not looked into.
-        let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
-        if filled < reply.len() && matches!(scanner.feed(&reply[..filled]), Ok(Scan::Complete { .. })) {
-            return Ok(false);
+/// A reply, as [`Replies::receive`] judges it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply<'a> {
+    /// The one that is known, or could be.
+    Known,
+    /// Another one, a refusal for example.
+    Other(&'a [u8]),
+}
+
+/// Receives a connection's replies into memory that is used again.
+#[derive(Debug)]
+pub(super) struct Replies {
+    buffer: Vec<u8>,
+}
+
+impl Replies {
+    /// For replies to these messages. A refusal may be longer than they are.
+    pub(super) fn to(exchange: &Exchange) -> Replies {
+        Replies {
+            buffer: vec![0; exchange.replies[0].len() + 4096],
         }
     }
-    Ok(true)
+
+    /// Receives the reply to a message. Most come in one piece and are equal to the known ones: these are not looked into.
+    pub(super) async fn receive(
+        &mut self,
+        stream: &mut TcpStream,
+        address: SocketAddr,
+        exchange: &Exchange,
+        message: usize,
+    ) -> Result<Reply<'_>> {
+        let mut filled = 0;
+        loop {
+            if filled == self.buffer.len() {
+                self.buffer.resize(filled * 2, 0);
+            }
+            let read = stream.read(&mut self.buffer[filled..]).await;
+            match read.map_err(|error| broken(address, &error))? {
+                0 => return Err(broken(address, &"the server closed it")),
+                count => filled += count,
+            }
+            let is_known = exchange.is_known(message, &self.buffer[..filled]);
+            if is_known && exchange.same {
+                return Ok(Reply::Known);
+            }
+            let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
+            let scanned = scanner.feed(&self.buffer[..filled]);
+            match scanned.map_err(|error| broken(address, &error))? {
+                Scan::NeedMore => {}
+                Scan::Complete { len } if len == filled && is_known => return Ok(Reply::Known),
+                Scan::Complete { len } if len == filled => return Ok(Reply::Other(&self.buffer[..filled])),
+                Scan::Complete { .. } => return Err(broken(address, &"more bytes than one reply arrived")),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -188,22 +227,34 @@ mod tests {
         bytes
     }
 
-    /// A reply that is shorter than the known one is not waited on for ever.
+    /// Replies that are shorter or longer than the known one, or of its length, are neither waited on for ever nor taken for it.
     #[tokio::test]
-    async fn a_shorter_reply_is_another_one() {
+    async fn another_reply_is_received_whole() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut stream = connect(address).await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
         let message = message();
-        for (known, whole) in [(message.len(), true), (message.len() + 1, false)] {
+        let mut same_length = message.clone();
+        *same_length.last_mut().unwrap() = 1;
+        let longer = [message.clone(), vec![0]].concat();
+        let shorter = message[1..].to_vec();
+        for (known, is_known) in [
+            (message.clone(), true),
+            (same_length, false),
+            (longer, false),
+            (shorter, false),
+        ] {
+            let exchange = Exchange::new(Kind::Get, vec![Vec::new()], vec![known.into()]).unwrap();
+            let mut replies = Replies { buffer: vec![0; 4] };
             server.write_all(&message).await.unwrap();
-            let mut reply = vec![0; known];
-            assert_eq!(
-                receive_into(&mut reply, &mut stream, address).await.unwrap(),
-                whole
-            );
-            assert_eq!(reply[..message.len()], message);
+            let reply = replies.receive(&mut stream, address, &exchange, 0).await.unwrap();
+            let expected = if is_known {
+                Reply::Known
+            } else {
+                Reply::Other(&message)
+            };
+            assert_eq!(reply, expected);
         }
     }
 }

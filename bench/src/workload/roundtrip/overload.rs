@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::calls::{Exchange, Kind};
-use super::drive::{self, Driven, broken, receive};
+use super::drive::{self, Driven, Replies, Reply, broken};
 use super::{RowOptions, Side, prepare, side, tables};
 use crate::error::{Error, Result};
 use crate::load::latency::{Latencies, LatencyReport};
@@ -255,6 +255,7 @@ async fn call_when_due(
     schedule: Schedule,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::new();
+    let mut replies = Replies::to(&exchange);
     let mut next = (number * 7) % exchange.messages.len();
     let mut calls = 0;
     while let Some(due) = schedule.due(calls) {
@@ -270,18 +271,22 @@ async fn call_when_due(
         }
         let sent = stream.write_all(&exchange.messages[next]).await;
         sent.map_err(|error| broken(address, &error))?;
-        let reply = receive(&mut stream, address).await?;
+        let reply = replies.receive(&mut stream, address, &exchange, next).await?;
         let answered_at = Instant::now();
-        if exchange.is_known(next, &reply) {
-            outcome.accepted.record(answered_at - sent_at);
-            outcome.accepted_from_due.record(answered_at - due);
-        } else if reply.windows(BUSY.len()).any(|window| window == BUSY) {
-            outcome.refused.record(answered_at - sent_at);
-        } else {
-            return Err(Error::Different(format!(
-                "{address} gave another answer than before, and it is no refusal: {:?}",
-                String::from_utf8_lossy(&reply)
-            )));
+        match reply {
+            Reply::Known => {
+                outcome.accepted.record(answered_at - sent_at);
+                outcome.accepted_from_due.record(answered_at - due);
+            }
+            Reply::Other(reply) if reply.windows(BUSY.len()).any(|window| window == BUSY) => {
+                outcome.refused.record(answered_at - sent_at);
+            }
+            Reply::Other(reply) => {
+                return Err(Error::Different(format!(
+                    "{address} gave another answer than before, and it is no refusal: {:?}",
+                    String::from_utf8_lossy(reply)
+                )));
+            }
         }
         next = (next + 1) % exchange.messages.len();
     }
