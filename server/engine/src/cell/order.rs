@@ -10,8 +10,9 @@ use smallvec::SmallVec;
 
 /// Whether `row` lies at or behind `start`, as every row does behind an empty one.
 ///
-/// To compare with nothing would give the same, but not for nothing: the C library's `memcmp` may load through a mask (AVX-512), and
-/// a load of no bytes from where an empty `Vec` points, which is no memory, costs the processor some 90 ns.
+/// To compare with nothing would give the same, and cost more: the C library's `memcmp` may load through a mask (AVX-512), and a load
+/// of no bytes from where an empty `Vec` points, which is no memory, holds the processor up. Two of them took 80 of the 295 ns of a
+/// get of a row that is not there.
 #[inline]
 pub fn is_from(row: &[u8], start: &[u8]) -> bool {
     start.is_empty() || row >= start
