@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_client::idl::wire::{MessageScanner, Protocol, Scan};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -57,29 +57,43 @@ pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Erro
 /// Sends each message once and keeps the replies. An error unless all of them are those of calls that went well.
 pub(super) async fn learn(address: SocketAddr, kind: Kind, messages: Vec<Vec<u8>>) -> Result<Exchange> {
     let mut stream = connect(address).await?;
-    let mut replies = Vec::new();
+    let (mut buffer, mut replies) = (vec![0; 4096], Vec::new());
     for message in &messages {
         let sent = stream.write_all(message).await;
         sent.map_err(|error| broken(address, &error))?;
-        let reply = receive(&mut stream, address).await?;
+        let (length, _) = receive(&mut buffer, &mut stream, address, |_| false).await?;
+        let reply = Bytes::copy_from_slice(&buffer[..length]);
         kind.check(reply.clone())?;
         replies.push(reply);
     }
     Exchange::new(kind, messages, replies)
 }
 
-/// Receives one message, whose length only its bytes tell.
-async fn receive(stream: &mut TcpStream, address: SocketAddr) -> Result<Bytes> {
-    let mut received = BytesMut::new();
-    let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
+/// Receives one message into `buffer`: it is whole when `is_known` says so, or its bytes do. Returns its length, and whether it is known.
+async fn receive(
+    buffer: &mut Vec<u8>,
+    stream: &mut TcpStream,
+    address: SocketAddr,
+    is_known: impl Fn(&[u8]) -> bool,
+) -> Result<(usize, bool)> {
+    let mut filled = 0;
     loop {
-        let read = stream.read_buf(&mut received).await;
-        if read.map_err(|error| broken(address, &error))? == 0 {
-            return Err(broken(address, &"the server closed it"));
+        if filled == buffer.len() {
+            buffer.resize(filled * 2, 0);
         }
-        match scanner.feed(&received).map_err(|error| broken(address, &error))? {
+        let read = stream.read(&mut buffer[filled..]).await;
+        match read.map_err(|error| broken(address, &error))? {
+            0 => return Err(broken(address, &"the server closed it")),
+            count => filled += count,
+        }
+        if is_known(&buffer[..filled]) {
+            return Ok((filled, true));
+        }
+        let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
+        let scanned = scanner.feed(&buffer[..filled]);
+        match scanned.map_err(|error| broken(address, &error))? {
             Scan::NeedMore => {}
-            Scan::Complete { len } if len == received.len() => return Ok(received.freeze()),
+            Scan::Complete { len } if len == filled => return Ok((filled, false)),
             Scan::Complete { .. } => return Err(broken(address, &"more bytes than one reply arrived")),
         }
     }
@@ -184,29 +198,15 @@ impl Replies {
         exchange: &Exchange,
         message: usize,
     ) -> Result<Reply<'_>> {
-        let mut filled = 0;
-        loop {
-            if filled == self.buffer.len() {
-                self.buffer.resize(filled * 2, 0);
-            }
-            let read = stream.read(&mut self.buffer[filled..]).await;
-            match read.map_err(|error| broken(address, &error))? {
-                0 => return Err(broken(address, &"the server closed it")),
-                count => filled += count,
-            }
-            let is_known = exchange.is_known(message, &self.buffer[..filled]);
-            if is_known && exchange.same {
-                return Ok(Reply::Known);
-            }
-            let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
-            let scanned = scanner.feed(&self.buffer[..filled]);
-            match scanned.map_err(|error| broken(address, &error))? {
-                Scan::NeedMore => {}
-                Scan::Complete { len } if len == filled && is_known => return Ok(Reply::Known),
-                Scan::Complete { len } if len == filled => return Ok(Reply::Other(&self.buffer[..filled])),
-                Scan::Complete { .. } => return Err(broken(address, &"more bytes than one reply arrived")),
-            }
-        }
+        let is_known = |reply: &[u8]| exchange.is_known(message, reply);
+        let known = |reply: &[u8]| exchange.same && is_known(reply);
+        let (length, known) = receive(&mut self.buffer, stream, address, known).await?;
+        let reply = &self.buffer[..length];
+        Ok(if known || (!exchange.same && is_known(reply)) {
+            Reply::Known
+        } else {
+            Reply::Other(reply)
+        })
     }
 }
 
