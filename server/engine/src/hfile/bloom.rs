@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use super::block::Check;
 use super::index::{Entries, Handle, IndexBlock, KeyForm};
-use crate::cell::{CellType, Key, KeyBuf};
+use crate::cell::{CellType, Key, KeyBuf, compare_keys};
 use crate::codec::{Cursor, put_vlong};
 
 const VERSION: i32 = 3;
@@ -57,24 +57,25 @@ fn murmur(key: &[u8], seed: i32) -> i32 {
     (hash ^ (hash >> 15)) as i32
 }
 
-/// The bits of a key in a field of `bits` bits.
-fn positions(key: &[u8], hashes: u32, bits: i32) -> impl Iterator<Item = usize> {
+/// The bits of a key in a field of `bits` bits. A remainder's absolute value is the remainder of the absolute value; and where `bits` is
+/// a power of two, as in our own files, no division is needed for it.
+fn positions(key: &[u8], hashes: u32, bits: u32) -> impl Iterator<Item = usize> {
     let first = murmur(key, 0);
     let second = murmur(key, first);
+    let mask = bits.is_power_of_two().then(|| bits - 1);
     (0..hashes as i32).map(move |index| {
-        let hash = first.wrapping_add(index.wrapping_mul(second));
-        // The remainder is smaller than `bits`, so its absolute value exists.
-        (hash % bits).unsigned_abs() as usize
+        let hash = first.wrapping_add(index.wrapping_mul(second)).unsigned_abs();
+        mask.map_or_else(|| hash % bits, |mask| hash & mask) as usize
     })
 }
 
 /// Whether all bits of the key are set in a chunk.
 pub(super) fn chunk_may_contain(chunk: &[u8], key: &[u8], hashes: u32) -> bool {
-    let Some(bits) = i32::try_from(chunk.len())
+    // HBase counts bits in signed numbers of 32 bits.
+    let bits = i32::try_from(chunk.len())
         .ok()
-        .and_then(|bytes| bytes.checked_mul(8))
-        .filter(|bits| *bits > 0)
-    else {
+        .and_then(|bytes| bytes.checked_mul(8));
+    let Some(bits @ 1..) = bits.map(i32::cast_unsigned) else {
         return true;
     };
     positions(key, hashes, bits).all(|bit| chunk[bit >> 3] & (1 << (bit & 7)) != 0)
@@ -150,6 +151,16 @@ impl Bloom {
             KeyForm::Bytes => self.chunks.find_bytes(key),
             KeyForm::Flat => self.chunks.find(Key::trusted(key)),
         }
+    }
+
+    /// Whether this chunk answers for a key.
+    /// REQUIRES: the key has the form of the filter's keys.
+    pub(super) fn is_in_chunk(&self, chunk: usize, key: &[u8]) -> bool {
+        let is_from = |chunk: usize| match self.form {
+            KeyForm::Bytes => self.chunks.key_bytes(chunk) <= key,
+            KeyForm::Flat => compare_keys(self.chunks.key(chunk), Key::trusted(key)).is_le(),
+        };
+        is_from(chunk) && (chunk + 1 == self.chunks.len() || !is_from(chunk + 1))
     }
 
     /// Where a chunk is.
@@ -247,7 +258,7 @@ impl BloomWriter {
             self.first_key.clear();
             self.first_key.extend_from_slice(key);
         }
-        for bit in positions(key, self.hashes, (self.bits.len() * 8) as i32) {
+        for bit in positions(key, self.hashes, (self.bits.len() * 8) as u32) {
             self.bits[bit >> 3] |= 1 << (bit & 7);
         }
         self.chunk_keys += 1;
@@ -364,8 +375,30 @@ mod tests {
                 })
             };
             assert!((0..count).all(|index| ask(&key(index * 2))));
+            for index in 0..count {
+                let key = key(index);
+                let answers = |chunk: &usize| bloom.is_in_chunk(*chunk, &key);
+                let all: Vec<usize> = (0..chunks.len()).filter(answers).collect();
+                assert_eq!(all, Vec::from_iter(bloom.chunk(&key)));
+            }
             let wrong = (0..count).filter(|index| ask(&key(index * 2 + 1))).count();
             assert!(wrong <= 2 + count as usize / 25, "{wrong} of {count}");
+        }
+    }
+
+    /// In fields of any size; HBase takes the remainder first, and then its absolute value.
+    #[test]
+    fn positions_are_absolute_remainders() {
+        for bits in [8_u32, 1 << 13, 1 << 20, 1000, 24, i32::MAX as u32 & !7] {
+            for index in 0..200 {
+                let key = key(index);
+                let (first, second) = (murmur(&key, 0), murmur(&key, murmur(&key, 0)));
+                let expected: Vec<usize> = (0..7)
+                    .map(|index: i32| first.wrapping_add(index.wrapping_mul(second)))
+                    .map(|hash| (hash % bits as i32).unsigned_abs() as usize)
+                    .collect();
+                assert_eq!(positions(&key, 7, bits).collect::<Vec<_>>(), expected);
+            }
         }
     }
 

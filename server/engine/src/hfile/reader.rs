@@ -75,7 +75,7 @@ impl Block {
 
     /// Whether the key may have been added to the chunk of a filter.
     /// REQUIRES: loaded as [`Want::Bloom`].
-    fn may_contain(&self, key: &[u8], bloom: &Bloom) -> bool {
+    pub(super) fn may_contain(&self, key: &[u8], bloom: &Bloom) -> bool {
         match &self.content {
             Content::Bloom(bits) => bloom::chunk_may_contain(bits, key, bloom.hashes()),
             _ => unreachable!("the kind was checked when the block was loaded"),
@@ -344,7 +344,8 @@ impl Reader {
 
     /// Asks the filter and counts the answer.
     fn bloom_lets_through(&self, row: &[u8], qualifier: Option<&[u8]>, options: ReadOptions) -> Result<bool> {
-        let Some(found) = self.ask_bloom(row, qualifier, options)? else {
+        let ask = |bloom: &Bloom, key: &[u8]| self.ask_pinned(bloom, key, options);
+        let Some(found) = self.ask_bloom(row, qualifier, ask)? else {
             return Ok(true);
         };
         self.context.counters.bloom_checks.increment();
@@ -354,26 +355,26 @@ impl Reader {
         Ok(found)
     }
 
-    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that could tell.
+    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that could tell. `ask` is what asks
+    /// a filter for a key of its form.
     pub(super) fn ask_bloom(
         &self,
         row: &[u8],
         qualifier: Option<&[u8]>,
-        options: ReadOptions,
+        mut ask: impl FnMut(&Bloom, &[u8]) -> Result<bool>,
     ) -> Result<Option<bool>> {
         let Some(bloom) = &self.bloom else {
             return Ok(None);
         };
         match (self.properties.bloom, qualifier) {
-            (BloomType::Row, _) => self.ask_pinned(bloom, row, options).map(Some),
+            (BloomType::Row, _) => ask(bloom, row).map(Some),
             (BloomType::RowPrefix, _) => {
                 let prefix = bloom::prefix(row, self.properties.bloom_prefix_bytes);
-                self.ask_pinned(bloom, prefix, options).map(Some)
+                ask(bloom, prefix).map(Some)
             }
             (BloomType::RowCol, Some(qualifier)) => {
-                let ask = |qualifier: &[u8]| {
-                    self.ask_pinned(bloom, bloom::column_key(row, qualifier).as_key().bytes(), options)
-                };
+                let mut ask =
+                    |qualifier: &[u8]| ask(bloom, bloom::column_key(row, qualifier).as_key().bytes());
                 // Family tombstones have an empty qualifier and are keys of the filter like any other cell.
                 let found = ask(qualifier)? || (self.properties.delete_family_cells > 0 && ask(b"")?);
                 Ok(Some(found))

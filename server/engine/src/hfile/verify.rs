@@ -18,7 +18,7 @@ use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::bloom::Bloom;
 use super::index::{Handle, IndexBlock};
-use super::reader::{ReadAhead, Reader, Want};
+use super::reader::{Block, ReadAhead, Reader, Want};
 use super::trailer::TRAILER_BYTES;
 use crate::cache::Priority;
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
@@ -44,6 +44,31 @@ struct Walk {
     delete_family_cells: u64,
     /// Data blocks in index order.
     blocks: Vec<Handle>,
+    chunk: HeldChunk,
+}
+
+/// The chunk of the general filter that was asked last: keys come in order, so that one chunk answers for thousands of them before the
+/// next one is looked for.
+#[derive(Default)]
+struct HeldChunk(Option<(usize, Arc<Block>)>);
+
+impl HeldChunk {
+    fn ask(&mut self, reader: &Reader, bloom: &Bloom, key: &[u8]) -> Result<bool> {
+        if let Some((_, block)) = self
+            .0
+            .as_ref()
+            .filter(|(chunk, _)| bloom.is_in_chunk(*chunk, key))
+        {
+            return Ok(block.may_contain(key, bloom));
+        }
+        let Some(chunk) = bloom.chunk(key) else {
+            return Ok(false);
+        };
+        let (_, block) = self
+            .0
+            .insert((chunk, reader.block(Want::Bloom, bloom.handle(chunk), OPTIONS)?));
+        Ok(block.may_contain(key, bloom))
+    }
 }
 
 impl Reader {
@@ -174,7 +199,8 @@ impl Reader {
             return Err(self.corrupt(handle.offset, "a cell sorts before the one before it"));
         }
         walk.cells += 1;
-        if self.ask_bloom(key.row(), Some(key.qualifier()), OPTIONS)? == Some(false) {
+        let ask = |bloom: &Bloom, key: &[u8]| walk.chunk.ask(self, bloom, key);
+        if self.ask_bloom(key.row(), Some(key.qualifier()), ask)? == Some(false) {
             return Err(self.corrupt(handle.offset, "the bloom filter denies a cell that is here"));
         }
         if matches!(
