@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(test)]
+pub(crate) mod advised;
 mod real;
 pub mod sim;
 

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::cell::{Cell, CellCursor, CellType, Key, compare_keys, put_tag};
 use crate::error::{Error, Result};
-use crate::fs::{Open, RealFs, Vfs};
+use crate::fs::advised::Advised;
+use crate::fs::{Advice, File, Open, RealFs, Vfs};
 use crate::id::FileId;
 
 /// A cell with its own memory.
@@ -630,6 +631,42 @@ fn every_flipped_bit_is_found_or_harmless() {
 }
 
 /// A file that ends early at any length is refused when it is opened.
+/// So that the sync at the end has little left to write: every byte is named once, a megabyte at a time.
+#[test]
+fn what_was_written_is_handed_over_bit_by_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store-file");
+    let file = Advised::new(RealFs.open(&path, Open::CreateNew).unwrap());
+    let as_file = Arc::clone(&file) as Arc<dyn File>;
+    let mut writer = Writer::create(as_file, &path, options()).unwrap();
+    let value = vec![7; 1 << 10];
+    for row in 0..4_000_u32 {
+        let key = KeyBuf::new(&row.to_be_bytes(), b"f", b"q", 1, CellType::Put);
+        let cell = Cell {
+            key: key.as_key(),
+            value: &value,
+            tags: b"",
+            seq: SeqId(1),
+        };
+        writer.append(cell).unwrap();
+    }
+    let bytes = writer.finish().unwrap().bytes;
+    let ranges = file.ranges(Advice::DontNeed);
+    let mut from = 0;
+    for range in &ranges {
+        assert_eq!(range.0, from);
+        from = range.1;
+    }
+    assert_eq!(from, bytes);
+    let (_, full) = ranges.split_last().unwrap();
+    assert!(full.len() >= 3, "{ranges:?}");
+    assert!(
+        full.iter()
+            .all(|(from, to)| (1 << 20..2 << 20).contains(&(to - from))),
+        "{ranges:?}"
+    );
+}
+
 #[test]
 fn truncated_files_are_refused() {
     let fixture = Fixture::write(&grid(30, 1), options());

@@ -24,7 +24,7 @@ use super::{WriterOptions, Written};
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
 use crate::error::{Error, Result};
-use crate::fs::File;
+use crate::fs::{Advice, File};
 use crate::schema::{BloomType, DataBlockEncoding};
 
 /// Bytes that are collected before they are written.
@@ -72,9 +72,22 @@ impl BlockSink {
             .write_at(&self.buffer, self.flushed_bytes)
             .map_err(|source| Error::io("writing", &self.path, source))?;
         self.checksum = checksum::crc32c_append(self.checksum, &self.buffer);
+        self.hand_over();
         self.flushed_bytes += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
+    }
+
+    /// Tells the system to begin to write the buffer that it was given. Otherwise the sync at the end of a file that a compaction writes
+    /// has a gigabyte to write at once, and every sync of the log waits behind that.
+    ///
+    /// What the disk has by then the system lets go of, a small part of a file: nearly all of the buffer is on its way.
+    fn hand_over(&self) {
+        let bytes = self.buffer.len() as u64;
+        // A length of nothing would mean the rest of the file.
+        if bytes > 0 {
+            self.file.advise(self.flushed_bytes, bytes, Advice::DontNeed);
+        }
     }
 }
 

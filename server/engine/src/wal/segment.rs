@@ -429,47 +429,9 @@ impl SegmentWriter {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
-    use parking_lot::Mutex;
-
     use super::*;
+    use crate::fs::advised::Advised;
     use crate::fs::sim::{SimFs, SimOptions};
-
-    /// A file that remembers what was said about the page cache.
-    #[derive(Debug)]
-    struct Advised {
-        file: Arc<dyn File>,
-        ranges: Mutex<Vec<(u64, u64)>>,
-    }
-
-    impl File for Advised {
-        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-            self.file.read_at(buffer, offset)
-        }
-        fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-            self.file.write_at(bytes, offset)
-        }
-        fn sync_data(&self) -> io::Result<()> {
-            self.file.sync_data()
-        }
-        fn sync_all(&self) -> io::Result<()> {
-            self.file.sync_all()
-        }
-        fn allocate(&self, len: u64) -> io::Result<()> {
-            self.file.allocate(len)
-        }
-        fn set_len(&self, len: u64) -> io::Result<()> {
-            self.file.set_len(len)
-        }
-        fn len(&self) -> io::Result<u64> {
-            self.file.len()
-        }
-        fn advise(&self, offset: u64, len: u64, advice: Advice) {
-            assert_eq!(advice, Advice::DontNeed);
-            self.ranges.lock().push((offset, offset + len));
-        }
-    }
 
     /// What is not synced goes to the system bit by bit: each range ends with a whole page and begins where the last but one ended, so
     /// that everything is named twice: to be written, and to be let go. What was synced is not handed over.
@@ -481,10 +443,8 @@ mod tests {
         let mut segment =
             SegmentWriter::create(&disk, path, 1, SeqId(1), &Sealed::default(), 4 * WRITE_BACK_BYTES)
                 .unwrap();
-        let advised = Arc::new(Advised {
-            file: Arc::clone(&segment.file),
-            ranges: Mutex::default(),
-        });
+        let advised = Advised::new(Arc::clone(&segment.file));
+        let ranges = || advised.ranges(Advice::DontNeed);
         segment.file = Arc::clone(&advised) as Arc<dyn File>;
         let frames = vec![7; 100_000];
 
@@ -492,22 +452,22 @@ mod tests {
             segment.write(&frames).unwrap();
             segment.sync().unwrap();
         }
-        assert_eq!(*advised.ranges.lock(), [], "all of it is synced");
+        assert_eq!(ranges(), [], "all of it is synced");
 
         let synced = segment.end();
         while segment.end() < synced + 3 * WRITE_BACK_BYTES + WRITE_BACK_BYTES / 2 {
             segment.write(&frames).unwrap();
         }
-        let ranges = advised.ranges.lock().clone();
-        let [first, second, third] = ranges[..] else {
-            panic!("{ranges:?}");
+        let handed_over = ranges();
+        let [first, second, third] = handed_over[..] else {
+            panic!("{handed_over:?}");
         };
         assert_eq!((first.0, second.0, third.0), (0, synced, first.1));
-        for (before, (_, to)) in [synced, first.1, second.1].into_iter().zip(ranges) {
+        for (before, (_, to)) in [synced, first.1, second.1].into_iter().zip(handed_over) {
             assert!(to.is_multiple_of(4096) && to - before >= WRITE_BACK_BYTES);
             assert!(to - before < WRITE_BACK_BYTES + 2 * frames.len() as u64);
         }
         segment.seal(SeqId(9)).unwrap();
-        assert_eq!(advised.ranges.lock().last(), Some(&(second.1, segment.end())));
+        assert_eq!(ranges().last(), Some(&(second.1, segment.end())));
     }
 }
