@@ -266,6 +266,7 @@ impl Checker<'_> {
                 counters: Arc::new(Counters::default()),
             },
             chunks: Arc::default(),
+            removals: Arc::default(),
             listener: Arc::new(NoListener),
         }
     }

@@ -87,6 +87,7 @@ pub fn open(
             counters: Arc::clone(&counters),
         },
         chunks: Arc::new(ChunkPool::new(options.memstore_total_bytes / KEPT_SHARE)),
+        removals: Arc::default(),
         listener: Arc::clone(&listener),
     };
     let regions = open_regions(dir, &state, &store)?;

@@ -18,7 +18,7 @@
 //!   Versions beyond VERSIONS are no part of a moment: whether a delete brings one back depends on whether it was dropped
 //!   before, as in HBase.
 //! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked
-//!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader.
+//!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader, by way of [`Removals`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -40,6 +40,7 @@ mod matcher;
 mod merge;
 mod opening;
 mod output;
+mod removals;
 mod scanner;
 mod sorted_cells;
 mod source;
@@ -49,6 +50,7 @@ pub use flush::{Flushed, flush};
 pub use merge::MergeCursor;
 pub use opening::ReadRows;
 pub use output::{NewFile, WrittenFile};
+pub use removals::Removals;
 pub use scanner::{RowLimit, RowProgress, StoreScanner};
 pub use sorted_cells::SortedCells;
 pub use version::{Clip, StoreFile, StoreVersion};
@@ -73,6 +75,8 @@ pub struct StoreContext {
     pub reader: ReaderContext,
     /// Memory of memstores that are gone.
     pub chunks: Arc<ChunkPool>,
+    /// Obsolete files that are to be removed.
+    pub removals: Arc<Removals>,
     /// Told of errors that have nobody else to go to, as when an obsolete file cannot be removed.
     pub listener: Arc<dyn EventListener>,
 }

@@ -39,7 +39,7 @@ impl Clip {
     }
 }
 
-/// A file on disk, shared by the regions that read it. Removes the file when it is dropped and nobody needs it any more.
+/// A file on disk, shared by the regions that read it. Has the file removed when it is dropped and nobody needs it any more.
 #[derive(Debug)]
 struct SharedFile {
     /// Open for reading.
@@ -52,16 +52,9 @@ struct SharedFile {
 
 impl Drop for SharedFile {
     fn drop(&mut self) {
-        if self.live_shares.load(Ordering::Acquire) > 0 {
-            return;
-        }
-        self.context.reader.cache.remove_file(self.reader.id());
-        let path = self.reader.path();
-        if let Err(source) = self.context.vfs.remove_file(path) {
-            let error = Error::io("removing obsolete", path, source);
-            self.context
-                .listener
-                .background_error("removing an obsolete store file", &error);
+        if self.live_shares.load(Ordering::Acquire) == 0 {
+            let file = Arc::clone(&self.reader);
+            self.context.removals.remove(&self.context, file);
         }
     }
 }

@@ -76,6 +76,8 @@ impl Workers {
         }
         let workers = Arc::clone(self);
         threads.push(self.spawn("basalt-tick", move || workers.keep_ticking())?);
+        let store = self.catalog.shared().store.clone();
+        threads.push(self.spawn("basalt-remove", move || store.removals.serve(&store))?);
         Ok(threads)
     }
 
@@ -119,6 +121,7 @@ impl Workers {
         self.stop_signal.notify_all();
         self.queue.stop();
         self.catalog.cancel_compactions();
+        self.catalog.shared().store.removals.stop();
     }
 
     /// Does what waits, and what comes of it, until nothing may run now; returns how many jobs that were. Failed jobs wait for

@@ -1,15 +1,20 @@
 //! The life of store files: flushed, compacted, shared after a split, obsolete, gone; and what failures leave behind.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
 use super::TextCell;
 use super::harness::{TestStore, read_all, show};
+use crate::cache::Priority;
 use crate::error::Error;
 use crate::fs::sim::{OpKind, Times};
+use crate::hfile::ReadOptions;
 use crate::id::{FileId, SeqId, Uuid};
 use crate::op::ReadSpec;
+use crate::store::removals::remove_all;
 use crate::store::{Clip, ReadRows, StoreFile};
 
 fn clip(start: &str, end: &str) -> Clip {
@@ -68,6 +73,50 @@ fn obsolete_files_go_with_their_last_reader() {
     assert!(!inputs.contains(&left[0]));
     assert_eq!(store.get("b", 9), "b/p/2/P b/p/1/P");
     assert!(store.errors.0.lock().is_empty());
+}
+
+/// With a thread for removals, whoever lets go of a file last does not remove it: here the thread comes afterwards. It ends when it has
+/// removed all, and then everybody removes his own again.
+#[test]
+fn obsolete_files_are_left_to_the_thread_that_removes_them() {
+    let mut store = two_files();
+    let removals = Arc::clone(&store.context.removals);
+    removals.expect_thread();
+    store.compact(0..2);
+    assert_eq!(store.names_on_disk().len(), 3);
+    removals.stop();
+    removals.serve(&store.context);
+    assert_eq!(store.names_on_disk().len(), 1);
+    store.write_all("e/p/9/P");
+    store.flush();
+    store.compact(0..2);
+    assert_eq!(store.names_on_disk().len(), 1);
+}
+
+/// The name goes at once. A file in which somebody still reads is kept open until he has done, so that he is not the one who closes it.
+#[test]
+fn what_is_still_read_is_closed_later() {
+    let store = two_files();
+    let file = Arc::clone(store.version.files[0].reader());
+    let alive = Arc::downgrade(&file);
+    let context = store.context.clone();
+    let name = file.id().to_string();
+    let cursor = file.cursor(ReadOptions {
+        cache_blocks: true,
+        priority: Priority::Single,
+        memory_only: false,
+        sequential: false,
+    });
+    drop(store);
+    let mut held = Vec::new();
+    remove_all(&context, vec![file], &mut held);
+    let path = Path::new("db/tables/default/t/f").join(name);
+    assert!(!context.vfs.exists(&path).unwrap());
+    assert_eq!((held.len(), alive.strong_count()), (1, 2));
+    drop(cursor);
+    assert_eq!(alive.strong_count(), 1);
+    remove_all(&context, Vec::new(), &mut held);
+    assert_eq!((held.len(), alive.strong_count()), (0, 0));
 }
 
 #[test]

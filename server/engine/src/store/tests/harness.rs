@@ -79,6 +79,7 @@ impl TestStore {
                 counters: Arc::new(Counters::default()),
             },
             chunks: Arc::default(),
+            removals: Arc::default(),
             clock,
             listener: Arc::clone(&errors) as Arc<dyn EventListener>,
         };

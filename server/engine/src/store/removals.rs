@@ -1,0 +1,110 @@
+//! Removing obsolete store files where nobody waits for it.
+//!
+//! The last one to let go of a file is whoever used an old version last: a writer, a network thread. Removing it takes long: the cache lets
+//! go of its blocks, and the file system gives a gigabyte's extents back with the last close, one after the other; with the mount option
+//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in three steps:
+//!
+//! 1. the file's blocks leave the cache;
+//! 2. its name is removed;
+//! 3. when nobody reads in it any more, it is closed. Until then it is *held*.
+//!
+//! Without that thread (in simulation, and before the engine's threads have started and after they have stopped) the caller removes
+//! the file himself, before he returns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::StoreContext;
+use crate::error::Error;
+use crate::hfile::Reader;
+
+/// How often held files are looked at.
+const HELD_LOOK: Duration = Duration::from_millis(100);
+
+/// What waits to be removed. All methods may be called from any thread.
+#[derive(Debug, Default)]
+pub struct Removals {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether a thread takes what is waiting.
+    served: bool,
+    /// Set once: the thread ends when nothing waits.
+    stopped: bool,
+    waiting: Vec<Arc<Reader>>,
+}
+
+impl Removals {
+    /// Removes a file, or leaves that to the thread.
+    pub(super) fn remove(&self, context: &StoreContext, file: Arc<Reader>) {
+        let mut state = self.state.lock();
+        if state.served {
+            state.waiting.push(file);
+            drop(state);
+            self.changed.notify_all();
+        } else {
+            drop(state);
+            remove_now(context, &file);
+        }
+    }
+
+    /// What the thread does: removes files until it is stopped and nothing waits.
+    pub fn serve(&self, context: &StoreContext) {
+        let mut held: Vec<Arc<Reader>> = Vec::new();
+        let mut state = self.state.lock();
+        state.served = true;
+        while state.served {
+            let files = std::mem::take(&mut state.waiting);
+            if files.is_empty() && state.stopped {
+                // Nobody leaves anything behind from now on: it is told under this lock.
+                state.served = false;
+            } else if files.is_empty() && held.is_empty() {
+                self.changed.wait(&mut state);
+            } else {
+                if files.is_empty() {
+                    self.changed.wait_for(&mut state, HELD_LOOK);
+                }
+                MutexGuard::unlocked(&mut state, || remove_all(context, files, &mut held));
+            }
+        }
+    }
+
+    /// Leaves everything to the thread from now on, as if it ran already.
+    #[cfg(test)]
+    pub(super) fn expect_thread(&self) {
+        self.state.lock().served = true;
+    }
+
+    /// Lets the thread end.
+    pub fn stop(&self) {
+        self.state.lock().stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+/// All steps. Keeps in `held` what somebody reads in.
+pub(super) fn remove_all(context: &StoreContext, files: Vec<Arc<Reader>>, held: &mut Vec<Arc<Reader>>) {
+    for file in &files {
+        remove_now(context, file);
+    }
+    held.extend(files);
+    // The last one cannot become two again: readers come by way of a version, and no version has the file.
+    held.retain(|file| Arc::strong_count(file) > 1);
+}
+
+/// Steps 1 and 2.
+fn remove_now(context: &StoreContext, file: &Reader) {
+    context.reader.cache.remove_file(file.id());
+    let path = file.path();
+    if let Err(source) = context.vfs.remove_file(path) {
+        let error = Error::io("removing obsolete", path, source);
+        context
+            .listener
+            .background_error("removing an obsolete store file", &error);
+    }
+}
