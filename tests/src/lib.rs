@@ -186,11 +186,6 @@ impl Server {
         }
     }
 
-    /// Number of the process.
-    pub fn process_id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> u64 {
         memory(&self.child, "VmRSS:")

@@ -125,11 +125,6 @@ impl Oracle {
         self.process.command("version")
     }
 
-    /// Number of the process.
-    pub fn process_id(&self) -> u32 {
-        self.process.child.id()
-    }
-
     /// Resident memory of the process in bytes.
     pub fn resident_bytes(&self) -> u64 {
         crate::memory(&self.process.child, "VmRSS:")

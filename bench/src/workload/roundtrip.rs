@@ -6,8 +6,7 @@
 //! 2. 256 messages are made, each is sent once, and the reply is kept ([`calls`]).
 //! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its reply has ([`echo`]).
 //! 4. In each round every side is driven for some seconds by the same loop over the same connections ([`drive`]): send a message, wait
-//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round. The other server
-//!    stands still meanwhile, if it is known which process it is ([`still`]).
+//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
 //! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
@@ -17,7 +16,6 @@ mod calls;
 mod drive;
 mod echo;
 pub(crate) mod overload;
-mod still;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,7 +34,6 @@ use crate::target::{Target, TargetOptions};
 use calls::{Exchange, Kind};
 use drive::Driven;
 use echo::{Echo, Style};
-use still::Still;
 
 /// Compare single calls with a bare TCP echo of the same sizes, and with another server.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,10 +43,6 @@ pub(crate) struct Arguments {
     /// Thrift 2 address of another server to drive in the same rounds: HBase's, for example.
     #[arg(long, value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
     beside: Option<String>,
-    /// Process of that other server. It stands still (SIGSTOP) while the other sides are driven, so that its own threads take nothing
-    /// from them. Should this tool be killed meanwhile, `kill -CONT` wakes it.
-    #[arg(long, value_name = "PID", requires = "beside")]
-    beside_process: Option<u32>,
     /// Kinds of calls.
     #[arg(
         long,
@@ -105,8 +98,6 @@ struct Report {
     #[serde(flatten)]
     head: Head,
     beside: Option<String>,
-    /// Whether the other server stood still while it was not its turn.
-    beside_stood_still: bool,
     value_bytes: u32,
     seconds: u64,
     rounds: u32,
@@ -167,7 +158,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         let report = Report {
             head,
             beside: arguments.beside.clone(),
-            beside_stood_still: arguments.beside_process.is_some(),
             value_bytes: arguments.rows.value_bytes,
             seconds: arguments.seconds,
             rounds: arguments.rounds,
@@ -228,20 +218,12 @@ async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections:
     let echoed = exchanges[0].2.echoed();
     exchanges.insert(1, ("TCP echo".to_owned(), echo.address, echoed));
     let mut driven: Vec<Vec<Driven>> = exchanges.iter().map(|_| Vec::new()).collect();
-    let other = exchanges.len() - 1;
     for round in 0..arguments.rounds as usize {
         for place in 0..exchanges.len() {
             let which = (round + place) % exchanges.len();
             let (_, address, exchange) = &exchanges[which];
             let time = Duration::from_secs(arguments.seconds);
-            let still = match arguments.beside_process {
-                Some(process) if which != other => Some(Still::new(process)?),
-                _ => None,
-            };
             driven[which].push(drive::run(*address, exchange, connections, time).await?);
-            if let Some(still) = still {
-                still.end().await;
-            }
         }
     }
     for side in sides {

@@ -42,7 +42,6 @@ fn main() -> ExitCode {
     }
     println!("Thrift 1 (Hbase)         on {}", oracle.thrift1);
     println!("Thrift 2 (THBaseService) on {}", oracle.thrift2);
-    println!("Process                     {}", oracle.process_id());
     println!("Enter stops it.");
     let mut line = String::new();
     match std::io::stdin().read_line(&mut line) {
