@@ -58,7 +58,7 @@ fn murmur(key: &[u8], seed: i32) -> i32 {
 }
 
 /// The bits of a key in a field of `bits` bits. A remainder's absolute value is the remainder of the absolute value; and where `bits` is
-/// a power of two, as in our own files, no division is needed for it.
+/// a power of two, as in chunks of the default size, no division is needed for it.
 fn positions(key: &[u8], hashes: u32, bits: u32) -> impl Iterator<Item = usize> {
     let first = murmur(key, 0);
     let second = murmur(key, first);

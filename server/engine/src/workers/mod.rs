@@ -115,7 +115,7 @@ impl Workers {
         self.queue.is_paused(work)
     }
 
-    /// Hands out nothing more and asks running compactions to give up.
+    /// Hands out nothing more, asks running compactions to give up, and lets the thread for removals end when nothing waits for it.
     pub fn stop(&self) {
         *self.stopped.lock() = true;
         self.stop_signal.notify_all();
