@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the settings that matter trade: each one's default beside its neighbours, measured on this machine.
 
-    cargo build --release -p basalt -p basalt-bench
+    cargo build --release -p basalt -p basalt-bench -p basalt-client
     bench/settings.py --out settings.json > settings.md
     bench/settings.py --only wal.sync,compaction.min_files --rounds 5
 
@@ -54,6 +54,10 @@ INGEST_ROWS = 800_000
 COMPACTION_ROWS = 400_000
 CACHE_RECORDS = 300_000
 BLOCK_ROWS = 200_000
+LONG_ROWS = 600_000
+SHORT_ROWS = 60_000
+# Rows a second.
+LONG_RATE = 5_000
 # Few, so that hardly any block is read twice.
 DISK_READS = 300
 READY_S = 120
@@ -126,13 +130,13 @@ class Server:
     def log(self):
         return self.log_path.read_text(errors="replace")
 
-    def metrics(self):
-        """Values by name; those of different labels added up."""
+    def metrics(self, label=""):
+        """Values by name; those of different labels added up, or of this label only."""
         with urllib.request.urlopen(f"{self.http}/metrics", timeout=30) as reply:
             text = reply.read().decode()
         sums = defaultdict(float)
         for line in text.splitlines():
-            if match := SERIES.match(line):
+            if (match := SERIES.match(line)) and label in (match.group(2) or ""):
                 sums[match.group(1)] += float(match.group(3))
         return sums
 
@@ -183,6 +187,15 @@ class Run:
         if done.returncode != 0:
             raise Failed(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return json.loads((out / report).read_text())
+
+    def shell(self, server, *lines):
+        """Lines for the shell, each of which must succeed."""
+        command = [self.options.basalt_shell, "--target", server.thrift, "--noninteractive"]
+        command += [word for line in lines for word in ("--execute", line)]
+        print("running", " ".join(command), file=sys.stderr, flush=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
 
     def phase(self, workload, server, words):
         """The only phase of a load; every call of it must have been answered."""
@@ -287,6 +300,29 @@ def total_memstores(run):
 
 def compactions(run):
     return ingest(run, COMPACTION_ROWS, 2, reads=True)
+
+
+def long_compaction(run):
+    """Writes to one table, and gets of it, while all files of another one are compacted at a limited rate."""
+    data = run.dir / "data"
+    rows = run.scaled(LONG_ROWS)
+    with run.server(data, {"wal.sync": "os", "compaction.enabled": "false"}) as server:
+        run.pe(server, "sequentialWrite", "--threads=8", f"--rows={rows // 8}", "--multiPut=100", "--valueSize=1000", "--table=long")
+    with run.server(data) as server:
+        run.shell(server, "flush 'long'", "major_compact 'long'")
+        words = ["--threads=8", "--table=short"]
+        run.pe(server, "randomWrite", *words, f"--rows={run.scaled(SHORT_ROWS) // 8}", "--valueSize=1000", f"--rate={LONG_RATE}")
+        before = server.metrics()
+        read = run.pe(server, "randomRead", *words, f"--rows={run.scaled(SHORT_ROWS) // 8}", f"--duration={run.options.seconds}")
+        after = server.metrics()
+        if not after["basalt_background_left_bytes"] or after["basalt_background_queue_length"] < 1:
+            raise Failed("the long compaction was over too soon")
+        return {
+            "files": server.metrics('table="short"')["basalt_region_store_files"],
+            "filters_per_get": ratio(grown(before, after, "bloom_checks_total"), read["operations"]),
+            "gets": read["rows_per_second"],
+            "p99": read["latency_seconds"]["p99"],
+        }
 
 
 def cache(run):
@@ -460,6 +496,12 @@ EXPERIMENTS = [
     Experiment({"compaction.min_files": [2, 3, 5], "compaction.threads": [1, 2], "flush.threads": [1, 2]}, compactions, COMPACTION_COLUMNS,
                "Ingest of {compaction} rows into 2 regions with flushes of 16 MiB, so that there is much to compact; gets of random rows when "
                "the background is idle.", {"memstore.flush_bytes": 16 * MIB}),
+    Experiment({"compaction.long_bytes": [100 * MIB, 2560 * MIB]}, long_compaction,
+               [("files of the other table", "files", count), ("filters asked a get", "filters_per_get", places(2)), ("gets/s", "gets", count),
+                ("p99, ms", "p99", ms)],
+               "All files of a table of {long_rows} rows are compacted, with at most 20 MB/s; meanwhile another table gets {short_rows} rows, 5,000 a "
+               "second, with flushes of 4 MiB, and then gets of random rows.",
+               {"wal.sync": "os", "memstore.flush_bytes": 4 * MIB, "compaction.min_bytes": 4 * MIB, "compaction.max_bytes_per_second": 20_000_000}),
     Experiment({"block_cache.bytes": [64 * MIB, 256 * MIB, 1024 * MIB]}, cache,
                [("table, MiB", "table_mib", count), ("hits of block look-ups", "hit_ratio", places(1, 100, " %")), ("gets/s", "gets", count),
                 ("p50, ms", "p50", ms), ("p99, ms", "p99", ms), ("server's memory, MiB", "memory_mib", count)],
@@ -514,7 +556,8 @@ def values_of(name, listed, defaults):
 
 
 def print_table(options, name, experiment, defaults, values, rounds):
-    sizes = {"ingest": INGEST_ROWS, "compaction": COMPACTION_ROWS, "cache": CACHE_RECORDS, "block": BLOCK_ROWS}
+    sizes = {"ingest": INGEST_ROWS, "compaction": COMPACTION_ROWS, "cache": CACHE_RECORDS, "block": BLOCK_ROWS,
+             "long_rows": LONG_ROWS, "short_rows": SHORT_ROWS}
     fixed = {"disk": DISK_READS, "long": 3 * options.seconds}
     text = experiment.text.format(**{what: f"{int(rows * options.scale):,}" for what, rows in sizes.items()}, **fixed)
     print(f"\n**`{name}`.** {text}\n")
@@ -577,15 +620,16 @@ def main():
     parser.add_argument("--dir", help="where the databases go (default: a new directory of the system)")
     parser.add_argument("--basalt", default=str(root / "target" / "release" / "basalt"))
     parser.add_argument("--basalt-bench", default=str(root / "target" / "release" / "basalt-bench"))
+    parser.add_argument("--basalt-shell", default=str(root / "target" / "release" / "basalt-shell"))
     options = parser.parse_args()
     asked = options.only.split(",")
     if unknown := [name for name in asked if name not in known]:
         sys.exit(f"there is no measurement of {', '.join(unknown)}; there are {', '.join(known)}")
     if options.rounds < 1 or options.seconds < 1 or options.scale <= 0:
         sys.exit("--rounds and --seconds must be at least 1, --scale more than 0")
-    for program in (options.basalt, options.basalt_bench):
+    for program in (options.basalt, options.basalt_bench, options.basalt_shell):
         if shutil.which(program) is None:
-            sys.exit(f"{program} is not there: cargo build --release -p basalt -p basalt-bench")
+            sys.exit(f"{program} is not there: cargo build --release -p basalt -p basalt-bench -p basalt-client")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     try:

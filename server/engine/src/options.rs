@@ -61,8 +61,13 @@ pub struct Options {
     pub compaction_major_period: Duration,
     /// Threads for flushes.
     pub flush_threads: usize,
-    /// Threads for compactions and splits.
+    /// Threads for short compactions and splits.
     pub compaction_threads: usize,
+    /// Threads for long compactions.
+    pub compaction_long_threads: usize,
+    /// A compaction that reads so many bytes is long (HBase: `hbase.regionserver.thread.compaction.throttle`, with the same default: twice
+    /// the flush size for each of the most files).
+    pub compaction_long_bytes: u64,
     /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed: with less, writes are
     /// refused. 0: writes are refused only when the log gets no space.
     pub disk_reserve_bytes: u64,
@@ -100,6 +105,8 @@ impl Default for Options {
             compaction_major_period: Duration::from_hours(7 * 24),
             flush_threads: 1,
             compaction_threads: 1,
+            compaction_long_threads: 1,
+            compaction_long_bytes: 2 * 10 * 128 * MIB,
             disk_reserve_bytes: 256 * MIB,
             row_lock_wait: Duration::from_secs(30),
             cell_max_bytes: 10 << 20,

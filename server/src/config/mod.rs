@@ -301,6 +301,8 @@ impl Config {
             compaction_major_period: Duration::from_secs(self.compaction.major_period_seconds),
             flush_threads: self.flush.threads,
             compaction_threads: self.compaction.threads,
+            compaction_long_threads: self.compaction.long_threads,
+            compaction_long_bytes: self.compaction.long_bytes,
             disk_reserve_bytes: self.disk.reserve_bytes,
             row_lock_wait: Duration::from_millis(self.row.lock_wait_ms),
             cell_max_bytes: self.row.cell_max_bytes,

@@ -245,8 +245,12 @@ section! {
 section! {
     /// Compactions.
     Compaction {
-        /// Threads.
+        /// Threads for short ones, and for splits.
         threads: usize = 1,
+        /// Threads for long ones.
+        long_threads: usize = 1,
+        /// One that reads so many bytes is long.
+        long_bytes: u64 = 2560 * MIB,
         /// Whether stores are compacted without being asked to.
         enabled: bool = true,
         /// Fewest files of a minor compaction.

@@ -110,7 +110,8 @@ fn publish_background(engine: &Engine) {
     let queues = engine.queues();
     for (kind, length) in [
         ("flush", queues.flushes),
-        ("compaction", queues.compactions),
+        ("compaction", queues.compactions - queues.long_compactions),
+        ("long_compaction", queues.long_compactions),
         ("split", queues.splits),
     ] {
         gauge!(names::QUEUE, "kind" => kind).set(length as f64);

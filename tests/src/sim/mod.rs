@@ -124,6 +124,8 @@ impl Machine {
             compaction_max_files: 3,
             compaction_min_bytes: 0,
             compaction_blocking_files: 64,
+            // Some compactions of the workload are long, some are not.
+            compaction_long_bytes: 8 << 10,
             disk_reserve_bytes: self.disk_reserve_bytes,
             row_lock_wait: Duration::from_secs(5),
             ..Options::default()

@@ -262,6 +262,9 @@ impl Torture {
             format!("block_cache.bytes={}", mib(8, random)),
             format!("flush.threads={}", random.random_range(1..3)),
             format!("compaction.threads={}", random.random_range(1..3)),
+            // Some of them are long, so that two run in one store.
+            format!("compaction.long_threads={}", random.random_range(1..3)),
+            format!("compaction.long_bytes={}", random.random_range(0..4 << 20)),
             format!("compaction.min_files={}", random.random_range(2..4)),
             format!("compaction.max_files={}", random.random_range(3..8)),
             format!("compaction.min_bytes={}", random.random_range(0..1 << 20)),

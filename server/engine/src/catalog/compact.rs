@@ -1,40 +1,80 @@
 //! Compaction of one store: choose, run, install.
 //!
-//! One compaction of a region at a time (`Region::compacting`). Flushes of the region go on meanwhile: they only add files
-//! behind the ones chosen.
+//! Compactions of a region, and of a store, run at the same time, each over files that it has claimed (`region::claims`). In one store a
+//! later one takes only files that are newer than those of the earlier ones, so all have neighbours as inputs, whoever ends first. Flushes
+//! of the region go on meanwhile: they only add files behind the ones chosen.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Catalog;
 use crate::error::Result;
+use crate::id::FileId;
 use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
-use crate::region::Region;
-use crate::schema::escape;
+use crate::region::{Claim, Region};
+use crate::schema::{FamilyDescriptor, escape};
 use crate::store::compact::{
-    Choice, Compacted, CompactionJob, CompactionState, FileView, choose, major_due_ms, needs_compaction, run,
+    Choice, Compacted, CompactionJob, CompactionState, FileView, choose, is_major_due, needs_compaction, run,
 };
 use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
 
 /// How a compaction ended.
 #[derive(Clone, Debug)]
 pub enum CompactionOutcome {
-    /// There was nothing to do.
+    /// There was nothing to do, or what there was has to wait for a compaction of all files that somebody else has asked for.
     Nothing,
+    /// All files were to be compacted, and some of them are being compacted.
+    Busy,
+    /// It would take long, and this was not the place for that.
+    Long,
     /// Somebody asked it to give up, or the store is gone.
     Cancelled,
     /// Done.
     Done(CompactionEvent),
 }
 
+/// Which compactions may begin here and now, and whether what runs is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Any, and a wait for those that are in the way.
+    Any,
+    /// Any for which nothing has to be waited for.
+    Idle,
+    /// Those of them that are not long (`Options::compaction_long_bytes`).
+    Short,
+}
+
+/// What a compaction is to do. Nothing here keeps a version, whose memstores could not go.
+struct Chosen<'a> {
+    family: Arc<FamilyDescriptor>,
+    /// Neighbours in the store.
+    inputs: Vec<Arc<StoreFile>>,
+    /// Whether the store has no others.
+    all_files: bool,
+    /// For as long as it takes.
+    _claim: Claim<'a>,
+}
+
+impl Chosen<'_> {
+    fn input_bytes(&self) -> u64 {
+        self.inputs.iter().map(|file| file.meta().bytes).sum()
+    }
+}
+
 impl Catalog {
     /// Compacts one store of a region: what the policy chooses, or with `major` all files.
-    pub fn compact_store(&self, region: &Region, family: &[u8], major: bool) -> Result<CompactionOutcome> {
-        let _compacting = region.compacting.lock();
+    pub fn compact_store(
+        &self,
+        region: &Region,
+        family: &[u8],
+        major: bool,
+        patience: Patience,
+    ) -> Result<CompactionOutcome> {
+        let _compacting = region.compacting.read();
         // Whoever asked compactions to give up takes that back: a split when it has the lock, a stop never.
-        self.compact_locked(region, family, major)
+        self.compact_locked(region, family, major, patience)
     }
 
     /// The same.
@@ -44,25 +84,14 @@ impl Catalog {
         region: &Region,
         family: &[u8],
         major: bool,
+        patience: Patience,
     ) -> Result<CompactionOutcome> {
-        let version = region.load_version();
-        let Some((index, _)) = version.table.family(family) else {
-            return Ok(CompactionOutcome::Nothing);
+        let chosen = match self.claim(region, family, major, patience) {
+            Ok(chosen) => chosen,
+            Err(instead) => return Ok(instead),
         };
-        let store = &version.stores[index];
-        let views = file_views(region, store);
-        let state = CompactionState {
-            major_requested: major,
-            ttl_ms: store.family.ttl_ms(),
-        };
-        let inputs = match choose(&views, &self.shared.options, self.shared.clock.wall_ms(), &state) {
-            Choice::Nothing => return Ok(CompactionOutcome::Nothing),
-            Choice::Minor(range) => &store.files[range],
-            Choice::Major => &store.files[..],
-        };
-        let all_files = inputs.len() == store.files.len();
         let job = self.shared.jobs.begin(JobInfo {
-            kind: if all_files {
+            kind: if chosen.all_files {
                 JobKind::MajorCompaction
             } else {
                 JobKind::MinorCompaction
@@ -70,11 +99,11 @@ impl Catalog {
             table: region.info().table.clone(),
             region: region.id(),
             family: Some(escape(family)),
-            inputs: inputs.len(),
-            input_bytes: inputs.iter().map(|file| file.meta().bytes).sum(),
-            input_cells: inputs.iter().map(|file| file.meta().cells).sum(),
+            inputs: chosen.inputs.len(),
+            input_bytes: chosen.input_bytes(),
+            input_cells: chosen.inputs.iter().map(|file| file.meta().cells).sum(),
         });
-        let result = self.compact_files(region, store, inputs, job.progress());
+        let result = self.compact_files(region, &chosen, job.progress());
         job.end(&result, |event| event.written_bytes);
         Ok(match result? {
             Some(event) => CompactionOutcome::Done(event),
@@ -82,26 +111,78 @@ impl Catalog {
         })
     }
 
+    /// Chooses files of the store and claims them; otherwise how it ends instead.
+    fn claim<'a>(
+        &self,
+        region: &'a Region,
+        family: &[u8],
+        major: bool,
+        patience: Patience,
+    ) -> std::result::Result<Chosen<'a>, CompactionOutcome> {
+        let mut claims = region.claims.lock();
+        loop {
+            // Loaded under the lock: who has ended a claim has published what came of it.
+            let version = region.load_version();
+            if major {
+                claims.set_awaited(family, false);
+            }
+            let Some((index, _)) = version.table.family(family) else {
+                return Err(CompactionOutcome::Nothing);
+            };
+            let store = &version.stores[index];
+            let views = file_views(region, store, |file| claims.is_claimed(file));
+            if major && views.iter().any(|view| view.busy) {
+                claims.set_awaited(family, true);
+                if patience != Patience::Any {
+                    return Err(CompactionOutcome::Busy);
+                }
+                region.claims.wait(&mut claims);
+                continue;
+            }
+            if !major && claims.is_awaited(family) {
+                return Err(CompactionOutcome::Nothing);
+            }
+            let state = CompactionState {
+                major_requested: major,
+                ttl_ms: store.family.ttl_ms(),
+            };
+            let options = &self.shared.options;
+            let inputs = match choose(&views, options, self.shared.clock.wall_ms(), &state) {
+                Choice::Nothing => return Err(CompactionOutcome::Nothing),
+                Choice::Minor(range) => store.files[range].to_vec(),
+                Choice::Major => store.files.clone(),
+            };
+            let bytes: u64 = inputs.iter().map(|file| file.meta().bytes).sum();
+            if patience == Patience::Short && bytes >= options.compaction_long_bytes {
+                return Err(CompactionOutcome::Long);
+            }
+            let files = inputs.iter().map(|file| file.id()).collect();
+            return Ok(Chosen {
+                family: Arc::clone(&store.family),
+                all_files: inputs.len() == store.files.len(),
+                inputs,
+                _claim: region.claims.claim(claims, files),
+            });
+        }
+    }
+
     /// Makes one file of these files of the store; `None` when it was cancelled.
     fn compact_files(
         &self,
         region: &Region,
-        store: &StoreVersion,
-        inputs: &[Arc<StoreFile>],
+        chosen: &Chosen<'_>,
         progress: &JobProgress,
     ) -> Result<Option<CompactionEvent>> {
         let began = self.shared.clock.mono();
-        let family = &store.family.name;
-        let all_files = inputs.len() == store.files.len();
-        let input_bytes = inputs.iter().map(|file| file.meta().bytes).sum();
+        let family = &chosen.family.name;
         let result = self
             .shared
             .disk
             .for_compaction(
-                input_bytes,
+                chosen.input_bytes(),
                 self.shared.memstore_total_bytes.load(Ordering::Acquire),
             )
-            .and_then(|_space| self.run_compaction(region, store, inputs, all_files, progress));
+            .and_then(|_space| self.run_compaction(region, chosen, progress));
         let compacted = match result {
             Ok(Some(compacted)) => compacted,
             Ok(None) => return Ok(None),
@@ -114,18 +195,18 @@ impl Catalog {
             table: region.info().table.clone(),
             region: region.id(),
             family: escape(family),
-            major: all_files,
-            files: inputs.len(),
+            major: chosen.all_files,
+            files: chosen.inputs.len(),
             read_bytes: compacted.read_bytes,
             written_bytes: compacted.written_bytes,
             took: self.shared.clock.mono().saturating_sub(began),
         };
-        if !self.install_compaction(region, family, inputs, compacted)? {
+        if !self.install_compaction(region, family, &chosen.inputs, compacted)? {
             return Ok(None);
         }
         region.compactions.increment();
         let counters = &self.shared.counters;
-        let done = if all_files {
+        let done = if chosen.all_files {
             &counters.major_compactions
         } else {
             &counters.minor_compactions
@@ -140,21 +221,20 @@ impl Catalog {
     fn run_compaction(
         &self,
         region: &Region,
-        store: &StoreVersion,
-        inputs: &[Arc<StoreFile>],
-        all_files: bool,
+        chosen: &Chosen<'_>,
         progress: &JobProgress,
     ) -> Result<Option<Compacted>> {
+        let family = &chosen.family;
         let target = NewFile {
             id: self.shared.next_file(),
-            dir: store_dir(&self.shared.dir, &region.info().table, &store.family.name),
+            dir: store_dir(&self.shared.dir, &region.info().table, &family.name),
             table: region.info().table.clone(),
         };
         run(&CompactionJob {
             context: &self.shared.store,
-            family: &store.family,
-            inputs,
-            all_files,
+            family,
+            inputs: &chosen.inputs,
+            all_files: chosen.all_files,
             target: &target,
             horizon: self.shared.horizon(&region.info().table),
             limiter: &self.limiter,
@@ -227,18 +307,24 @@ impl Catalog {
             return Vec::new();
         }
         let now = self.shared.clock.wall_ms();
+        let claims = region.claims.lock();
         let wanted = |store: &Arc<StoreVersion>| {
-            let views = file_views(region, store);
-            let due = major_due_ms(&views, options).is_some_and(|due| due <= now);
-            let clipped = views.iter().any(|view| view.clipped);
-            (due || clipped || needs_compaction(&views, options)).then(|| (store.family.name.clone(), due))
+            let views = file_views(region, store, |file| claims.is_claimed(file));
+            let state = CompactionState {
+                major_requested: false,
+                ttl_ms: store.family.ttl_ms(),
+            };
+            // What runs may be just that; if not, the next look finds it.
+            let idle = !views.iter().any(|view| view.busy);
+            let due = idle && is_major_due(&views, options, now, &state);
+            (due || needs_compaction(&views, options)).then(|| (store.family.name.clone(), due))
         };
         version.stores.iter().filter_map(wanted).collect()
     }
 }
 
-/// What choosing needs to know of a store's files. None is busy: compactions of a region run one at a time.
-fn file_views(region: &Region, store: &StoreVersion) -> Vec<FileView> {
+/// What choosing needs to know of a store's files.
+fn file_views(region: &Region, store: &StoreVersion, is_claimed: impl Fn(FileId) -> bool) -> Vec<FileView> {
     let view = |file: &Arc<StoreFile>| {
         let (meta, properties) = (file.meta(), file.properties());
         FileView {
@@ -249,7 +335,7 @@ fn file_views(region: &Region, store: &StoreVersion) -> Vec<FileView> {
             created_ms: meta.created_ms,
             oldest_ms: properties.time_range.map(|(oldest, _)| oldest),
             clipped: file.is_clipped() || region.is_inherited(meta.id),
-            busy: false,
+            busy: is_claimed(meta.id),
         }
     };
     store.files.iter().map(view).collect()

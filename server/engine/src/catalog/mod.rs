@@ -49,7 +49,7 @@ mod system;
 mod tables;
 mod view;
 
-pub use compact::CompactionOutcome;
+pub use compact::{CompactionOutcome, Patience};
 pub use system::{SystemTable, SystemTables};
 pub use view::View;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::catalog::Patience;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::{Region, family_index};
@@ -118,12 +119,13 @@ impl Engine {
         for region in regions {
             for family in &families {
                 if wait {
-                    self.catalog.compact_store(region, family, major)?;
+                    self.catalog.compact_store(region, family, major, Patience::Any)?;
                 } else {
                     self.workers.request(Job::Compact {
                         region: region.id(),
                         family: family.to_vec(),
                         major,
+                        long: false,
                     });
                 }
             }

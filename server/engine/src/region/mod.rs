@@ -52,6 +52,7 @@ mod batch;
 mod busy;
 mod capture;
 mod check;
+mod claims;
 mod info;
 mod locks;
 #[cfg(all(test, loom))]
@@ -70,6 +71,7 @@ pub use batch::{check_edit, insert_cells, write_rows};
 pub use busy::{BusyRate, Busyness};
 pub use capture::{Captured, capture, capture_one};
 pub use check::passes;
+pub use claims::Claim;
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
 pub use pace::pause;
@@ -141,14 +143,17 @@ pub struct Region {
     pub updates: RwLock<()>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
-    /// Serialises compactions of this region. Comes before `flushing`.
-    pub compacting: Mutex<()>,
+    /// Compactions of this region hold it for reading while they run, and whoever replaces the region for writing. Comes before
+    /// `flushing`.
+    pub compacting: parking_lot::RwLock<()>,
+    /// The files that they read. Its lock is held for a moment, and none is taken under it.
+    pub claims: claims::Claims,
     /// What readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
     /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and compactions that
     /// were on their way are thrown away.
     retired: AtomicBool,
-    /// Asks a running compaction to give up, because somebody waits for `compacting`.
+    /// Asks running compactions to give up, because somebody waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
     /// What of the memstores' bytes is in the server's sum.
     accounted_bytes: AtomicU64,
@@ -187,7 +192,8 @@ impl Region {
                 .unwrap_or(SeqId::ZERO),
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
-            compacting: Mutex::new(()),
+            compacting: parking_lot::RwLock::new(()),
+            claims: claims::Claims::default(),
             version: Published::new(version),
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),

@@ -68,6 +68,7 @@ impl Workers {
         for (lane, name, count) in [
             (Lane::Flush, "basalt-flush", options.flush_threads),
             (Lane::Compact, "basalt-compact", options.compaction_threads),
+            (Lane::LongCompact, "basalt-long", options.compaction_long_threads),
         ] {
             for _ in 0..count.max(1) {
                 let workers = Arc::clone(self);
@@ -130,11 +131,8 @@ impl Workers {
         self.tick()?;
         let now = || self.catalog.shared().clock.mono();
         let mut done = 0;
-        while let Some(job) = self
-            .queue
-            .take(Lane::Flush, now())
-            .or_else(|| self.queue.take(Lane::Compact, now()))
-        {
+        let lanes = [Lane::Flush, Lane::Compact, Lane::LongCompact];
+        while let Some(job) = lanes.iter().find_map(|lane| self.queue.take(*lane, now())) {
             self.run(job);
             done += 1;
         }

@@ -4,7 +4,8 @@
 //! second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue is bounded by that rule: one
 //! flush, one split and one compaction per store and kind for every region there is.
 //!
-//! Two lanes with threads of their own, so that a long compaction never holds up the flush that frees memory.
+//! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory, nor a long compaction the short
+//! ones, without which files pile up in other stores (HBase: its pools for short and long compactions).
 //!
 //! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is handed out.
 
@@ -34,6 +35,8 @@ pub enum Job {
         family: Vec<u8>,
         /// All files, on somebody's request or because of their age.
         major: bool,
+        /// Found to be long (`Options::compaction_long_bytes`).
+        long: bool,
     },
     /// Split a region if it is (still) too large.
     Split(RegionId),
@@ -53,8 +56,10 @@ pub enum Work {
 pub enum Lane {
     /// Flushes.
     Flush,
-    /// Compactions and splits.
+    /// Short compactions and splits.
     Compact,
+    /// Long compactions.
+    LongCompact,
 }
 
 impl Job {
@@ -62,6 +67,7 @@ impl Job {
     pub fn lane(&self) -> Lane {
         match self {
             Self::Flush(_) => Lane::Flush,
+            Self::Compact { long: true, .. } => Lane::LongCompact,
             Self::Compact { .. } | Self::Split(_) => Lane::Compact,
         }
     }
@@ -81,8 +87,10 @@ impl Job {
 pub struct QueueStats {
     /// Flushes waiting or running.
     pub flushes: usize,
-    /// Compactions waiting or running.
+    /// Compactions waiting or running, long ones too.
     pub compactions: usize,
+    /// Long ones of them.
+    pub long_compactions: usize,
     /// Splits waiting or running.
     pub splits: usize,
 }
@@ -90,7 +98,7 @@ pub struct QueueStats {
 #[derive(Debug, Default)]
 struct State {
     /// Jobs that may run, in order, by lane.
-    ready: [VecDeque<Job>; 2],
+    ready: [VecDeque<Job>; 3],
     /// Jobs that wait for a moment (of the monotonic clock).
     delayed: Vec<(Duration, Job)>,
     /// Everything in `ready` and `delayed`.
@@ -238,7 +246,10 @@ impl Queue {
         for job in state.waiting.union(&state.running) {
             match job {
                 Job::Flush(_) => stats.flushes += 1,
-                Job::Compact { .. } => stats.compactions += 1,
+                Job::Compact { long, .. } => {
+                    stats.compactions += 1;
+                    stats.long_compactions += usize::from(*long);
+                }
                 Job::Split(_) => stats.splits += 1,
             }
         }
@@ -329,6 +340,7 @@ mod tests {
             region: RegionId(1),
             family: b"f".to_vec(),
             major: false,
+            long: false,
         };
         queue.request(compact.clone());
         queue.request(Job::Split(RegionId(1)));
@@ -344,6 +356,25 @@ mod tests {
             queue.pause(Work::Compactions, false);
             assert_eq!(waiter.join().unwrap(), Some(compact));
         });
+    }
+
+    /// Long compactions wait for each other, and short ones of the same store do not wait for them.
+    #[test]
+    fn long_compactions_have_a_lane_of_their_own() {
+        let queue = Queue::new();
+        let job = |long| Job::Compact {
+            region: RegionId(1),
+            family: b"f".to_vec(),
+            major: false,
+            long,
+        };
+        queue.request(job(true));
+        queue.request(job(false));
+        let stats = queue.stats();
+        assert_eq!((stats.compactions, stats.long_compactions), (2, 1));
+        assert_eq!(queue.take(Lane::LongCompact, NOW), Some(job(true)));
+        assert_eq!(queue.take(Lane::LongCompact, NOW), None);
+        assert_eq!(queue.take(Lane::Compact, NOW), Some(job(false)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Job, Work, Workers};
-use crate::catalog::CompactionOutcome;
+use crate::catalog::{CompactionOutcome, Patience};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::Region;
@@ -11,8 +11,8 @@ use crate::region::Region;
 /// Longest time a flush waits for a store with too many files to be compacted (HBase: `hbase.hstore.blockingWaitTime`).
 const BLOCKING_WAIT: Duration = Duration::from_secs(90);
 
-/// How often a waiting flush looks again.
-const BLOCKING_LOOK: Duration = Duration::from_millis(100);
+/// How often a waiting flush looks again, and a compaction that waits for others.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Workers {
     pub(super) fn step(&self, job: &Job) -> Result<()> {
@@ -22,7 +22,8 @@ impl Workers {
                 region,
                 family,
                 major,
-            } => self.compact(*region, family, *major),
+                long,
+            } => self.compact(*region, family, *major, *long),
             Job::Split(region) => self.split(*region),
         }
     }
@@ -36,7 +37,7 @@ impl Workers {
         if self.must_wait(&region) {
             self.after_change(&region);
             let now = self.catalog.shared().clock.mono();
-            self.queue.request_at(Job::Flush(id), now + BLOCKING_LOOK);
+            self.queue.request_at(Job::Flush(id), now + LOOK);
             return Ok(());
         }
         let result = self.catalog.flush_region(&region);
@@ -73,12 +74,25 @@ impl Workers {
         !waited_out
     }
 
-    fn compact(&self, id: RegionId, family: &[u8], major: bool) -> Result<()> {
+    fn compact(&self, id: RegionId, family: &[u8], major: bool, long: bool) -> Result<()> {
         let Ok((_, region)) = self.catalog.region(id) else {
             return Ok(());
         };
-        if let CompactionOutcome::Done(_) = self.catalog.compact_store(&region, family, major)? {
-            self.after_change(&region);
+        let patience = if long { Patience::Idle } else { Patience::Short };
+        let again = |long| Job::Compact {
+            region: id,
+            family: family.to_vec(),
+            major,
+            long,
+        };
+        match self.catalog.compact_store(&region, family, major, patience)? {
+            CompactionOutcome::Done(_) => self.after_change(&region),
+            CompactionOutcome::Long => self.queue.request(again(true)),
+            CompactionOutcome::Busy => {
+                let now = self.catalog.shared().clock.mono();
+                self.queue.request_at(again(long), now + LOOK);
+            }
+            CompactionOutcome::Nothing | CompactionOutcome::Cancelled => {}
         }
         Ok(())
     }
@@ -127,6 +141,7 @@ impl Workers {
                 region: region.id(),
                 family,
                 major,
+                long: false,
             });
         }
         if self.catalog.should_split(region) {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use self::choose::{Sizes, calculated_row, check_row, is_larger, limit_bytes};
-use super::{Catalog, CompactionOutcome, Table};
+use super::{Catalog, CompactionOutcome, Patience, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionMeta};
@@ -51,7 +51,7 @@ impl Catalog {
         }
         region.cancel_compaction.store(true, Ordering::Release);
         self.limiter.wake();
-        let _compacting = region.compacting.lock();
+        let _compacting = region.compacting.write();
         region.cancel_compaction.store(false, Ordering::Release);
         self.flush_region(&region)?;
         let at = if let Some(row) = row {
@@ -93,7 +93,7 @@ impl Catalog {
             region.cancel_compaction.store(true, Ordering::Release);
         }
         self.limiter.wake();
-        let _compacting: Vec<_> = regions.iter().map(|region| region.compacting.lock()).collect();
+        let _compacting: Vec<_> = regions.iter().map(|region| region.compacting.write()).collect();
         for region in &regions {
             region.cancel_compaction.store(false, Ordering::Release);
         }
@@ -158,7 +158,7 @@ impl Catalog {
     }
 
     /// Compacts those stores of a region that have files from before a split.
-    /// REQUIRES: `Region::compacting` is held.
+    /// REQUIRES: `Region::compacting` is held for writing.
     fn unclip(&self, region: &Region) -> Result<()> {
         let version = region.load_version();
         for store in version
@@ -166,7 +166,7 @@ impl Catalog {
             .iter()
             .filter(|store| store.files.iter().any(|file| region.is_inherited(file.id())))
         {
-            let outcome = self.compact_locked(region, &store.family.name, true)?;
+            let outcome = self.compact_locked(region, &store.family.name, true, Patience::Any)?;
             if !matches!(outcome, CompactionOutcome::Done(_)) {
                 return Err(Error::RegionTooBusy(format!(
                     "Region {} still shares store files with its neighbours after a split, and compacting them was cancelled",

@@ -108,7 +108,7 @@ pub fn needs_compaction(files: &[FileView], options: &Options) -> bool {
 /// The wall-clock time from which on the age of its oldest file makes a store due for a major compaction; `None`: never.
 /// It is spread over half a period before and after, by the identity of the files, so that the stores of a server do not all
 /// start at once, nor again after every restart.
-pub fn major_due_ms(files: &[FileView], options: &Options) -> Option<u64> {
+fn major_due_ms(files: &[FileView], options: &Options) -> Option<u64> {
     if options.compaction_major_period == Duration::ZERO {
         return None;
     }
@@ -127,7 +127,8 @@ fn scramble(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-fn is_major_due(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> bool {
+/// Whether all files should be compacted because of their age: not when that was done already and nothing has expired since.
+pub fn is_major_due(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> bool {
     if major_due_ms(files, options).is_none_or(|due_ms| now_ms < due_ms) {
         return false;
     }

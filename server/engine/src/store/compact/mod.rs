@@ -6,6 +6,6 @@ mod choose;
 mod limiter;
 mod run;
 
-pub use choose::{Choice, CompactionState, FileView, choose, major_due_ms, needs_compaction};
+pub use choose::{Choice, CompactionState, FileView, choose, is_major_due, needs_compaction};
 pub use limiter::RateLimiter;
 pub use run::{Compacted, CompactionJob, run};

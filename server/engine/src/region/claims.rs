@@ -1,0 +1,135 @@
+//! Which store files the running compactions of a region read.
+//!
+//! Compactions of one region run at the same time as long as each has files of its own. Whoever begins one looks at the claims, chooses among
+//! what is left, and claims that, all under one lock; the claim ends when what came of it is in the region's version, or nothing did.
+//!
+//! A compaction of all files that somebody has asked for needs a store in which nothing runs. While it waits for that no other
+//! begins in the store, so it is not put off for ever.
+//!
+//! Invariants: no file has two claims. Whoever holds the lock and loads the region's version afterwards finds every claimed file in it,
+//! unless its store is gone.
+
+use std::collections::BTreeSet;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::id::FileId;
+
+/// The claims of one region.
+#[derive(Debug, Default)]
+pub struct Claims {
+    state: Mutex<ClaimState>,
+    released: Condvar,
+}
+
+/// What is claimed, and who waits.
+#[derive(Debug, Default)]
+pub struct ClaimState {
+    files: BTreeSet<FileId>,
+    /// Families that wait for all their files.
+    awaited: BTreeSet<Vec<u8>>,
+}
+
+/// Files that nobody else compacts for as long as this lives.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    claims: &'a Claims,
+    files: Vec<FileId>,
+}
+
+impl Claims {
+    /// Nothing changes as long as the guard lives.
+    pub fn lock(&self) -> MutexGuard<'_, ClaimState> {
+        self.state.lock()
+    }
+
+    /// Claims these files. None of them is claimed.
+    pub fn claim(&self, mut state: MutexGuard<'_, ClaimState>, files: Vec<FileId>) -> Claim<'_> {
+        for file in &files {
+            assert!(
+                state.files.insert(*file),
+                "file {file:?} is being compacted already"
+            );
+        }
+        Claim { claims: self, files }
+    }
+
+    /// Waits until a claim has ended.
+    pub fn wait(&self, state: &mut MutexGuard<'_, ClaimState>) {
+        self.released.wait(state);
+    }
+}
+
+impl ClaimState {
+    /// Whether a running compaction reads this file.
+    pub fn is_claimed(&self, file: FileId) -> bool {
+        self.files.contains(&file)
+    }
+
+    /// Says whether somebody waits for all files of this family.
+    pub fn set_awaited(&mut self, family: &[u8], awaited: bool) {
+        if !awaited {
+            self.awaited.remove(family);
+        } else if !self.awaited.contains(family) {
+            self.awaited.insert(family.to_vec());
+        }
+    }
+
+    /// Whether somebody does.
+    pub fn is_awaited(&self, family: &[u8]) -> bool {
+        self.awaited.contains(family)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut state = self.claims.state.lock();
+        for file in &self.files {
+            state.files.remove(file);
+        }
+        drop(state);
+        self.claims.released.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_lasts_until_it_is_dropped() {
+        let claims = Claims::default();
+        let claimed = || [1, 2, 3].map(|id| claims.lock().is_claimed(FileId(id)));
+        let first = claims.claim(claims.lock(), vec![FileId(1), FileId(2)]);
+        let second = claims.claim(claims.lock(), vec![FileId(3)]);
+        assert_eq!(claimed(), [true, true, true]);
+        drop(first);
+        assert_eq!(claimed(), [false, false, true]);
+        drop(second);
+        assert_eq!(claimed(), [false; 3]);
+    }
+
+    /// The end of a claim wakes who waits for it.
+    #[test]
+    fn the_end_of_a_claim_is_noticed() {
+        let claims = Claims::default();
+        let claim = claims.claim(claims.lock(), vec![FileId(1)]);
+        std::thread::scope(|scope| {
+            let mut state = claims.lock();
+            let ends = scope.spawn(move || drop(claim));
+            while state.is_claimed(FileId(1)) {
+                claims.wait(&mut state);
+            }
+            drop(state);
+            ends.join().unwrap();
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "is being compacted already")]
+    fn a_file_is_not_claimed_twice() {
+        let claims = Claims::default();
+        claims.lock().files.insert(FileId(1));
+        claims.claim(claims.lock(), vec![FileId(1)]);
+    }
+}
