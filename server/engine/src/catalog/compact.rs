@@ -122,7 +122,7 @@ impl Catalog {
         let mut claims = region.claims.lock();
         loop {
             // Loaded under the lock: who has ended a claim has published what came of it.
-            let version = region.load_version();
+            let version = region.version();
             if major {
                 claims.set_awaited(family, false);
             }
@@ -136,6 +136,8 @@ impl Catalog {
                 if patience != Patience::Any {
                     return Err(CompactionOutcome::Busy);
                 }
+                // Not kept meanwhile: its memstores could not go.
+                drop(version);
                 region.claims.wait(&mut claims);
                 continue;
             }

@@ -160,13 +160,15 @@ impl Catalog {
     /// Compacts those stores of a region that have files from before a split.
     /// REQUIRES: `Region::compacting` is held for writing.
     fn unclip(&self, region: &Region) -> Result<()> {
-        let version = region.load_version();
-        for store in version
-            .stores
-            .iter()
-            .filter(|store| store.files.iter().any(|file| region.is_inherited(file.id())))
-        {
-            let outcome = self.compact_locked(region, &store.family.name, true, Patience::Any)?;
+        let has_inherited =
+            |store: &&Arc<StoreVersion>| store.files.iter().any(|file| region.is_inherited(file.id()));
+        let version = region.version();
+        let stores = version.stores.iter().filter(has_inherited);
+        // The names alone: memstores could not go while the version is kept.
+        let families: Vec<_> = stores.map(|store| store.family.name.clone()).collect();
+        drop(version);
+        for family in &families {
+            let outcome = self.compact_locked(region, family, true, Patience::Any)?;
             if !matches!(outcome, CompactionOutcome::Done(_)) {
                 return Err(Error::RegionTooBusy(format!(
                     "Region {} still shares store files with its neighbours after a split, and compacting them was cancelled",
