@@ -303,13 +303,14 @@ impl Catalog {
 
     /// The families of a region that should be compacted soon, with whether that means all of their files.
     pub fn wanted_compactions(&self, region: &Region) -> Vec<(Vec<u8>, bool)> {
+        // As in `claim`: what is not claimed in a version loaded now is free.
+        let claims = region.claims.lock();
         let version = region.version();
         let options = &self.shared.options;
         if !options.compaction_enabled || !version.table.compaction_enabled() {
             return Vec::new();
         }
         let now = self.shared.clock.wall_ms();
-        let claims = region.claims.lock();
         let wanted = |store: &Arc<StoreVersion>| {
             let views = file_views(region, store, |file| claims.is_claimed(file));
             let state = CompactionState {

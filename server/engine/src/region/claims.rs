@@ -6,8 +6,8 @@
 //! A compaction of all files that somebody has asked for needs a store in which nothing runs. While it waits for that no other
 //! begins in the store, so it is not put off for ever.
 //!
-//! Invariants: no file has two claims. Whoever holds the lock and loads the region's version afterwards finds every claimed file in it,
-//! unless its store is gone.
+//! Invariants: no file has two claims. Who holds the lock and loads the region's version then finds no file in it that a compaction has
+//! replaced, unless that still claims it: a file of the version that nobody claims is free.
 
 use std::collections::BTreeSet;
 
