@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::Server;
 use crate::config::Config;
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
+use crate::wire;
 
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -47,6 +48,7 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-net")
+        .on_thread_park(wire::before_sleep)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
     let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder));
@@ -83,7 +85,7 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
-    let listen = |socket, max_connections, setting, port: &crate::metrics::Port| crate::wire::Listener {
+    let listen = |socket, max_connections, setting, port: &crate::metrics::Port| wire::Listener {
         socket,
         max_connections,
         setting,
@@ -110,7 +112,7 @@ async fn serve(
             tasks.clone(),
             stop.clone(),
         )),
-        tokio::spawn(crate::wire::serve(
+        tokio::spawn(wire::serve(
             thrift,
             Arc::clone(&server),
             tasks.clone(),

@@ -6,13 +6,15 @@
 //! 2. 256 messages are made, each is sent once, and the reply is kept ([`calls`]).
 //! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its reply has ([`echo`]).
 //! 4. In each round every side is driven for some seconds by the same loop over the same connections ([`drive`]): send a message, wait
-//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round.
+//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round. The connections are
+//!    dealt out to the threads of the client ([`clients`]).
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
 //! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
 //! Client, servers and echo share the machine's cores.
 
 mod calls;
+mod clients;
 mod drive;
 mod echo;
 pub(crate) mod overload;
@@ -32,6 +34,7 @@ use crate::report::{self, Head, figure, terminal_table};
 use crate::tables::Tables;
 use crate::target::{Target, TargetOptions};
 use calls::{Exchange, Kind};
+use clients::ClientOptions;
 use drive::Driven;
 use echo::{Echo, Style};
 
@@ -62,6 +65,8 @@ pub(crate) struct Arguments {
     /// How the echo serves its connections.
     #[arg(long, default_value = "threads")]
     echo: Style,
+    #[command(flatten)]
+    client: ClientOptions,
     #[command(flatten)]
     rows: RowOptions,
     /// Where roundtrip.json goes, if it is wanted.
@@ -101,6 +106,7 @@ struct Report {
     value_bytes: u32,
     seconds: u64,
     rounds: u32,
+    client_threads: usize,
     echo: Style,
     comparisons: Vec<Comparison>,
 }
@@ -161,6 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             value_bytes: arguments.rows.value_bytes,
             seconds: arguments.seconds,
             rounds: arguments.rounds,
+            client_threads: arguments.client.threads(),
             echo: arguments.echo,
             comparisons,
         };
@@ -217,13 +224,13 @@ async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections:
     let echo = Echo::start(arguments.echo, call_bytes, reply_bytes)?;
     let echoed = exchanges[0].2.echoed();
     exchanges.insert(1, ("TCP echo".to_owned(), echo.address, echoed));
+    let (threads, time) = (arguments.client.threads(), Duration::from_secs(arguments.seconds));
     let mut driven: Vec<Vec<Driven>> = exchanges.iter().map(|_| Vec::new()).collect();
     for round in 0..arguments.rounds as usize {
         for place in 0..exchanges.len() {
             let which = (round + place) % exchanges.len();
             let (_, address, exchange) = &exchanges[which];
-            let time = Duration::from_secs(arguments.seconds);
-            driven[which].push(drive::run(*address, exchange, connections, time).await?);
+            driven[which].push(drive::run(*address, exchange, connections, threads, time).await?);
         }
     }
     for side in sides {

@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
+use super::parking;
 use crate::admission::{Busy, Held};
 use crate::api::{Caller, Server};
 use crate::messages::{Garbled, Messages, Speech};
@@ -316,6 +317,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
         }
     }
     server.connections().sent_bytes.increment(answers.len() as u64);
+    parking::sent();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();
     } else {

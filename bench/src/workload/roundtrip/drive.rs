@@ -8,9 +8,9 @@ use basalt_client::idl::wire::{MessageScanner, Protocol, Scan};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
 use super::calls::{Exchange, Kind};
+use super::clients;
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
@@ -99,11 +99,12 @@ async fn receive(
     }
 }
 
-/// Drives a side for some time. An error if a reply is not the one that is known.
+/// Drives a side for some time with so many threads. An error if a reply is not the one that is known.
 pub(super) async fn run(
     address: SocketAddr,
     exchange: &Exchange,
     connections: u16,
+    threads: usize,
     time: Duration,
 ) -> Result<Driven> {
     let exchange = Arc::new(exchange.clone());
@@ -112,23 +113,15 @@ pub(super) async fn run(
         streams.push(connect(address).await?);
     }
     let began = Instant::now();
-    let mut tasks = JoinSet::new();
-    for (number, stream) in streams.into_iter().enumerate() {
-        tasks.spawn(call_until(
-            stream,
-            address,
-            Arc::clone(&exchange),
-            number,
-            began + time,
-        ));
-    }
+    let outcomes = clients::run(threads, streams, move |number, stream| {
+        call_until(stream, address, Arc::clone(&exchange), number, began + time)
+    });
     let mut driven = Driven {
         calls: 0,
         took: time,
         latencies: Latencies::new(),
     };
-    while let Some(joined) = tasks.join_next().await {
-        let (calls, latencies) = joined.map_err(|error| broken(address, &error))??;
+    for (calls, latencies) in outcomes.await? {
         driven.calls += calls;
         driven.latencies.add(&latencies);
     }
@@ -140,14 +133,14 @@ async fn call_until(
     mut stream: TcpStream,
     address: SocketAddr,
     exchange: Arc<Exchange>,
-    number: usize,
+    number: u16,
     until: Instant,
 ) -> Result<(u64, Latencies)> {
     let mut latencies = Latencies::new();
     let mut replies = Replies::to(&exchange);
     let mut calls = 0;
     // Connections begin at different messages, so that they do not write one row all together.
-    let mut next = (number * 7) % exchange.messages.len();
+    let mut next = (usize::from(number) * 7) % exchange.messages.len();
     let mut sent_at = Instant::now();
     while sent_at < until {
         let sent = stream.write_all(&exchange.messages[next]).await;

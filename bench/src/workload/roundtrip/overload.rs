@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
 use super::calls::{Exchange, Kind};
+use super::clients::{self, ClientOptions};
 use super::drive::{self, Driven, Replies, Reply, broken};
 use super::{RowOptions, Side, prepare, side, tables};
 use crate::error::{Error, Result};
@@ -52,6 +52,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
     #[command(flatten)]
+    client: ClientOptions,
+    #[command(flatten)]
     rows: RowOptions,
     /// Where overload.json goes, if it is wanted.
     #[arg(long, value_name = "DIR")]
@@ -71,6 +73,7 @@ struct Report {
     head: Head,
     value_bytes: u32,
     seconds: u64,
+    client_threads: usize,
     phases: Vec<PhaseReport>,
 }
 
@@ -165,6 +168,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             head,
             value_bytes: arguments.rows.value_bytes,
             seconds: arguments.seconds,
+            client_threads: arguments.client.threads(),
             phases,
         };
         println!(
@@ -177,8 +181,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 
 async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<PhaseReport>> {
     let exchange = prepare(&arguments.rows, side, call).await?;
-    let time = Duration::from_secs(arguments.seconds);
-    let driven = drive::run(side.address, &exchange, arguments.connections, time).await?;
+    let (threads, time) = (arguments.client.threads(), Duration::from_secs(arguments.seconds));
+    let driven = drive::run(side.address, &exchange, arguments.connections, threads, time).await?;
     let peak = driven.calls_per_second();
     eprintln!("{}: the peak is {} calls/s", call.name(), figure(peak));
     let latencies = Driven::latencies(&[driven]).report();
@@ -196,7 +200,7 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
     }];
     for share in &arguments.shares {
         let rate = peak * share;
-        let (outcome, took) = crowd(side.address, &exchange, arguments.crowd, rate, time).await?;
+        let (outcome, took) = crowd(side.address, &exchange, arguments.crowd, threads, rate, time).await?;
         let (accepted, refused) = (outcome.accepted.report(), outcome.refused.report());
         phases.push(PhaseReport {
             call,
@@ -220,6 +224,7 @@ async fn crowd(
     address: SocketAddr,
     exchange: &Exchange,
     crowd: u16,
+    threads: usize,
     rate: f64,
     time: Duration,
 ) -> Result<(Outcome, Duration)> {
@@ -229,20 +234,13 @@ async fn crowd(
         streams.push(drive::connect(address).await?);
     }
     let began = Instant::now();
-    let mut tasks = JoinSet::new();
-    for (number, stream) in (0..crowd).zip(streams) {
+    let outcomes = clients::run(threads, streams, move |number, stream| {
         let schedule = Schedule::new(began, time, rate, number, crowd);
-        tasks.spawn(call_when_due(
-            stream,
-            address,
-            Arc::clone(&exchange),
-            usize::from(number),
-            schedule,
-        ));
-    }
+        call_when_due(stream, address, Arc::clone(&exchange), number, schedule)
+    });
     let mut outcome = Outcome::new();
-    while let Some(joined) = tasks.join_next().await {
-        outcome.add(&joined.map_err(|error| broken(address, &error))??);
+    for connection in outcomes.await? {
+        outcome.add(&connection);
     }
     Ok((outcome, began.elapsed()))
 }
@@ -251,12 +249,12 @@ async fn call_when_due(
     mut stream: TcpStream,
     address: SocketAddr,
     exchange: Arc<Exchange>,
-    number: usize,
+    number: u16,
     schedule: Schedule,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::new();
     let mut replies = Replies::to(&exchange);
-    let mut next = (number * 7) % exchange.messages.len();
+    let mut next = (usize::from(number) * 7) % exchange.messages.len();
     let mut calls = 0;
     while let Some(due) = schedule.due(calls) {
         calls += 1;
