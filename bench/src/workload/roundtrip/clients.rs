@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
+use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::error::{Error, Result};
@@ -34,7 +35,7 @@ fn broken(error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Runs a task for each connection, dealt out to so many threads, and returns what came of them in no order. The task is told its
-/// connection's number. The first error ends all.
+/// connection's number. The first error ends all of them, and so does dropping this.
 pub(super) async fn run<T, F>(
     threads: usize,
     connections: Vec<TcpStream>,
@@ -52,14 +53,21 @@ where
         let share = usize::from(number) % shares.len();
         shares[share].push((number, connection));
     }
+    // A thread cannot be stopped from outside: it watches for the sender to be gone.
+    let (_held, watched) = watch::channel(());
     let mut running = JoinSet::new();
     for share in shares {
-        let task = task.clone();
+        let (task, mut watched) = (task.clone(), watched.clone());
         running.spawn(async move {
             let outcome = spawn_blocking(move || {
                 let runtime = Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| broken(&error))?;
-                runtime.block_on(run_here(share, task))
+                runtime.block_on(async {
+                    tokio::select! {
+                        outcomes = run_here(share, task) => outcomes,
+                        _ = watched.changed() => Err(broken(&"another one had an error")),
+                    }
+                })
             });
             outcome.await.map_err(|error| broken(&error))?
         });
@@ -132,15 +140,16 @@ mod tests {
         assert_eq!(threads[1], threads[3]);
     }
 
+    /// The others would wait for ever, and the runtime for their threads.
     #[tokio::test]
-    async fn an_error_of_one_connection_is_that_of_all() {
+    async fn an_error_of_one_connection_ends_all() {
         let fail = |number: u16, _| async move {
             if number == 2 {
                 return Err(Error::Different("of the third".to_owned()));
             }
-            Ok(())
+            std::future::pending::<Result<()>>().await
         };
-        let error = run(2, connections(3).await, fail).await.unwrap_err();
+        let error = run(2, connections(4).await, fail).await.unwrap_err();
         assert!(error.to_string().contains("of the third"), "{error}");
     }
 }
