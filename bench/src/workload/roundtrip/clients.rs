@@ -31,7 +31,7 @@ impl ClientOptions {
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Error {
-    Error::Usage(format!("a thread of the client ended: {error}"))
+    Error::Different(format!("a thread of the client ended: {error}"))
 }
 
 /// Runs a task for each connection, dealt out to so many threads, and returns what came of them in no order. The task is told its
