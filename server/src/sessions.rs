@@ -86,7 +86,7 @@ struct Session {
     lease: Duration,
     /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not be looked at by
     /// two; it is always reached through `&mut Session`.
-    scan: Mutex<Option<OpenScan>>,
+    scan: Mutex<Option<Box<OpenScan>>>,
     expires: Instant,
     opened: Instant,
     _slot: Slot,
@@ -132,7 +132,7 @@ pub(crate) struct Fetching {
     sessions: Arc<Sessions>,
     id: i32,
     /// `None` only while it is dropped.
-    scan: Option<OpenScan>,
+    scan: Option<Box<OpenScan>>,
 }
 
 impl std::ops::Deref for Fetching {
@@ -140,7 +140,7 @@ impl std::ops::Deref for Fetching {
 
     fn deref(&self) -> &OpenScan {
         self.scan
-            .as_ref()
+            .as_deref()
             .expect("the scan is here until the guard is dropped")
     }
 }
@@ -148,7 +148,7 @@ impl std::ops::Deref for Fetching {
 impl std::ops::DerefMut for Fetching {
     fn deref_mut(&mut self) -> &mut OpenScan {
         self.scan
-            .as_mut()
+            .as_deref_mut()
             .expect("the scan is here until the guard is dropped")
     }
 }
@@ -185,7 +185,7 @@ impl Sessions {
         let mut session = Some(Session {
             owner,
             lease,
-            scan: Mutex::new(Some(scan)),
+            scan: Mutex::new(Some(Box::new(scan))),
             expires: now + lease,
             opened: now,
             _slot: slot,
@@ -285,10 +285,8 @@ impl Sessions {
     /// Makes idle scans let go of memory and files that their regions have let go of. One that is being fetched from has done so.
     pub(crate) fn let_go(&self) {
         for mut session in self.by_id.iter_mut() {
-            if let Some(OpenScan {
-                scanner: Some(scanner),
-                ..
-            }) = session.scan.get_mut()
+            if let Some(scan) = session.scan.get_mut()
+                && let Some(scanner) = &mut scan.scanner
             {
                 scanner.let_go();
             }

@@ -46,7 +46,8 @@ impl Charged {
 /// Waits until then. Holds no thread.
 pub(super) async fn hold_back(until: Option<Instant>) {
     if let Some(until) = until {
-        tokio::time::sleep_until(until).await;
+        // Boxed: a timer would be in the future of every data call.
+        Box::pin(tokio::time::sleep_until(until)).await;
     }
 }
 

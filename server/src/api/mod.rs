@@ -237,6 +237,12 @@ impl Server {
         &self.rates
     }
 
+    /// Shows a scrape what calls and connections have counted.
+    pub(crate) fn publish_counts(&self) {
+        self.calls.publish();
+        self.connections.publish();
+    }
+
     /// How often methods were called since the start, in no order.
     pub(crate) fn call_counts(&self) -> Vec<CallCount> {
         self.calls.counts()
@@ -342,7 +348,8 @@ impl Server {
         out: &mut Vec<u8>,
     ) {
         if protocol == Protocol::Compact {
-            self.call_as::<Compact>(caller, message, out).await;
+            // Boxed: its reader is the larger one, and the binary protocol is what most clients speak.
+            Box::pin(self.call_as::<Compact>(caller, message, out)).await;
         } else {
             self.call_as::<Binary>(caller, message, out).await;
         }
@@ -375,11 +382,11 @@ impl Server {
             Ok(service) => service,
             Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
         };
-        let Some(api) = self.dispatch(caller, service, &header, reader, &mut reply).await else {
+        let Some((api, number)) = self.dispatch(caller, service, &header, reader, &mut reply).await else {
             return;
         };
         let (took, failed) = (began.elapsed(), reply.failed());
-        if let Some(method) = self.calls.method(api, header.name()) {
+        if let Some(method) = self.calls.method(api, number) {
             method.answered(took);
             if let Some(class) = failed {
                 method.failed(class);
@@ -390,9 +397,7 @@ impl Server {
         if failed.is_none() && remarkable.is_none() {
             return;
         }
-        let Some((service, method)) = method_of(api, header.name()) else {
-            return;
-        };
+        let (service, method) = method_of(api, number);
         // A call that nobody will read of needs no number.
         let request = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let client = caller.address.map(tracing::field::display);
@@ -451,6 +456,7 @@ impl Server {
         }
     }
 
+    /// Runs the method. Returns its service and its number there; `None` for one that the service does not have.
     async fn dispatch<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
@@ -458,7 +464,7 @@ impl Server {
         header: &MessageHeader,
         reader: P::Reader,
         reply: &mut Reply<'_, P>,
-    ) -> Option<Api> {
+    ) -> Option<(Api, usize)> {
         let name = header.name();
         // Arguments that the interface does not allow are refused before anything is built of them, with a message that names the
         // field; the connection goes on.
@@ -470,27 +476,27 @@ impl Server {
                 }
             };
         }
-        let (api, outcome) = match service {
+        let (called, outcome) = match service {
             Service::Thrift1 => {
                 let method = thrift1::Method::from_name(name)?;
                 let outcome = checked!(method, hbase1::call(self, caller, method, reader, reply));
-                (Api::Thrift1, outcome)
+                ((Api::Thrift1, method as usize), outcome)
             }
             Service::Thrift2 => {
                 let method = thrift2::Method::from_name(name)?;
                 let outcome = checked!(method, hbase2::call(self, caller, method, reader, reply));
-                (Api::Thrift2, outcome)
+                ((Api::Thrift2, method as usize), outcome)
             }
             _ => {
                 let method = admin::Method::from_name(name)?;
                 let outcome = checked!(method, basalt_admin::call(self, method, reader, reply));
-                (Api::Admin, outcome)
+                ((Api::Admin, method as usize), outcome)
             }
         };
         if let Err(error) = outcome {
             reply.application(name, &TApplicationException::from(&error));
         }
-        Some(api)
+        Some(called)
     }
 
     fn default_service(&self) -> Service {
@@ -521,15 +527,14 @@ impl Server {
     }
 }
 
-/// The name of a service and one of its methods.
-fn method_of(api: Api, name: &str) -> Option<(&'static str, &'static MethodDescriptor)> {
+/// The name of a service and one of its methods. REQUIRES: the service has so many.
+fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
     let service = match api {
         Api::Thrift1 => &thrift1::SERVICE,
         Api::Thrift2 => &thrift2::SERVICE,
         Api::Admin => &admin::SERVICE,
     };
-    let method = service.methods.iter().find(|method| method.name == name)?;
-    Some((service.name, method))
+    (service.name, service.methods[number])
 }
 
 impl Server {

@@ -96,12 +96,12 @@ pub(super) async fn get(
     let is_done = inline && gets.run(server, ReadTier::Memory)?;
     if !is_done {
         server.admission().admit_to_line()?;
-        gets = server
-            .in_line(move |server| {
-                gets.run(server, ReadTier::All)?;
-                Ok(gets)
-            })
-            .await?;
+        // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
+        let on_pool = server.in_line(move |server| {
+            gets.run(server, ReadTier::All)?;
+            Ok(gets)
+        });
+        gets = Box::pin(on_pool).await?;
     }
     server.charge_read(&charged, &gets.found.batch);
     Ok(gets.found)

@@ -7,7 +7,7 @@
 
 use std::ops::DerefMut;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::Error;
@@ -173,8 +173,6 @@ async fn in_turns<S>(
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    let gone = caller.gone();
-    let mut held = Held::nothing(server.admission().memory());
     let wanted = Wanted {
         count,
         bytes_max: fetch_bytes(server),
@@ -184,6 +182,22 @@ where
     if scan.is_memory_only() && wanted.inline_turn(server, &mut scan, &mut batch)? {
         return Ok(batch);
     }
+    // Boxed: few fetches of what is in memory come to it.
+    Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
+}
+
+/// Takes turns on the pool until the fetch is done. `batch` has what it has returned so far.
+async fn turns_on_pool<S>(
+    server: &Arc<Server>,
+    gone: Arc<AtomicBool>,
+    mut scan: S,
+    wanted: Wanted,
+    mut batch: CellBatch,
+) -> Result<CellBatch, Failure>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    let mut held = Held::nothing(server.admission().memory());
     // What has been read is not thrown away: the scan is behind it already.
     let mut may_be_refused = batch.is_empty();
     loop {

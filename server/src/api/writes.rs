@@ -88,9 +88,7 @@ where
         Some(commit) => commit,
         None if reads_first => {
             server.admission().admit_to_line()?;
-            server
-                .in_line(move |server| write(server, &table, &build(&arguments)?))
-                .await?
+            Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
@@ -105,7 +103,7 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     }
     commit.await?;
     if !pause.is_zero() {
-        tokio::time::sleep(pause).await;
+        Box::pin(tokio::time::sleep(pause)).await;
     }
     Ok(())
 }
@@ -148,9 +146,8 @@ where
         commit
     } else {
         server.admission().admit_to_line()?;
-        let done = server
-            .in_line(move |server| attempt(server, &arguments, &parts, ReadTier::All))
-            .await?;
+        let on_pool = server.in_line(move |server| attempt(server, &arguments, &parts, ReadTier::All));
+        let done = Box::pin(on_pool).await?;
         done.expect("only a call that may not wait can be without an answer")
     };
     match commit {
@@ -234,7 +231,7 @@ where
             let commit = attempt(server, &arguments, &build, ReadTier::All, &mut batch)?;
             Ok((commit, batch))
         };
-        let (commit, batch) = server.in_line(work).await?;
+        let (commit, batch) = Box::pin(server.in_line(work)).await?;
         let commit = commit.expect("only a call that may not wait can be without an answer");
         (commit, batch)
     };

@@ -96,6 +96,7 @@ async fn metrics(State(site): State<Site>) -> Response {
     let rendered = tokio::task::spawn_blocking(move || {
         let config = site.server.config();
         crate::metrics::publish_admission(site.server.admission());
+        site.server.publish_counts();
         crate::metrics::render(
             &site.recorder,
             site.server.engine(),

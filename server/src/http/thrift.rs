@@ -75,10 +75,11 @@ pub(super) async fn thrift2(State(site): State<Site>, request: Request) -> Respo
 }
 
 async fn respond(site: Site, service: Service, request: Request) -> Response {
-    let connections = site.server.connections().clone();
+    let server = Arc::clone(&site.server);
+    let connections = server.connections();
     match call(site, service, request).await {
         Ok(answer) => {
-            connections.sent_bytes.increment(answer.len() as u64);
+            connections.sent_bytes.add(answer.len() as u64);
             ([(header::CONTENT_TYPE, CONTENT_TYPE)], answer).into_response()
         }
         Err(refusal) => {
@@ -153,7 +154,7 @@ async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<B
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         // What is no data are trailers, which mean nothing here.
         let Ok(data) = frame?.into_data() else { continue };
-        server.connections().received_bytes.increment(data.len() as u64);
+        server.connections().received_bytes.add(data.len() as u64);
         let is_all = total == 0 && data.len() as u64 == claimed;
         total += data.len();
         if total > patience {

@@ -1,9 +1,11 @@
 //! Handles of calls and connections.
+//!
+//! What every call counts is counted in parts that few threads share, and shown to a scrape when it comes ([`Calls::publish`],
+//! [`Connections::publish`]): two network threads that write one counter take its cache line from each other for every call.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use basalt_engine::metrics::{self as counting, BusyCounter};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::names;
@@ -34,11 +36,11 @@ impl Api {
 pub(crate) struct MethodMetrics {
     api: Api,
     method: &'static str,
-    requests: Counter,
-    failed: Counter,
     seconds: Histogram,
-    /// The two counters once more: those of the recorder cannot be read.
-    counts: [AtomicU64; 2],
+    answered: BusyCounter,
+    failed: counting::Counter,
+    /// What a scrape sees of the two counts.
+    shown: [Counter; 2],
 }
 
 impl MethodMetrics {
@@ -46,17 +48,19 @@ impl MethodMetrics {
         Self {
             api,
             method,
-            requests: counter!(names::REQUESTS, "api" => api.as_str(), "method" => method),
-            failed: counter!(names::FAILED_REQUESTS, "api" => api.as_str(), "method" => method),
             seconds: histogram!(names::REQUEST_SECONDS, "api" => api.as_str(), "method" => method),
-            counts: Default::default(),
+            answered: BusyCounter::default(),
+            failed: counting::Counter::default(),
+            shown: [
+                counter!(names::REQUESTS, "api" => api.as_str(), "method" => method),
+                counter!(names::FAILED_REQUESTS, "api" => api.as_str(), "method" => method),
+            ],
         }
     }
 
     /// One call was answered.
     pub(crate) fn answered(&self, took: Duration) {
-        self.requests.increment(1);
-        self.counts[0].fetch_add(1, Ordering::Relaxed);
+        self.answered.increment();
         self.seconds.record(took);
     }
 
@@ -66,10 +70,14 @@ impl MethodMetrics {
     /// series that begins with its first error hides that error from `rate()`. So there is one without the class that begins
     /// at zero.
     pub(crate) fn failed(&self, class: &'static str) {
-        self.failed.increment(1);
-        self.counts[1].fetch_add(1, Ordering::Relaxed);
+        self.failed.increment();
         counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)
             .increment(1);
+    }
+
+    fn publish(&self) {
+        self.shown[0].absolute(self.answered.get());
+        self.shown[1].absolute(self.failed.get());
     }
 }
 
@@ -93,34 +101,39 @@ pub(crate) struct CallCount {
 /// Handles of every method of every service.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    methods: [HashMap<&'static str, MethodMetrics>; 3],
+    /// By service and number of the method in it.
+    methods: [Vec<MethodMetrics>; 3],
 }
 
 impl Calls {
-    /// Resolves the handles of these methods. REQUIRES: the recorder is installed.
+    /// Resolves the handles of these methods; each is numbered within its service as it comes. REQUIRES: the recorder is installed.
     pub(crate) fn new(methods: impl IntoIterator<Item = (Api, &'static str)>) -> Self {
         let mut calls = Self {
             methods: Default::default(),
         };
         for (api, method) in methods {
-            calls.methods[api as usize].insert(method, MethodMetrics::new(api, method));
+            calls.methods[api as usize].push(MethodMetrics::new(api, method));
         }
         calls
     }
 
-    /// The method's handles; `None` for a method that the service does not have.
-    pub(crate) fn method(&self, api: Api, method: &str) -> Option<&MethodMetrics> {
-        self.methods[api as usize].get(method)
+    /// The handles of the method with this number; `None` when the service has fewer.
+    pub(crate) fn method(&self, api: Api, number: usize) -> Option<&MethodMetrics> {
+        self.methods[api as usize].get(number)
+    }
+
+    /// Shows a scrape what was counted.
+    pub(crate) fn publish(&self) {
+        self.methods.iter().flatten().for_each(MethodMetrics::publish);
     }
 
     /// The methods that were called, in no order.
     pub(crate) fn counts(&self) -> Vec<CallCount> {
-        let all = self.methods.iter().flat_map(HashMap::values);
-        let counts = all.map(|method| CallCount {
+        let counts = self.methods.iter().flatten().map(|method| CallCount {
             api: method.api,
             method: method.method,
-            calls: method.counts[0].load(Ordering::Relaxed),
-            failed: method.counts[1].load(Ordering::Relaxed),
+            calls: method.answered.get(),
+            failed: method.failed.get(),
         });
         counts.filter(|count| count.calls > 0).collect()
     }
@@ -138,7 +151,6 @@ pub(crate) struct Port {
 }
 
 /// Handles of connections and of what comes over them.
-#[derive(Clone)]
 pub(crate) struct Connections {
     /// Of the Thrift port.
     pub(crate) thrift: Port,
@@ -147,9 +159,11 @@ pub(crate) struct Connections {
     /// Connections ended and HTTP requests refused for bytes that are no message.
     pub(crate) protocol_errors: Counter,
     /// Of Thrift messages, read.
-    pub(crate) received_bytes: Counter,
+    pub(crate) received_bytes: BusyCounter,
     /// Of Thrift messages, written.
-    pub(crate) sent_bytes: Counter,
+    pub(crate) sent_bytes: BusyCounter,
+    /// What a scrape sees of these bytes.
+    shown_bytes: [Counter; 2],
 }
 
 impl Connections {
@@ -167,9 +181,16 @@ impl Connections {
                 rejected: counter!(names::HTTP_CONNECTIONS_REJECTED),
             },
             protocol_errors: counter!(names::PROTOCOL_ERRORS),
-            received_bytes: counter!(names::RECEIVED_BYTES),
-            sent_bytes: counter!(names::SENT_BYTES),
+            received_bytes: BusyCounter::default(),
+            sent_bytes: BusyCounter::default(),
+            shown_bytes: [counter!(names::RECEIVED_BYTES), counter!(names::SENT_BYTES)],
         }
+    }
+
+    /// Shows a scrape what was counted.
+    pub(crate) fn publish(&self) {
+        self.shown_bytes[0].absolute(self.received_bytes.get());
+        self.shown_bytes[1].absolute(self.sent_bytes.get());
     }
 }
 
@@ -197,10 +218,10 @@ mod tests {
             let flood = 400_000_u32;
             let began = Instant::now();
             for _ in 0..flood {
-                connections.received_bytes.increment(65);
-                let method = calls.method(Api::Thrift2, "get").expect("it was named above");
+                connections.received_bytes.add(65);
+                let method = calls.method(Api::Thrift2, 0).expect("it was named above");
                 method.answered(Duration::from_micros(10));
-                connections.sent_bytes.increment(198);
+                connections.sent_bytes.add(198);
             }
             println!("{:?} for each of {flood} calls", began.elapsed() / flood);
             let counted = CallCount {
@@ -210,6 +231,8 @@ mod tests {
                 failed: 0,
             };
             assert_eq!(calls.counts(), [counted]);
+            calls.publish();
+            connections.publish();
             let text = handle.render();
             let labels = r#"{api="thrift2",method="get"}"#;
             for line in [

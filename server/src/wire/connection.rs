@@ -154,13 +154,11 @@ async fn answer(
     message: Bytes,
     answers: &mut Vec<u8>,
 ) -> Result<(), End> {
-    if !speech.framed {
-        call(server, socket, caller, speech, message, answers).await;
-        return Ok(());
-    }
-    let frame = begin_frame(answers);
+    let frame = speech.framed.then(|| begin_frame(answers));
     call(server, socket, caller, speech, message, answers).await;
-    end_frame(answers, frame).map_err(|error| End::AnswerTooLarge(error.len))
+    frame.map_or(Ok(()), |frame| {
+        end_frame(answers, frame).map_err(|error| End::AnswerTooLarge(error.len))
+    })
 }
 
 /// Runs a call to its end. When the client closes the connection meanwhile, the call is told, so that a long scan stops; a
@@ -233,7 +231,7 @@ async fn receive(
             biased;
             count = arrived(socket, kept.messages) => {
                 let count = count?;
-                server.connections().received_bytes.increment(count as u64);
+                server.connections().received_bytes.add(count as u64);
                 return Ok(count > 0);
             }
             () = &mut stopped => return Ok(false),
@@ -281,7 +279,7 @@ async fn receive_rest(
         return Err(End::SlowMessage(limit));
     };
     let count = read?;
-    server.connections().received_bytes.increment(count as u64);
+    server.connections().received_bytes.add(count as u64);
     Ok(count > 0)
 }
 
@@ -316,7 +314,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
             Err(error) => return Err(error.into()),
         }
     }
-    server.connections().sent_bytes.increment(answers.len() as u64);
+    server.connections().sent_bytes.add(answers.len() as u64);
     parking::sent();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();

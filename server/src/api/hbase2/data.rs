@@ -12,14 +12,6 @@ use bytes::Bytes;
 use crate::api::from_thrift::returns_results;
 use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
 
-pub(super) async fn get(
-    server: &Arc<Server>,
-    caller: &mut Caller,
-    args: args::Get,
-) -> Result<reads::Found, Failure> {
-    get_multiple(server, caller, &args.table, &[args.tget]).await
-}
-
 /// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
 /// it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then fails on the missing list.
 pub(super) async fn get_multiple(

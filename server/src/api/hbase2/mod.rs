@@ -1,5 +1,6 @@
 //! HBase's Thrift 2 service, `THBaseService`: which handler answers which method.
 
+use std::slice;
 use std::sync::Arc;
 
 use basalt_engine::schema::TableState;
@@ -14,7 +15,7 @@ mod data;
 mod tables;
 
 use data::{
-    append, check_and_delete, check_and_mutate, check_and_put, delete, exists, get, get_multiple, increment,
+    append, check_and_delete, check_and_mutate, check_and_put, delete, exists, get_multiple, increment,
     mutate_row, open_scanner, put, put_multiple, scanner_results,
 };
 use tables::{
@@ -33,7 +34,8 @@ pub(super) async fn call<P: Codec>(
     let reader = &mut reader;
     match method {
         Method::Get => {
-            let result = get(server, caller, args::Get::decode(reader)?).await;
+            let args = args::Get::decode(reader)?;
+            let result = get_multiple(server, caller, &args.table, slice::from_ref(&args.tget)).await;
             reply.encoded::<args::Get, _>(caller, result, WireType::Struct, |writer, found| {
                 to_thrift::found_result(writer, found);
             });

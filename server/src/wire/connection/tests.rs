@@ -31,6 +31,19 @@ pub(super) async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Re
     (client, served)
 }
 
+/// What an idle connection costs, besides its socket and its buffers. A call's future is a part of it, and is moved several times
+/// before its first poll: what few calls come to is boxed.
+#[tokio::test]
+async fn the_task_of_a_connection_is_small() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let server = crate::rig::server(Config::default());
+    let task = run(server, socket, 1, CancellationToken::new());
+    let bytes = size_of_val(&task);
+    println!("{bytes} bytes");
+    assert!(bytes <= 3584, "{bytes} bytes");
+}
+
 async fn call(client: &mut TcpStream) {
     let mut message = vec![0; 4];
     write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
