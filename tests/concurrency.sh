@@ -29,8 +29,8 @@ tsan() {
     (
         export CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS=$options
         cargo +nightly test -Zbuild-std --target "$host" -p basalt-engine --lib --test engine
-        cargo +nightly test -Zbuild-std --target "$host" -p basalt --lib --bins
-        cargo +nightly build -Zbuild-std --target "$host" -p basalt --bins
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt --no-default-features --lib --bins
+        cargo +nightly build -Zbuild-std --target "$host" -p basalt --no-default-features --bins
     )
     TSAN_OPTIONS="$options suppressions=$PWD/tests/tsan-suppressions.txt" \
         cargo run --release -p basalt-tests --bin basalt-torture -- \

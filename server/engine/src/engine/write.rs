@@ -49,10 +49,9 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
-        let modes = mutations
-            .iter()
-            .map(|mutation| check(&table.descriptor, mutation, shared.options.cell_max_bytes))
-            .collect::<Result<SmallVec<[LockMode; 4]>>>()?;
+        let modes: SmallVec<[LockMode; 4]> = all(mutations, |mutation| {
+            check(&table.descriptor, mutation, shared.options.cell_max_bytes)
+        })?;
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
             check_room(shared, table, group.region)?;
@@ -69,14 +68,10 @@ pub(super) fn mutate(
         let mut plans = Vec::with_capacity(groups.len());
         for group in &groups {
             let times = Times { now, put_floor: 0 };
-            let plan = |index: &usize| plan_mutation(shared, table, group.region, &mutations[*index], times);
-            plans.push(
-                group
-                    .rows
-                    .iter()
-                    .map(plan)
-                    .collect::<Result<SmallVec<[RowPlan<'_>; 1]>>>()?,
-            );
+            let of_region: SmallVec<[RowPlan<'_>; 1]> = all(&group.rows, |index| {
+                plan_mutation(shared, table, group.region, &mutations[*index], times)
+            })?;
+            plans.push(of_region);
         }
         let mut bytes = 0;
         for plans in &plans {
@@ -331,6 +326,18 @@ fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
         ReadTier::Memory if shared.wal.read_point() >= read => Ok(()),
         ReadTier::Memory => Err(Error::NotInMemory),
     }
+}
+
+/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows piece by piece.
+fn all<'i, I, T, const N: usize>(items: &'i [I], of: impl Fn(&'i I) -> Result<T>) -> Result<SmallVec<[T; N]>>
+where
+    [T; N]: smallvec::Array<Item = T>,
+{
+    let mut made = SmallVec::with_capacity(items.len());
+    for item in items {
+        made.push(of(item)?);
+    }
+    Ok(made)
 }
 
 fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {

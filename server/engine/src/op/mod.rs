@@ -232,7 +232,7 @@ pub struct RowMutation<'a> {
     /// The row.
     pub row: &'a [u8],
     /// The cells, in the order given.
-    pub writes: smallvec::SmallVec<[Write<'a>; 4]>,
+    pub writes: smallvec::SmallVec<[Write<'a>; 2]>,
     /// How hard to try.
     pub durability: Durability,
 }

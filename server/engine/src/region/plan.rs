@@ -9,6 +9,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
@@ -133,7 +135,7 @@ pub struct RowPlan<'a> {
     /// The row.
     pub row: &'a [u8],
     /// The cells, in cell order.
-    pub cells: Vec<PlannedCell<'a>>,
+    pub cells: SmallVec<[PlannedCell<'a>; 1]>,
 }
 
 /// What the server decides about a row's times.
@@ -156,7 +158,7 @@ impl<'a> RowPlan<'a> {
         times: Times,
         mut newest: impl FnMut(usize, &'a [u8]) -> Result<Vec<i64>>,
     ) -> Result<Self> {
-        let mut cells = Vec::with_capacity(mutation.writes.len());
+        let mut cells = SmallVec::with_capacity(mutation.writes.len());
         // Columns that a delete without time has looked at, with what is left of their versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
         for write in &mutation.writes {
@@ -246,7 +248,7 @@ impl<'a> RowPlan<'a> {
     }
 
     /// Cells given in any order; of equal keys the last one stays.
-    pub fn of_cells(row: &'a [u8], mut cells: Vec<PlannedCell<'a>>) -> Self {
+    pub fn of_cells(row: &'a [u8], mut cells: SmallVec<[PlannedCell<'a>; 1]>) -> Self {
         if cells.len() > 1 {
             // The sort is stable, so of equal keys the one given last stands last.
             cells.sort_by(|left, right| {

@@ -125,6 +125,8 @@ fn counter(value: &[u8]) -> Result<i64> {
 
 #[cfg(test)]
 mod tests {
+    use smallvec::SmallVec;
+
     use super::*;
     use crate::op::{ColumnAppend, ColumnIncrement};
     use crate::schema::{FamilyDescriptor, TableName};
@@ -142,7 +144,10 @@ mod tests {
         }
     }
 
-    fn plan(update: &RowUpdate<'static>, stored: Option<(i64, &[u8])>) -> Result<Vec<PlannedCell<'static>>> {
+    fn plan(
+        update: &RowUpdate<'static>,
+        stored: Option<(i64, &[u8])>,
+    ) -> Result<SmallVec<[PlannedCell<'static>; 1]>> {
         plan_update(&table(), b"r", update, None, 100, 64, |_, _| {
             Ok(stored.map(|(timestamp, value)| Stored {
                 timestamp,

@@ -18,6 +18,18 @@ pub(super) use writes::{delete, durability, put, row_mutations};
 /// Attributes of an operation.
 pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;
 
+/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows piece by piece.
+pub(super) fn all<'i, I, T>(
+    items: &'i [I],
+    of: impl Fn(&'i I) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut made = Vec::with_capacity(items.len());
+    for item in items {
+        made.push(of(item)?);
+    }
+    Ok(made)
+}
+
 /// A table's full name.
 pub(super) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
     let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;

@@ -75,7 +75,7 @@ pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Fai
 pub(super) async fn put_multiple(server: &Arc<Server>, args: args::PutMultiple) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
     writes::apply(server, table, args.tputs, |puts| {
-        puts.iter().map(from_thrift::put).collect()
+        from_thrift::all(puts, from_thrift::put)
     })
     .await
 }
@@ -87,7 +87,7 @@ pub(super) async fn delete(
 ) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&table))?;
     writes::apply(server, table, deletes, |deletes| {
-        deletes.iter().map(from_thrift::delete).collect()
+        from_thrift::all(deletes, from_thrift::delete)
     })
     .await
 }
