@@ -106,11 +106,11 @@ fn calls_allocate_as_much_as_is_stated() {
         },
     });
     let mut reply = Vec::with_capacity(4096);
-    // What was seen, 5, 6 and 16, and half of one more for what is made now and then, as a part of a memstore.
+    // What was seen, 4, 6 and 15, and half of one more for what is made now and then, as a part of a memstore.
     for (what, message, most) in [
-        ("put", &put, 5.5),
+        ("put", &put, 4.5),
         ("get", &get, 6.5),
-        ("increment", &increment, 16.5),
+        ("increment", &increment, 15.5),
     ] {
         runtime.block_on(send(&mut client, message, 100, &mut reply));
         if what == "get" {
