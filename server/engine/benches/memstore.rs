@@ -1,4 +1,5 @@
-//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore [CELLS]`.
+//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore -- [CELLS] [TEXT]`, where only what has
+//! the text in its name is measured.
 //!
 //! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier, 100-byte values. Prints
 //! the median of five runs for each figure, and the bytes a cell costs besides its data.
@@ -11,6 +12,7 @@ use std::time::Instant;
 use basalt_engine::cell::{Cell, CellCursor, CellType, KeyBuf};
 use basalt_engine::id::SeqId;
 use basalt_engine::memstore::Memstore;
+use smallvec::SmallVec;
 
 const RUNS: usize = 5;
 const VALUE: [u8; 100] = [b'v'; 100];
@@ -70,29 +72,56 @@ fn key(row: &[u8; 16]) -> KeyBuf {
     KeyBuf::new(row, b"f", b"", 1_700_000_000_000, CellType::Put)
 }
 
-/// Inserts cells number `first`, `first + step`, ...
-fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::iter::StepBy<std::ops::Range<u64>>) {
+/// Inserts cells number `first`, `first + 1`, ..., as many at once.
+fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::ops::Range<u64>, at_once: usize) {
     let mut row = [b'0'; 16];
     let mut flat = Vec::new();
-    for number in cells {
-        write_row(order, rows, number, &mut row);
+    let mut next = cells.start;
+    while next < cells.end {
+        let edit = next..cells.end.min(next + at_once as u64);
+        next = edit.end;
         flat.clear();
-        KeyBuf::append(&mut flat, &row, b"f", b"", 1_700_000_000_000, CellType::Put);
-        memstore.insert(Cell {
-            key: basalt_engine::cell::Key::trusted(&flat),
-            value: &VALUE,
-            tags: b"",
-            seq: SeqId(number + 1),
-        });
+        if at_once == 1 {
+            write_row(order, rows, edit.start, &mut row);
+            KeyBuf::append(&mut flat, &row, b"f", b"", 1_700_000_000_000, CellType::Put);
+            memstore.insert(Cell {
+                key: basalt_engine::cell::Key::trusted(&flat),
+                value: &VALUE,
+                tags: b"",
+                seq: SeqId(edit.start + 1),
+            });
+            continue;
+        }
+        for number in edit.clone() {
+            write_row(order, rows, number, &mut row);
+            KeyBuf::append(&mut flat, &row, b"f", b"", 1_700_000_000_000, CellType::Put);
+        }
+        let key_bytes = flat.len() / (edit.end - edit.start) as usize;
+        let cells: SmallVec<[Cell<'_>; 128]> = flat
+            .chunks(key_bytes)
+            .zip(edit)
+            .map(|(key, number)| Cell {
+                key: basalt_engine::cell::Key::trusted(key),
+                value: &VALUE,
+                tags: b"",
+                seq: SeqId(number + 1),
+            })
+            .collect();
+        memstore.insert_all(&cells);
     }
 }
 
-fn filled(order: Order, rows: Rows, cells: u64, threads: u64) -> Arc<Memstore> {
+/// The threads take turns, each with [`BATCH`] cells.
+fn filled(order: Order, rows: Rows, cells: u64, threads: u64, at_once: usize) -> Arc<Memstore> {
     let memstore = Arc::new(Memstore::default());
     thread::scope(|scope| {
         for thread in 0..threads {
             let memstore = &memstore;
-            scope.spawn(move || fill(memstore, order, rows, (thread..cells).step_by(threads as usize)));
+            scope.spawn(move || {
+                for first in (thread * BATCH..cells).step_by((threads * BATCH) as usize) {
+                    fill(memstore, order, rows, first..cells.min(first + BATCH), at_once);
+                }
+            });
         }
     });
     memstore
@@ -100,6 +129,13 @@ fn filled(order: Order, rows: Rows, cells: u64, threads: u64) -> Arc<Memstore> {
 
 /// Prints the median rate of `work`, which does `count` operations.
 fn report(name: &str, count: u64, mut work: impl FnMut()) {
+    // Words that begin like an option are cargo's.
+    let wanted = std::env::args()
+        .skip(1)
+        .find(|word| !word.starts_with('-') && word.parse::<u64>().is_err());
+    if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
+        return;
+    }
     let mut seconds: Vec<f64> = (0..RUNS)
         .map(|_| {
             let start = Instant::now();
@@ -128,11 +164,15 @@ fn main() {
             (Order::Overwrites, "overwrites in batches"),
         ] {
             for threads in [1, 2] {
-                let name = format!("insert, {rows_name}, {order_name}, {threads} threads");
-                report(&name, cells, || drop(filled(order, rows, cells, threads)));
+                for at_once in [1, BATCH as usize] {
+                    let name = format!("insert {at_once}, {rows_name}, {order_name}, {threads} threads");
+                    report(&name, cells, || {
+                        drop(filled(order, rows, cells, threads, at_once));
+                    });
+                }
             }
         }
-        let memstore = filled(Order::Random, rows, cells, 1);
+        let memstore = filled(Order::Random, rows, cells, 1, 1);
         let overhead = memstore.bytes() - memstore.data_bytes();
         println!("{:.1} bytes of overhead per cell", overhead as f64 / cells as f64);
         let mut row = [b'0'; 16];

@@ -17,6 +17,7 @@
 //! - Under the lock, the entries are in order, and are all between the leaf's first cell and the next leaf's.
 #![allow(unsafe_code)]
 
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
 use super::list::{Node, NodeRef, Place, padded, prefetch, row_prefix};
@@ -150,6 +151,9 @@ impl Abbreviation {
 }
 
 /// A leaf. Lies in the arena of the list that it indexes, and lives as long.
+///
+/// In the order in which it is used, and in lines of the processor's cache: who walks along the lower levels looks at the first one.
+#[repr(C, align(64))]
 pub(super) struct Leaf {
     /// Of the first cell, in two halves because a number of 16 bytes would have to lie at a multiple of them.
     row_prefix: [u64; 2],
@@ -157,10 +161,10 @@ pub(super) struct Leaf {
     first: Option<NonNull<Node>>,
     /// The next leaf on each level that it is linked on; see [`super::skiplist`].
     pub(super) next: [AtomicPtr<Leaf>; HEIGHT_MAX],
-    /// Held by who changes entries, or the link on level 0.
-    writing: Mutex<()>,
     abbreviation: AtomicU64,
     count: AtomicUsize,
+    /// Held by who changes entries, or the link on level 0.
+    writing: Mutex<()>,
     abbreviated: [AtomicU32; LEAF_CELLS],
     nodes: [AtomicPtr<Node>; LEAF_CELLS],
 }
@@ -182,9 +186,9 @@ impl Leaf {
             row_prefix: halves(first.map_or(0, |node| row_prefix(node.key().row()))),
             first: first.map(NodeRef::pointer),
             next: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
-            writing: Mutex::new(()),
             abbreviation: AtomicU64::new(how.to_bits()),
             count: AtomicUsize::new(usize::from(first.is_some())),
+            writing: Mutex::new(()),
             abbreviated: std::array::from_fn(|_| AtomicU32::new(0)),
             nodes: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
         };
@@ -212,9 +216,19 @@ impl Leaf {
     /// Tells the processor that we will soon search in it.
     #[inline]
     pub(super) fn prefetch(&self) {
+        prefetch(&raw const self.abbreviation);
         let abbreviated = self.abbreviated.as_ptr().cast::<u8>();
         for at in (0..size_of_val(&self.abbreviated)).step_by(64) {
             prefetch(abbreviated.wrapping_add(at));
+        }
+    }
+
+    /// Tells the processor that we will soon ask what it begins with, or where it leads on `level`; it may be nowhere.
+    #[inline]
+    pub(super) fn prefetch_head(leaf: *const Self, level: usize) {
+        prefetch(leaf);
+        if offset_of!(Self, next) + (level + 1) * size_of::<AtomicPtr<Self>>() > 64 {
+            prefetch(leaf.cast::<u8>().wrapping_add(64));
         }
     }
 
@@ -234,11 +248,37 @@ impl Leaf {
         NonNull::new(self.nodes[at].load(Ordering::Acquire)).map(|node| unsafe { NodeRef::new(node) })
     }
 
+    /// Tells the processor that we will soon take node `at` from it, and put one in there.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, at: usize) {
+        let nodes = self.nodes.as_ptr();
+        let count = self.count.load(Ordering::Relaxed);
+        for at in (at.saturating_sub(1)..=count).step_by(64 / size_of::<AtomicPtr<Node>>()) {
+            prefetch(nodes.wrapping_add(at));
+        }
+    }
+
+    /// Tells the processor that we will soon look at the nodes on both sides of entry `at`.
+    #[inline]
+    pub(super) fn prefetch_nodes(&self, at: usize) {
+        for at in [at.wrapping_sub(1), at] {
+            if let Some(node) = self.nodes.get(at) {
+                prefetch(node.load(Ordering::Relaxed));
+            }
+        }
+    }
+
     /// A node before the place, or `None`: the list's head. The last such node that is here, unless somebody changes the leaf.
     /// REQUIRES: the leaf begins before the place.
     #[inline]
     pub(super) fn last_before(&self, place: &impl Place) -> Option<NodeRef<'_>> {
-        let mut at = self.find(place);
+        self.last_before_entry(self.find(place), place)
+    }
+
+    /// [`Self::last_before`], if one knows from [`Self::find`] how many entries are before the place.
+    #[inline]
+    pub(super) fn last_before_entry(&self, at: usize, place: &impl Place) -> Option<NodeRef<'_>> {
+        let mut at = at;
         if let Some(next) = self.nodes.get(at) {
             // The list will be followed up to there.
             prefetch(next.load(Ordering::Relaxed));
@@ -256,12 +296,24 @@ impl Leaf {
 
     /// How many entries are before the place, unless somebody changes the leaf.
     #[inline]
-    fn find(&self, place: &impl Place) -> usize {
+    pub(super) fn find(&self, place: &impl Place) -> usize {
+        self.find_from(self.smaller(place), place)
+    }
+
+    /// How many abbreviated keys are smaller than the place's, unless somebody changes the leaf.
+    #[inline]
+    pub(super) fn smaller(&self, place: &impl Place) -> usize {
+        let short = place.abbreviated(self.abbreviation());
+        first_not(0, self.count.load(Ordering::Acquire), |at| self.short(at) < short)
+    }
+
+    /// [`Self::find`], if one knows how many abbreviated keys are [smaller](Self::smaller).
+    #[inline]
+    pub(super) fn find_from(&self, smaller: usize, place: &impl Place) -> usize {
         let count = self.count.load(Ordering::Acquire);
         let short = place.abbreviated(self.abbreviation());
-        let of = |at: usize| self.abbreviated[at].load(Ordering::Relaxed);
-        let low = first_not(0, count, |at| of(at) < short);
-        if low == count || of(low) != short {
+        let low = smaller;
+        if low >= count || self.short(low) != short {
             return low;
         }
         // Some are equal: newer versions of a column, or rows that differ farther behind. Most often the place is at one end of them.
@@ -270,11 +322,17 @@ impl Leaf {
             return low;
         }
         let low = low + 1;
-        let high = first_not(low, count, |at| of(at) == short);
+        let high = first_not(low, count, |at| self.short(at) == short);
         if high == low || is_before(high - 1) {
             return high;
         }
         first_not(low, high - 1, is_before)
+    }
+
+    /// The abbreviated key of an entry.
+    #[inline]
+    fn short(&self, at: usize) -> u32 {
+        self.abbreviated[at].load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -312,11 +370,13 @@ impl<'a> Writing<'a> {
     #[inline]
     pub(super) fn find(&self, place: &impl Place, guess: usize) -> usize {
         let count = self.count();
-        if guess > 0 && guess <= count && place.is_behind(self.node(guess - 1)) {
-            let of = |at: usize| self.leaf.abbreviated[at].load(Ordering::Relaxed);
-            if guess == count || of(guess) > place.abbreviated(self.leaf.abbreviation()) {
-                return guess;
-            }
+        let is_greater = |at: usize| self.leaf.short(at) > place.abbreviated(self.leaf.abbreviation());
+        if guess > 0
+            && guess <= count
+            && place.is_behind(self.node(guess - 1))
+            && (guess == count || is_greater(guess))
+        {
+            return guess;
         }
         self.leaf.find(place)
     }

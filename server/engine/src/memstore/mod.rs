@@ -89,8 +89,15 @@ impl Memstore {
     /// REQUIRES: (key, sequence id) was not inserted before. If it was, both are kept and the later one comes first.
     pub fn insert(&self, cell: Cell<'_>) {
         // Before the cell can be found, so that a reader who skips this memstore by its time range cannot miss the cell.
-        self.totals.add(cell);
+        self.totals.add(&[cell]);
         self.list.insert(cell);
+    }
+
+    /// Adds cells, as [`Self::insert`] does one after the other, but quicker.
+    /// REQUIRES: as there.
+    pub fn insert_all(&self, cells: &[Cell<'_>]) {
+        self.totals.add(cells);
+        self.list.insert_all(cells);
     }
 
     /// An empty memstore that shares the pool.
@@ -143,25 +150,36 @@ impl Memstore {
 }
 
 impl Totals {
-    fn add(&self, cell: Cell<'_>) {
-        let bytes = cell.key.bytes().len() + cell.value.len() + cell.tags.len();
+    fn add(&self, cells: &[Cell<'_>]) {
+        if cells.is_empty() {
+            return;
+        }
+        let mut bytes = 0;
+        let (mut min_seq, mut max_seq) = (u64::MAX, 0);
+        let (mut min_timestamp, mut max_timestamp) = (i64::MAX, i64::MIN);
+        for cell in cells {
+            bytes += cell.key.bytes().len() + cell.value.len() + cell.tags.len();
+            min_seq = min_seq.min(cell.seq.0);
+            max_seq = max_seq.max(cell.seq.0);
+            min_timestamp = min_timestamp.min(cell.key.timestamp());
+            max_timestamp = max_timestamp.max(cell.key.timestamp());
+        }
         self.data_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         // Extremes rarely change, and looking is cheaper than an atomic update.
-        let (seq, timestamp) = (cell.seq.0, cell.key.timestamp());
-        if seq < self.min_seq.load(Ordering::Relaxed) {
-            self.min_seq.fetch_min(seq, Ordering::Relaxed);
+        if min_seq < self.min_seq.load(Ordering::Relaxed) {
+            self.min_seq.fetch_min(min_seq, Ordering::Relaxed);
         }
-        if seq > self.max_seq.load(Ordering::Relaxed) {
-            self.max_seq.fetch_max(seq, Ordering::Relaxed);
+        if max_seq > self.max_seq.load(Ordering::Relaxed) {
+            self.max_seq.fetch_max(max_seq, Ordering::Relaxed);
         }
-        if timestamp < self.min_timestamp.load(Ordering::Relaxed) {
-            self.min_timestamp.fetch_min(timestamp, Ordering::Relaxed);
+        if min_timestamp < self.min_timestamp.load(Ordering::Relaxed) {
+            self.min_timestamp.fetch_min(min_timestamp, Ordering::Relaxed);
         }
-        if timestamp > self.max_timestamp.load(Ordering::Relaxed) {
-            self.max_timestamp.fetch_max(timestamp, Ordering::Relaxed);
+        if max_timestamp > self.max_timestamp.load(Ordering::Relaxed) {
+            self.max_timestamp.fetch_max(max_timestamp, Ordering::Relaxed);
         }
         // Last, and Release: who reads a count above 0 reads extremes that are set.
-        self.cells.fetch_add(1, Ordering::Release);
+        self.cells.fetch_add(cells.len() as u64, Ordering::Release);
     }
 }
 

@@ -172,6 +172,35 @@ fn loom_a_full_leaf_is_contended() {
     }
 }
 
+/// A writer searches for two places side by side while another puts a cell between them, and splits the leaf that was found.
+#[test]
+fn loom_places_found_together_are_left_behind() {
+    check(1, || {
+        let memstore = Arc::new(Memstore::default());
+        // Leaves with two cells: rows far enough apart for the third one and the fourth to be searched for together.
+        for (row, seq) in [(20, 1), (40, 2), (60, 3), (80, 4)] {
+            insert(&memstore, row, seq, 1, 0);
+        }
+        let writer = spawn(&memstore, |memstore| insert(memstore, 15, 9, 1, 1));
+        let keys = [70, 30, 10, 50].map(key);
+        let cells: Vec<Cell<'_>> = keys
+            .iter()
+            .zip(5..)
+            .map(|(key, seq)| Cell {
+                key: key.as_key(),
+                value: b"v",
+                tags: b"",
+                seq: SeqId(seq),
+            })
+            .collect();
+        memstore.list.insert_all_with(&cells, || 1, 0);
+        writer.join().unwrap();
+        let rows: Vec<u8> = walk(&memstore).iter().map(|(row, _)| *row).collect();
+        assert_eq!(rows, [10, 15, 20, 30, 40, 50, 60, 70, 80]);
+        memstore.list.check_index();
+    });
+}
+
 /// Pieces of memory never overlap, also where the chunk ends and both threads want the next one.
 #[test]
 fn loom_threads_get_memory_of_their_own() {

@@ -34,19 +34,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crossbeam_utils::CachePadded;
+use smallvec::SmallVec;
 
 use super::arena::ALIGN;
 use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Writing};
-use super::list::{CellList, CellPlace, Node, NodeRef, Place, prefetch};
+use super::list::{CellList, CellPlace, Node, NodeRef, Place};
 use super::pool::ChunkPool;
 use crate::cell::Cell;
 use crate::sync::Mutex;
 use crate::sync::atomic::{self, AtomicPtr, AtomicUsize};
 
+/// Places that are searched for side by side.
+const TOGETHER: usize = if cfg!(any(loom, miri)) { 2 } else { 16 };
+
 /// Threads share this many fingers.
 const FINGERS: usize = if cfg!(loom) { 2 } else { 4 };
-
-const _: () = assert!(align_of::<Leaf>() <= ALIGN);
 
 /// Where a link between leaves points.
 #[inline]
@@ -72,7 +74,7 @@ fn walk<'a>(
     let mut leaf = leaf;
     loop {
         if level > 0 {
-            prefetch(leaf.next[level - 1].load(atomic::Ordering::Relaxed));
+            Leaf::prefetch_head(leaf.next[level - 1].load(atomic::Ordering::Relaxed), level - 1);
         }
         match follow(&leaf.next[level]) {
             Some(next) if !ptr::eq(next, known_behind) && next.begins_before(place) => leaf = next,
@@ -95,6 +97,12 @@ fn near<'a>(leaf: &'a Leaf, place: &CellPlace<'_>) -> Option<&'a Leaf> {
         }
     }
     None
+}
+
+/// Whether a leaf is the other one or the next.
+fn are_near(leaf: &Leaf, other: &Leaf) -> bool {
+    let next = leaf.next[0].load(atomic::Ordering::Relaxed);
+    ptr::eq(leaf, other) || ptr::eq(next, other)
 }
 
 /// Links a leaf on one level, behind `start` or one that follows it there.
@@ -142,9 +150,101 @@ struct Start<'a> {
     node: Option<NodeRef<'a>>,
     /// A leaf that begins before the place.
     leaf: &'a Leaf,
-    /// Which entry of the leaf the place might be; 0: no idea.
+    /// Which entry of the leaf the place might be.
     guess: usize,
+    /// Whether the place is right behind the last insert.
+    is_next: bool,
+    /// Whether it is in the leaf of the last insert, or near that.
     is_near: bool,
+}
+
+impl<'a> Start<'a> {
+    /// In a leaf that begins before the place, with `guess` entries before it.
+    #[inline]
+    fn within(leaf: &'a Leaf, guess: usize, place: &CellPlace<'_>, is_near: bool) -> Self {
+        Self {
+            node: leaf.last_before_entry(guess, place),
+            leaf,
+            guess,
+            is_next: false,
+            is_near,
+        }
+    }
+}
+
+/// One of several searches for places that take turns, so that none waits for the memory that it looks at next.
+struct Search<'a> {
+    node: NodeRef<'a>,
+    place: CellPlace<'a>,
+    /// The last leaf so far that begins before the place.
+    leaf: &'a Leaf,
+    /// The level that we are on.
+    level: usize,
+    /// The next leaf there.
+    next: Option<&'a Leaf>,
+    /// A leaf that is known not to begin before it.
+    known_behind: *const Leaf,
+    /// How many abbreviated keys of the leaf are smaller.
+    smaller: usize,
+    /// Whether it is the right leaf.
+    is_done: bool,
+}
+
+impl<'a> Search<'a> {
+    /// For the place of a node, from the first leaf on.
+    fn new(node: NodeRef<'a>, head: &'a Leaf, levels: usize) -> Self {
+        let mut search = Self {
+            node,
+            place: node.place(),
+            leaf: head,
+            level: levels - 1,
+            next: None,
+            known_behind: ptr::null(),
+            smaller: 0,
+            is_done: false,
+        };
+        search.look();
+        search
+    }
+
+    /// Chooses the leaf to compare with next, and has it fetched. Done if there is none.
+    #[inline]
+    fn look(&mut self) {
+        loop {
+            self.next = follow(&self.leaf.next[self.level]);
+            let next = pointer(self.next).cast_const();
+            if !ptr::eq(next, self.known_behind) {
+                Leaf::prefetch_head(next, self.level);
+                return;
+            }
+            if self.level == 0 {
+                self.is_done = true;
+                self.leaf.prefetch();
+                return;
+            }
+            self.level -= 1;
+        }
+    }
+
+    /// One comparison.
+    #[inline]
+    fn step(&mut self) {
+        match self.next {
+            Some(next) if next.begins_before(&self.place) => self.leaf = next,
+            next => self.known_behind = pointer(next),
+        }
+        self.look();
+    }
+
+    /// From where to go to the place, now that it is done. `last` is where the last insert went.
+    fn start(&self, last: Option<Finger>) -> Start<'a> {
+        let guess = self.leaf.find_from(self.smaller, &self.place);
+        let is_near = last.is_some_and(|last| {
+            // SAFETY: as in `SkipList::start`.
+            are_near(unsafe { last.leaf.as_ref() }, self.leaf)
+        });
+        Start::within(self.leaf, guess, &self.place, is_near)
+    }
 }
 
 /// The list with its index. See the module comment.
@@ -190,20 +290,116 @@ impl SkipList {
 
     /// [`Self::insert`] from that finger. If a leaf is made for it, that is linked on `height` levels.
     pub(super) fn insert_with(&self, cell: Cell<'_>, height: usize, finger: usize) {
-        let node = self.cells.build(cell);
-        let place = node.place();
         // Another thread with the same finger is not waited for.
         let mut finger = self.fingers[finger].try_lock();
-        let start = self.start(finger.as_deref().copied().flatten(), &place);
-        self.cells.link(node, start.node, &place);
-        let (leaf, at) = self.put(start.leaf, node, &place, height, start.guess);
+        let last = finger.as_deref().copied().flatten();
+        let inserted = self.insert_from(last, self.cells.build(cell), height);
         if let Some(finger) = finger.as_deref_mut() {
-            *finger = Some(Finger {
-                node: node.pointer(),
-                leaf: NonNull::from(leaf),
-                at,
-                was_near: start.is_near,
-            });
+            *finger = Some(inserted);
+        }
+    }
+
+    /// Copies cells in, as if each was [inserted](Self::insert) in turn. Searches for places that are apart are made side by side.
+    pub(super) fn insert_all(&self, cells: &[Cell<'_>]) {
+        THREAD.with(|thread| self.insert_all_with(cells, || thread.random_height(), thread.finger));
+    }
+
+    /// [`Self::insert_all`] from that finger.
+    pub(super) fn insert_all_with(
+        &self,
+        cells: &[Cell<'_>],
+        mut height: impl FnMut() -> usize,
+        finger: usize,
+    ) {
+        let mut finger = self.fingers[finger].try_lock();
+        let mut last = finger.as_deref().copied().flatten();
+        let mut rows = cells
+            .chunk_by(|left, right| left.key.row() == right.key.row())
+            .peekable();
+        // Rows that are near each other are found as quickly from where the last one went. Of the first one that does not say anything.
+        let (mut is_first, mut are_apart) = (true, false);
+        while rows.peek().is_some() {
+            if are_apart && let Some(head) = follow(&self.head) {
+                are_apart = self.insert_together(rows.by_ref().take(TOGETHER), head, &mut last, &mut height);
+            } else if let Some((first, others)) = rows.next().and_then(<[_]>::split_first) {
+                let first = self.insert_from(last, self.cells.build(*first), height());
+                are_apart = !is_first && !first.was_near;
+                is_first = false;
+                last = Some(self.insert_behind(first, others, &mut height));
+            }
+        }
+        if let Some(finger) = finger.as_deref_mut() {
+            *finger = last;
+        }
+    }
+
+    /// Copies in the other cells of a row, of which the first one has gone there. Returns where the last one went.
+    fn insert_behind(&self, first: Finger, cells: &[Cell<'_>], height: &mut impl FnMut() -> usize) -> Finger {
+        cells.iter().fold(first, |last, cell| {
+            self.insert_from(Some(last), self.cells.build(*cell), height())
+        })
+    }
+
+    /// Copies in the cells of a few rows, whose places are searched for side by side. Returns whether the last two were apart.
+    fn insert_together<'a, 'c>(
+        &'a self,
+        rows: impl Iterator<Item = &'c [Cell<'c>]>,
+        head: &'a Leaf,
+        last: &mut Option<Finger>,
+        height: &mut impl FnMut() -> usize,
+    ) -> bool {
+        // Relaxed: as in `leaf_of`.
+        let levels = self.height.load(atomic::Ordering::Relaxed);
+        let search = |row: &'c [Cell<'c>]| (Search::new(self.cells.build(row[0]), head, levels), &row[1..]);
+        let mut searches: SmallVec<[_; TOGETHER]> = rows.map(search).collect();
+        let mut under_way = true;
+        while under_way {
+            under_way = false;
+            for (search, _) in searches.iter_mut().filter(|(search, _)| !search.is_done) {
+                search.step();
+                under_way = true;
+            }
+        }
+        // The leaves are on their way; of what they hold, first the entries, then the nodes.
+        for (search, _) in &mut searches {
+            search.smaller = search.leaf.smaller(&search.place);
+            search.leaf.prefetch_entry(search.smaller);
+        }
+        for (search, _) in &searches {
+            search.leaf.prefetch_nodes(search.smaller);
+        }
+        let mut are_apart = true;
+        for (search, others) in &searches {
+            let first = self.insert_at(&search.start(*last), search.node, &search.place, height());
+            are_apart = !first.was_near;
+            *last = Some(self.insert_behind(first, others, height));
+        }
+        are_apart
+    }
+
+    /// Puts a new node in. Where the last one went is a place to begin with. Returns where this one went.
+    #[inline]
+    fn insert_from(&self, last: Option<Finger>, node: NodeRef<'_>, height: usize) -> Finger {
+        let place = node.place();
+        self.insert_at(&self.start(last, &place), node, &place, height)
+    }
+
+    /// Puts a new node in, at its place.
+    #[inline]
+    fn insert_at<'a>(
+        &'a self,
+        start: &Start<'a>,
+        node: NodeRef<'a>,
+        place: &CellPlace<'_>,
+        height: usize,
+    ) -> Finger {
+        self.cells.link(node, start.node, place);
+        let (leaf, at) = self.put(start, node, place, height);
+        Finger {
+            node: node.pointer(),
+            leaf: NonNull::from(leaf),
+            at,
+            was_near: start.is_near,
         }
     }
 
@@ -221,6 +417,7 @@ impl SkipList {
                         node: Some(node),
                         leaf,
                         guess: finger.at + 1,
+                        is_next: true,
                         is_near: true,
                     };
                 }
@@ -228,27 +425,14 @@ impl SkipList {
                     && let Some(leaf) = near(leaf, place)
                 {
                     leaf.prefetch();
-                    return Start {
-                        node: leaf.last_before(place),
-                        leaf,
-                        guess: 0,
-                        is_near: true,
-                    };
+                    return Start::within(leaf, leaf.find(place), place, true);
                 }
                 last_leaf = Some(leaf);
             }
         }
         let leaf = self.leaf_of(place).unwrap_or_else(|| self.first_leaf());
-        let is_near = last_leaf.is_some_and(|last| {
-            let next = last.next[0].load(atomic::Ordering::Relaxed);
-            ptr::eq(last, leaf) || ptr::eq(next, leaf)
-        });
-        Start {
-            node: leaf.last_before(place),
-            leaf,
-            guess: 0,
-            is_near,
-        }
+        let is_near = last_leaf.is_some_and(|last| are_near(last, leaf));
+        Start::within(leaf, leaf.find(place), place, is_near)
     }
 
     /// The last leaf that begins before the place. `None`: there are no leaves.
@@ -278,25 +462,29 @@ impl SkipList {
     fn add_leaf(&self, leaf: Leaf, next: Option<&Leaf>) -> &Leaf {
         // Relaxed: published with the rest of the leaf.
         leaf.next[0].store(pointer(next), atomic::Ordering::Relaxed);
-        let memory = self.cells.arena().allocate(size_of::<Leaf>()).cast::<Leaf>();
-        // SAFETY: the memory is ours alone, aligned (checked above) and large enough, and lives as long as the list.
+        let alignment = align_of::<Leaf>();
+        let memory = self.cells.arena().allocate(size_of::<Leaf>() + alignment - ALIGN);
+        let start = memory.addr().get();
+        let skipped = start.next_multiple_of(alignment) - start;
+        // SAFETY: the memory is ours alone, large enough for a leaf behind what is skipped, and lives as long as the list; there it is
+        // aligned.
         unsafe {
+            let memory = memory.add(skipped).cast::<Leaf>();
             memory.write(leaf);
             memory.as_ref()
         }
     }
 
-    /// Puts a node that is linked into its leaf, which is `leaf` or one that was split from it. Returns that, and which entry the node is.
-    /// A good guess of the entry saves a search.
+    /// Puts a node that is linked into its leaf, which is that of `start` or one that was split from it. Returns that, and which entry the
+    /// node is. A good guess of the entry saves a search.
     fn put<'a>(
         &'a self,
-        leaf: &'a Leaf,
+        start: &Start<'a>,
         node: NodeRef<'a>,
         place: &CellPlace<'_>,
         height: usize,
-        guess: usize,
     ) -> (&'a Leaf, usize) {
-        let mut writing = leaf.write();
+        let mut writing = start.leaf.write();
         // Nobody puts a leaf behind this one while we have its lock.
         while let Some(next) = follow(&writing.leaf.next[0])
             && next.begins_before(place)
@@ -304,14 +492,15 @@ impl SkipList {
             drop(writing);
             writing = next.write();
         }
-        let at = writing.find(place, guess);
+        let at = writing.find(place, start.guess);
         if writing.count() < LEAF_CELLS {
             writing.put(at, node);
             return (writing.leaf, at);
         }
         // A cell right behind the one before is likely to be followed by more of the kind: nothing shall be in their way. The same goes for
         // one in front of all cells of the list, which is 0 then; nowhere else a cell is in front of all of a leaf.
-        let middle = if at == guess { at } else { LEAF_CELLS / 2 };
+        let is_next = start.is_next && at == start.guess;
+        let middle = if is_next || at == 0 { at } else { LEAF_CELLS / 2 };
         let (old, new) = (writing.leaf, self.split(&writing, middle, at, node));
         drop(writing);
         self.link_above(new, height);

@@ -212,12 +212,34 @@ fn leaves_are_filled_in_any_order() {
 /// A permutation of the first so many numbers.
 type Order = Box<dyn Fn(u64) -> u64>;
 
-/// Goal: the finger does not put cells in the wrong place. Method: orders that hit it, miss it, and hit it half-way.
+/// Inserts cells of these keys with the sequence ids `first_seq`, `first_seq + 1`, ... at once.
+fn insert_all(memstore: &Memstore, keys: &[KeyBuf], value: &[u8], first_seq: u64) {
+    let cells: Vec<Cell<'_>> = keys
+        .iter()
+        .zip(first_seq..)
+        .map(|(key, seq)| Cell {
+            key: key.as_key(),
+            value,
+            tags: b"",
+            seq: SeqId(seq),
+        })
+        .collect();
+    memstore.insert_all(&cells);
+}
+
+/// Goal: neither the finger nor a search beside others puts cells in the wrong place. Method: orders that hit the finger, miss it, and hit
+/// it half-way; one by one and several at once.
 #[test]
 fn insertion_order_does_not_matter() {
+    for at_once in [1, 2, 7, 100] {
+        insert_in_several_orders(at_once);
+    }
+}
+
+fn insert_in_several_orders(at_once: usize) {
     let count: u64 = if cfg!(miri) { 60 } else { 3_000 };
     let place = |number: u64| (number / 10, number % 10);
-    let orders: [Order; 4] = [
+    let orders: [Order; 6] = [
         Box::new(|number| number),
         Box::new(move |number| count - 1 - number),
         Box::new(move |number| {
@@ -228,19 +250,30 @@ fn insertion_order_does_not_matter() {
             }
         }),
         Box::new(move |number| number * 7 % count),
+        // Every row behind the one before, never right behind it; and in front of it.
+        Box::new(move |number| number * 30 % count + number * 30 / count),
+        Box::new(move |number| count - 1 - (number * 30 % count + number * 30 / count)),
     ];
     for (index, order) in orders.iter().enumerate() {
         let memstore = Arc::new(Memstore::default());
-        for number in 0..count {
-            let (row, qualifier) = place(order(number));
-            insert(
-                &memstore,
-                &key(&row.to_be_bytes(), &[qualifier as u8], 1),
-                b"",
-                b"",
-                1,
-            );
+        let keys: Vec<KeyBuf> = (0..count)
+            .map(|number| {
+                let (row, qualifier) = place(order(number));
+                key(&row.to_be_bytes(), &[qualifier as u8], 1)
+            })
+            .collect();
+        for (number, keys) in keys.chunks(at_once).enumerate() {
+            let first_seq = (number * at_once) as u64 + 1;
+            match keys {
+                [key] => insert(&memstore, key, b"", b"", first_seq),
+                keys => insert_all(&memstore, keys, b"", first_seq),
+            }
         }
+        assert_eq!(memstore.cell_count(), count);
+        assert_eq!(
+            (memstore.min_seq(), memstore.max_seq()),
+            (Some(SeqId(1)), Some(SeqId(count)))
+        );
         memstore.list.check_index();
         let found = walk(&memstore);
         assert!(found.is_sorted(), "order {index}");
@@ -265,6 +298,12 @@ fn per_thread() -> u64 {
 ///
 /// A reader notes how far each writer has come, walks, and must then have met, in order, everything inserted before it began.
 fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
+    insert_and_read_at_once(&number_of, 1);
+    insert_and_read_at_once(&number_of, if cfg!(miri) { 4 } else { 50 });
+}
+
+/// So many cells of a writer at once.
+fn insert_and_read_at_once(number_of: &(impl Fn(u64, u64) -> u64 + Sync), at_once: u64) {
     let memstore = Arc::new(Memstore::default());
     let inserted: [AtomicU64; THREADS as usize] = Default::default();
     let done = AtomicBool::new(false);
@@ -285,12 +324,17 @@ fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
     thread::scope(|scope| {
         let writers: Vec<_> = (0..THREADS)
             .map(|thread| {
-                let (memstore, inserted, number_of) = (&memstore, &inserted, &number_of);
+                let (memstore, inserted) = (&memstore, &inserted);
                 scope.spawn(move || {
-                    for index in 0..per_thread() {
-                        let row = number_of(thread, index).to_be_bytes();
-                        insert(memstore, &key(&row, &[thread as u8], 1), &row, b"", index + 1);
-                        inserted[thread as usize].store(index + 1, Ordering::Release);
+                    for first in (0..per_thread()).step_by(at_once as usize) {
+                        let rows =
+                            (first..first + at_once).map(|index| number_of(thread, index).to_be_bytes());
+                        let keys: Vec<KeyBuf> = rows.map(|row| key(&row, &[thread as u8], 1)).collect();
+                        match &keys[..] {
+                            [key] => insert(memstore, key, &[thread as u8], b"", first + 1),
+                            keys => insert_all(memstore, keys, &[thread as u8], first + 1),
+                        }
+                        inserted[thread as usize].store(first + at_once, Ordering::Release);
                     }
                 })
             })
@@ -327,7 +371,7 @@ fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
             let cell = cursor.cell().unwrap();
             assert_eq!(
                 (cell.key.row(), cell.value, cell.seq),
-                (&row[..], &row[..], SeqId(index + 1))
+                (&row[..], &[thread as u8][..], SeqId(index + 1))
             );
         }
     }
@@ -374,9 +418,12 @@ fn threads_insert_at_one_place() {
     assert!(met == expected);
 }
 
+/// Row, qualifier, timestamp, whether it is a tombstone, bytes of the value.
+type CellToInsert = (Vec<u8>, Vec<u8>, i64, bool, usize);
+
 #[derive(Clone, Debug)]
 enum Step {
-    Insert(Vec<u8>, Vec<u8>, i64, bool, usize),
+    Insert(Vec<CellToInsert>),
     Seek(Vec<u8>, Vec<u8>, i64),
     SeekForward(Vec<u8>, Vec<u8>, i64),
     SeekRowBefore(Vec<u8>),
@@ -396,9 +443,10 @@ fn row() -> impl Strategy<Value = Vec<u8>> {
 
 fn step() -> impl Strategy<Value = Step> {
     let qualifier = || proptest::collection::vec(0..2_u8, 0..2);
+    let cell = || (row(), qualifier(), -2..3_i64, any::<bool>(), 0..200_usize);
     prop_oneof![
-        8 => (row(), qualifier(), -2..3_i64, any::<bool>(), 0..200_usize)
-            .prop_map(|(row, qualifier, time, delete, bytes)| Step::Insert(row, qualifier, time, delete, bytes)),
+        8 => cell().prop_map(|cell| Step::Insert(vec![cell])),
+        1 => proptest::collection::vec(cell(), 0..40).prop_map(Step::Insert),
         2 => (row(), qualifier(), -2..3_i64).prop_map(|(row, qualifier, time)| Step::Seek(row, qualifier, time)),
         2 => (row(), qualifier(), -2..3_i64).prop_map(|(row, qualifier, time)| Step::SeekForward(row, qualifier, time)),
         2 => row().prop_map(Step::SeekRowBefore),
@@ -450,15 +498,23 @@ proptest! {
         let memstore = Arc::new(Memstore::default());
         let mut cursor = memstore.cursor();
         let mut model = Model::default();
-        for (seq, step) in steps.into_iter().enumerate() {
+        let mut seq = 0;
+        for step in steps {
             match step {
-                Step::Insert(row, qualifier, time, delete, bytes) => {
-                    let cell_type = if delete { CellType::Delete } else { CellType::Put };
-                    let key = KeyBuf::new(&row, b"f", &qualifier, time, cell_type);
-                    let value = vec![seq as u8; bytes];
-                    let cell = Cell { key: key.as_key(), value: &value, tags: b"", seq: SeqId(seq as u64) };
-                    memstore.insert(cell);
-                    model.cells.insert(place_of(cell), value);
+                Step::Insert(cells) => {
+                    let cells: Vec<_> = cells.into_iter().map(|(row, qualifier, time, delete, bytes)| {
+                        let cell_type = if delete { CellType::Delete } else { CellType::Put };
+                        seq += 1;
+                        (KeyBuf::new(&row, b"f", &qualifier, time, cell_type), vec![seq as u8; bytes], SeqId(seq))
+                    }).collect();
+                    let cells: Vec<_> = cells.iter().map(|(key, value, seq)| {
+                        Cell { key: key.as_key(), value, tags: b"", seq: *seq }
+                    }).collect();
+                    match cells[..] {
+                        [cell] => memstore.insert(cell),
+                        _ => memstore.insert_all(&cells),
+                    }
+                    model.cells.extend(cells.iter().map(|cell| (place_of(*cell), cell.value.to_vec())));
                 }
                 Step::Seek(row, qualifier, time) => {
                     cursor.seek(key(&row, &qualifier, time).as_key()).unwrap();

@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 
+use smallvec::SmallVec;
+
 use crate::cell::{Cell, Key, TTL_TAG_BYTES, ttl_tag};
 use crate::error::{Error, Result};
 use crate::record::{EditBuilder, EditReader};
@@ -89,21 +91,39 @@ pub fn write_rows(
     })
 }
 
+/// Cells that are handed to a memstore together.
+const TOGETHER: usize = 64;
+
 /// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
 /// Returns the newest timestamp inserted.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
 pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> Option<i64> {
     let mut newest = None;
+    // By store: cells of the same family in different rows go together.
+    let mut waiting: SmallVec<[SmallVec<[Cell<'a>; 1]>; 1]> = SmallVec::new();
     // Cells of a row are sorted by family, so the family is nearly always that of the cell before.
     let mut store = None;
     for cell in cells {
         let family = cell.key.family();
         let known = store.filter(|index: &usize| version.table.families[*index].name == family);
         store = known.or_else(|| version.table.family(family).map(|(index, _)| index));
-        if let Some(index) = store {
-            version.stores[index].active.insert(cell);
-            newest = newest.max(Some(cell.key.timestamp()));
+        let Some(index) = store else { continue };
+        if waiting.len() <= index {
+            waiting.resize_with(index + 1, SmallVec::new);
         }
+        let together = &mut waiting[index];
+        if together.len() == together.inline_size() {
+            together.reserve_exact(TOGETHER);
+        }
+        together.push(cell);
+        if together.len() == TOGETHER {
+            version.stores[index].active.insert_all(together);
+            together.clear();
+        }
+        newest = newest.max(Some(cell.key.timestamp()));
+    }
+    for (store, cells) in version.stores.iter().zip(&waiting) {
+        store.active.insert_all(cells);
     }
     newest
 }
