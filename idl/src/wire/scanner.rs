@@ -18,6 +18,9 @@
 use super::varint::{self, Varint, unzigzag};
 use super::{MAX_DEPTH, METHOD_NAME_BYTES_MAX, MessageKind, Protocol, WireError, WireType};
 
+/// Type and id of a field, in the binary protocol.
+const FIELD_HEADER_BYTES: usize = 3;
+
 /// What [`MessageScanner::feed`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
@@ -258,8 +261,37 @@ impl MessageScanner {
         self.check_len(self.pos)
     }
 
+    /// The end of the fields from here on that have arrived whole and hold no other values, in the binary protocol and within the limit: most
+    /// of most messages. What comes then is for [`Self::field`] to say.
+    fn plain_fields(&self, bytes: &[u8]) -> usize {
+        let end = bytes.len().min(self.max_message_bytes);
+        let mut at = self.pos;
+        while let Some(code) = bytes.get(at) {
+            let value = at + FIELD_HEADER_BYTES;
+            let next = match WireType::from_binary_code(*code) {
+                Some(WireType::Binary) => match array(bytes, value).map(i32::from_be_bytes) {
+                    Some(size @ 0..) => value + 4 + size as usize,
+                    _ => break,
+                },
+                Some(other) => match other.fixed_binary() {
+                    Some(size) => value + size,
+                    None => break,
+                },
+                None => break,
+            };
+            if next > end {
+                break;
+            }
+            at = next;
+        }
+        at
+    }
+
     /// A field header with the value behind it, or the stop byte.
     fn field(&mut self, bytes: &[u8]) -> Step<()> {
+        if self.protocol != Protocol::Compact {
+            self.pos = self.plain_fields(bytes);
+        }
         let [header] = arrived!(array(bytes, self.pos));
         let mut at = self.pos + 1;
         if header == 0 {
@@ -287,7 +319,7 @@ impl MessageScanner {
             return self.value(bytes, at, wire_type);
         }
         let wire_type = WireType::from_binary_code(header).ok_or_else(|| unknown(header))?;
-        self.value(bytes, at + 2, wire_type)
+        self.value(bytes, self.pos + FIELD_HEADER_BYTES, wire_type)
     }
 
     /// A value that starts at `at`: passes over it, or over its header when there are values inside.

@@ -58,6 +58,12 @@ mod writes;
 use codec::{Binary, Codec, Compact, Reply};
 use failure::Failure;
 
+/// Arguments of so many bytes are decoded without being checked first. What is built of them before they are refused is ten megabytes at
+/// most, which arguments that are right may take too: an element has a byte at least, and takes this much memory at most.
+const UNCHECKED_BYTES: usize = 32 << 10;
+#[cfg(test)]
+const ELEMENT_BYTES_MAX: usize = 320;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -466,13 +472,17 @@ impl Server {
         reply: &mut Reply<'_, P>,
     ) -> Option<(Api, usize)> {
         let name = header.name();
-        // Arguments that the interface does not allow are refused before anything is built of them, with a message that names the
-        // field; the connection goes on.
+        // Arguments that the interface does not allow are refused, with a message that names the field, and the connection goes on. Large
+        // ones before anything is built of them; of small ones decoding itself finds it out, with the same error.
         macro_rules! checked {
             ($method:ident, $call:expr) => {
-                match basalt_idl::schema::check(&mut reader.clone(), $method.descriptor().args) {
-                    Ok(()) => $call.await,
-                    Err(error) => Err(error),
+                if reader.remaining() > UNCHECKED_BYTES
+                    && let Err(error) =
+                        basalt_idl::schema::check(&mut reader.clone(), $method.descriptor().args)
+                {
+                    Err(error)
+                } else {
+                    $call.await
                 }
             };
         }

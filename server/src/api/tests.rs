@@ -302,3 +302,40 @@ async fn no_data_call_begins_while_memory_is_used_up() {
         .expect("closing makes room and is never refused");
     assert_eq!(server.sessions().len(), 0);
 }
+
+/// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that a list, a set or a map of any
+/// method's arguments can have.
+#[test]
+fn elements_take_little_memory() {
+    use basalt_idl::schema::TypeDescriptor;
+
+    fn largest(ty: &TypeDescriptor) -> usize {
+        match ty {
+            TypeDescriptor::List(of) | TypeDescriptor::Set(of) => of.memory().max(largest(of)),
+            TypeDescriptor::Map(key, of) => {
+                let pair = key.memory() + of.memory();
+                pair.max(largest(key)).max(largest(of))
+            }
+            TypeDescriptor::Struct(of) => of
+                .fields
+                .iter()
+                .map(|field| largest(&field.ty))
+                .max()
+                .unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    for service in [&thrift1::SERVICE, &thrift2::SERVICE, &admin::SERVICE] {
+        for method in service.methods {
+            let bytes = method
+                .args
+                .fields
+                .iter()
+                .map(|field| largest(&field.ty))
+                .max()
+                .unwrap_or(0);
+            assert!(bytes <= ELEMENT_BYTES_MAX, "{}: {bytes}", method.name);
+        }
+    }
+}

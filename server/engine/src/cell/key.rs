@@ -105,6 +105,11 @@ impl<'a> Key<'a> {
 /// Order of two columns: row, family, qualifier.
 #[inline]
 pub fn compare_columns(left: Key<'_>, right: Key<'_>) -> Ordering {
+    let family_at = 2 + left.row_len();
+    if left.row_len() == right.row_len() && left.0[family_at] == right.0[family_at] {
+        // Row, length of the family, family and qualifier stand one behind the other: one comparison instead of three.
+        return left.column_bytes()[2..].cmp(&right.column_bytes()[2..]);
+    }
     left.row()
         .cmp(right.row())
         .then_with(|| left.family().cmp(right.family()))

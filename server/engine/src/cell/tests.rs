@@ -31,6 +31,8 @@ fn order_of_keys() {
         key("a", "f", "q", -1, CellType::Put),
         key("a", "f", "q", i64::MIN, CellType::Minimum),
         key("a", "f", "q1", 10, CellType::Put),
+        key("a", "ff", "", 10, CellType::Put),
+        key("a", "ff", "q", 10, CellType::Put),
         key("a", "g", "", 10, CellType::Put),
         key("aa", "f", "", 10, CellType::Put),
         key("b", "f", "", 10, CellType::Put),

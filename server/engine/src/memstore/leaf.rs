@@ -172,6 +172,15 @@ pub(super) struct Leaf {
 // SAFETY: `first` never changes and is not tied to a thread; what it points to lives as long as the leaf and is shared like it.
 unsafe impl Sync for Leaf {}
 
+/// What is known of a place in a leaf before any node was looked at.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sought {
+    /// The place's abbreviated key.
+    short: u32,
+    /// How many of the leaf's are smaller.
+    smaller: usize,
+}
+
 /// A leaf whose entries nobody else changes.
 pub(super) struct Writing<'a> {
     pub(super) leaf: &'a Leaf,
@@ -248,26 +257,6 @@ impl Leaf {
         NonNull::new(self.nodes[at].load(Ordering::Acquire)).map(|node| unsafe { NodeRef::new(node) })
     }
 
-    /// Tells the processor that we will soon take node `at` from it, and put one in there.
-    #[inline]
-    pub(super) fn prefetch_entry(&self, at: usize) {
-        let nodes = self.nodes.as_ptr();
-        let count = self.count.load(Ordering::Relaxed);
-        for at in (at.saturating_sub(1)..=count).step_by(64 / size_of::<AtomicPtr<Node>>()) {
-            prefetch(nodes.wrapping_add(at));
-        }
-    }
-
-    /// Tells the processor that we will soon look at the nodes on both sides of entry `at`.
-    #[inline]
-    pub(super) fn prefetch_nodes(&self, at: usize) {
-        for at in [at.wrapping_sub(1), at] {
-            if let Some(node) = self.nodes.get(at) {
-                prefetch(node.load(Ordering::Relaxed));
-            }
-        }
-    }
-
     /// A node before the place, or `None`: the list's head. The last such node that is here, unless somebody changes the leaf.
     /// REQUIRES: the leaf begins before the place.
     #[inline]
@@ -297,21 +286,51 @@ impl Leaf {
     /// How many entries are before the place, unless somebody changes the leaf.
     #[inline]
     pub(super) fn find(&self, place: &impl Place) -> usize {
-        self.find_from(self.smaller(place), place)
+        let short = place.abbreviated(self.abbreviation());
+        self.find_from(self.smaller(short), short, place)
     }
 
-    /// How many abbreviated keys are smaller than the place's, unless somebody changes the leaf.
+    /// How many abbreviated keys are smaller than this one, unless somebody changes the leaf.
     #[inline]
-    pub(super) fn smaller(&self, place: &impl Place) -> usize {
-        let short = place.abbreviated(self.abbreviation());
+    fn smaller(&self, short: u32) -> usize {
         first_not(0, self.count.load(Ordering::Acquire), |at| self.short(at) < short)
     }
 
-    /// [`Self::find`], if one knows how many abbreviated keys are [smaller](Self::smaller).
+    /// The first half of [`Self::find`]: looks at no node, and fetches what the second half, [`Self::find_sought`], will look at.
     #[inline]
-    pub(super) fn find_from(&self, smaller: usize, place: &impl Place) -> usize {
-        let count = self.count.load(Ordering::Acquire);
+    pub(super) fn seek(&self, place: &impl Place) -> Sought {
         let short = place.abbreviated(self.abbreviation());
+        let sought = Sought {
+            short,
+            smaller: self.smaller(short),
+        };
+        let count = self.count.load(Ordering::Relaxed);
+        let nodes = self.nodes.as_ptr();
+        for at in (sought.smaller.saturating_sub(1)..=count).step_by(64 / size_of::<AtomicPtr<Node>>()) {
+            prefetch(nodes.wrapping_add(at));
+        }
+        sought
+    }
+
+    /// Tells the processor that we will soon look at the nodes on both sides of the place.
+    #[inline]
+    pub(super) fn prefetch_nodes(&self, sought: Sought) {
+        for at in [sought.smaller.wrapping_sub(1), sought.smaller] {
+            if let Some(node) = self.nodes.get(at) {
+                prefetch(node.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    /// The second half of [`Self::find`].
+    #[inline]
+    pub(super) fn find_sought(&self, sought: Sought, place: &impl Place) -> usize {
+        self.find_from(sought.smaller, sought.short, place)
+    }
+
+    #[inline]
+    fn find_from(&self, smaller: usize, short: u32, place: &impl Place) -> usize {
+        let count = self.count.load(Ordering::Acquire);
         let low = smaller;
         if low >= count || self.short(low) != short {
             return low;

@@ -37,7 +37,7 @@ use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
 use super::arena::ALIGN;
-use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Writing};
+use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Sought, Writing};
 use super::list::{CellList, CellPlace, Node, NodeRef, Place};
 use super::pool::ChunkPool;
 use crate::cell::Cell;
@@ -184,8 +184,8 @@ struct Search<'a> {
     next: Option<&'a Leaf>,
     /// A leaf that is known not to begin before it.
     known_behind: *const Leaf,
-    /// How many abbreviated keys of the leaf are smaller.
-    smaller: usize,
+    /// Where in the leaf, once that is the right one.
+    sought: Sought,
     /// Whether it is the right leaf.
     is_done: bool,
 }
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
             level: levels - 1,
             next: None,
             known_behind: ptr::null(),
-            smaller: 0,
+            sought: Sought::default(),
             is_done: false,
         };
         search.look();
@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
 
     /// From where to go to the place, now that it is done. `last` is where the last insert went.
     fn start(&self, last: Option<Finger>) -> Start<'a> {
-        let guess = self.leaf.find_from(self.smaller, &self.place);
+        let guess = self.leaf.find_sought(self.sought, &self.place);
         let is_near = last.is_some_and(|last| {
             // SAFETY: as in `SkipList::start`.
             are_near(unsafe { last.leaf.as_ref() }, self.leaf)
@@ -362,11 +362,10 @@ impl SkipList {
         }
         // The leaves are on their way; of what they hold, first the entries, then the nodes.
         for (search, _) in &mut searches {
-            search.smaller = search.leaf.smaller(&search.place);
-            search.leaf.prefetch_entry(search.smaller);
+            search.sought = search.leaf.seek(&search.place);
         }
         for (search, _) in &searches {
-            search.leaf.prefetch_nodes(search.smaller);
+            search.leaf.prefetch_nodes(search.sought);
         }
         let mut are_apart = true;
         for (search, others) in &searches {

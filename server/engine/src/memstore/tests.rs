@@ -231,8 +231,9 @@ fn insert_all(memstore: &Memstore, keys: &[KeyBuf], value: &[u8], first_seq: u64
 /// it half-way; one by one and several at once.
 #[test]
 fn insertion_order_does_not_matter() {
-    for at_once in [1, 2, 7, 100] {
-        insert_in_several_orders(at_once);
+    let sizes: &[usize] = if cfg!(miri) { &[7] } else { &[1, 2, 7, 100] };
+    for at_once in sizes {
+        insert_in_several_orders(*at_once);
     }
 }
 

@@ -68,23 +68,31 @@ impl RowLocks {
         rows: impl Iterator<Item = (RegionId, &'r [u8], LockMode)>,
         wait: Duration,
     ) -> Result<RowGuards<'a>> {
-        let mut wanted: SmallVec<[(usize, LockMode, &[u8]); 2]> = rows
-            .map(|(region, row, mode)| (stripe_of(region, row), mode, row))
-            .collect();
-        // Exclusive sorts after shared; keeping the last of equal stripes keeps the stronger mode. As one number, because comparing numbers is
-        // all that sorting a batch does.
-        wanted.sort_unstable_by_key(|&(stripe, mode, _)| {
-            stripe << 1 | usize::from(mode == LockMode::Exclusive)
-        });
+        let mut names: SmallVec<[&[u8]; 2]> = SmallVec::with_capacity(rows.size_hint().0);
+        // Stripe, mode and position as one number each: comparing and moving numbers is all that sorting a batch does. Exclusive sorts after
+        // shared; keeping the last of equal stripes keeps the stronger mode.
+        let number = |(region, row, mode)| {
+            names.push(row);
+            let position = (names.len() - 1) as u64;
+            (stripe_of(region, row) as u64) << 33 | u64::from(mode == LockMode::Exclusive) << 32 | position
+        };
+        let mut wanted: SmallVec<[u64; 2]> = rows.map(number).collect();
+        wanted.sort_unstable();
         let deadline = LazyCell::new(|| Instant::now().checked_add(wait));
         let mut guards = SmallVec::with_capacity(wanted.len());
-        for (index, &(stripe, mode, row)) in wanted.iter().enumerate() {
-            if wanted.get(index + 1).is_some_and(|next| next.0 == stripe) {
+        for (index, number) in wanted.iter().enumerate() {
+            let stripe = number >> 33;
+            if wanted.get(index + 1).is_some_and(|next| next >> 33 == stripe) {
                 continue;
             }
+            let mode = if number >> 32 & 1 == 1 {
+                LockMode::Exclusive
+            } else {
+                LockMode::Shared
+            };
             let guard = self
-                .lock_stripe(stripe, mode, || *deadline)
-                .ok_or_else(|| Error::RowLockTimeout(escape(row)))?;
+                .lock_stripe(stripe as usize, mode, || *deadline)
+                .ok_or_else(|| Error::RowLockTimeout(escape(names[*number as u32 as usize])))?;
             guards.push(guard);
         }
         Ok(RowGuards { held: guards })
