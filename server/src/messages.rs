@@ -104,6 +104,8 @@ pub struct Messages {
     received: BytesMut,
     /// The buffer has been made large since it was last released.
     is_bulky: bool,
+    /// Bytes of the last message since then. The next one is likely to be like it.
+    last_bytes: usize,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,
     /// What the settings do not allow in this connection's speech.
@@ -124,6 +126,7 @@ impl Messages {
         Self {
             received: BytesMut::new(),
             is_bulky: false,
+            last_bytes: 0,
             speech: None,
             scanner: None,
             forbidden: None,
@@ -137,8 +140,13 @@ impl Messages {
     pub fn space(&mut self) -> &mut BytesMut {
         let is_large = self.received.len() > READ_BYTES;
         self.is_bulky |= is_large;
-        self.received
-            .reserve(if is_large { BULK_READ_BYTES } else { READ_BYTES });
+        let room = if is_large {
+            BULK_READ_BYTES
+        } else {
+            // For all of it: what is left at the end of the buffer would be too little, and the message come by two reads.
+            READ_BYTES + self.last_bytes.min(BULK_READ_BYTES)
+        };
+        self.received.reserve(room);
         &mut self.received
     }
 
@@ -161,6 +169,7 @@ impl Messages {
         if self.received.is_empty() {
             self.received = BytesMut::new();
             self.is_bulky = false;
+            self.last_bytes = 0;
         }
     }
 
@@ -202,7 +211,10 @@ impl Messages {
         } else {
             self.next_unframed(speech.protocol)?
         };
-        Ok(message.map(|message| (speech, message)))
+        Ok(message.map(|message| {
+            self.last_bytes = message.len();
+            (speech, message)
+        }))
     }
 
     fn detected(&mut self) -> Result<Option<Speech>, Garbled> {

@@ -157,3 +157,35 @@ fn a_forbidden_frame_without_a_header_is_refused() {
     let error = refused(&config, b"\x00\x00\x00\x04\x80\x01\x00\x01");
     assert!(matches!(error, Garbled::Transport { .. }), "{error}");
 }
+
+/// Goal: messages of one size come by one read each. Method: as many as several buffers hold; what is left of one would be too little.
+#[test]
+fn there_is_room_for_a_message_like_the_last_one() {
+    let mut message = Vec::new();
+    write_call_with(&mut message, &vec![b'x'; 20_000]);
+    let mut messages = Messages::new(&Thrift::default());
+    for number in 0..20 {
+        let space = messages.space();
+        let room = space.capacity() - space.len();
+        assert!(
+            number == 0 || room > message.len(),
+            "{room} bytes for number {number}"
+        );
+        space.extend_from_slice(&message);
+        let (_, got) = messages.next_message().unwrap().unwrap();
+        assert_eq!(got, message);
+    }
+    messages.release();
+    let room = messages.space().capacity();
+    assert!(room < 2 * READ_BYTES, "{room} bytes after a rest");
+}
+
+/// A call with one argument.
+fn write_call_with(message: &mut Vec<u8>, argument: &[u8]) {
+    let mut writer = BinaryWriter::new(message);
+    writer.message_begin("getTableNames", MessageKind::Call, 1);
+    writer.struct_begin();
+    writer.field_begin(1, basalt_idl::wire::WireType::Binary);
+    writer.binary(argument);
+    writer.struct_end();
+}
