@@ -33,6 +33,12 @@ const BLOCKING_THREADS: usize = 48;
 /// Of these, what data calls may take: the rest is for schema changes, pages and upkeep.
 const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
+/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a task for each connection whose
+/// message has come, up to 1,024. They go to the end of the thread's own line, which has 256 places, and the half of a full line goes to
+/// the end of the line of all threads, which is asked less often: with tokio's own interval of 61, who had come first waited for many who
+/// came later (docs/decisions/0009-where-work-runs.md).
+const EVENT_INTERVAL: u32 = 1024;
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until told to stop.
@@ -49,6 +55,7 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
         .enable_all()
         .thread_name("basalt-net")
         .on_thread_park(wire::before_sleep)
+        .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
     let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder));
