@@ -10,8 +10,8 @@
 //!    handles one header or one scalar of it.
 //! 3. The stack is empty: complete.
 //!
-//! Invariants: `pos` never moves back; a step that lacks bytes changes nothing and is tried again, which costs
-//! at most ten bytes of work; strings and runs of fixed-size elements are passed over as a count. So the
+//! Invariants: `pos` never moves back; a step that lacks bytes passes no more than the whole fields in front of
+//! them and is tried again, which costs at most ten bytes of work; strings and runs of fixed-size elements are passed over as a count. So the
 //! total work is linear in the bytes. What the scanner accepts, a reader can walk or refuse, but never run
 //! past.
 

@@ -59,10 +59,8 @@ use codec::{Binary, Codec, Compact, Reply};
 use failure::Failure;
 
 /// Arguments of so many bytes are decoded without being checked first. What is built of them before they are refused is ten megabytes at
-/// most, which arguments that are right may take too: an element has a byte at least, and takes this much memory at most.
+/// most, which arguments that are right may take too: an element has a byte at least, and takes 320 in memory at most.
 const UNCHECKED_BYTES: usize = 32 << 10;
-#[cfg(test)]
-const ELEMENT_BYTES_MAX: usize = 320;
 
 /// What all connections share.
 #[derive(Debug)]
