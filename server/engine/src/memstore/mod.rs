@@ -96,6 +96,7 @@ impl Memstore {
     /// Adds cells, as [`Self::insert`] does one after the other, but quicker.
     /// REQUIRES: as there.
     pub fn insert_all(&self, cells: &[Cell<'_>]) {
+        // First, as there.
         self.totals.add(cells);
         self.list.insert_all(cells);
     }
