@@ -139,7 +139,7 @@ impl Messages {
     /// The buffer to read into, with room in it.
     pub fn space(&mut self) -> &mut BytesMut {
         let is_large = self.received.len() > READ_BYTES;
-        self.is_bulky |= is_large;
+        self.is_bulky |= is_large || self.last_bytes > READ_BYTES;
         let room = if is_large {
             BULK_READ_BYTES
         } else {
