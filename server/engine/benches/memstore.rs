@@ -29,6 +29,9 @@ enum Order {
 
 const BATCH: u64 = 100;
 
+/// Cells are copied into blocks of this size.
+const BLOCK_BYTES: usize = 64 << 10;
+
 /// How many rows there are to be overwritten.
 const OVERWRITTEN: u64 = 25_000;
 
@@ -181,6 +184,21 @@ fn main() {
             cursor.seek(key(&[0; 16]).as_key()).expect("memory does not fail");
             while let Some(cell) = cursor.cell() {
                 black_box(cell);
+                cursor.advance().expect("memory does not fail");
+            }
+        });
+        // As a flush does.
+        let mut block = Vec::new();
+        report(&format!("copy, {rows_name}"), cells, || {
+            let mut cursor = memstore.cursor();
+            cursor.seek(key(&[0; 16]).as_key()).expect("memory does not fail");
+            while let Some(cell) = cursor.cell() {
+                if block.len() > BLOCK_BYTES {
+                    black_box(&block);
+                    block.clear();
+                }
+                block.extend_from_slice(cell.key.bytes());
+                block.extend_from_slice(cell.value);
                 cursor.advance().expect("memory does not fail");
             }
         });

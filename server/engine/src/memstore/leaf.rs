@@ -241,6 +241,33 @@ impl Leaf {
         }
     }
 
+    /// Tells the processor that we will soon walk along its nodes.
+    #[inline]
+    pub(super) fn prefetch_walk(leaf: *const Self) {
+        for offset in [
+            offset_of!(Self, next),
+            offset_of!(Self, count),
+            offset_of!(Self, nodes),
+        ] {
+            prefetch(leaf.cast::<u8>().wrapping_add(offset));
+        }
+    }
+
+    /// Tells the processor that we will soon read the cell of an entry, if there is one of that number.
+    #[inline]
+    pub(super) fn prefetch_cell(&self, at: usize) {
+        if let Some(node) = self.nodes.get(at) {
+            // Relaxed: nothing there is read.
+            NodeRef::prefetch(node.load(Ordering::Relaxed));
+        }
+    }
+
+    /// How many entries there are, unless somebody changes the leaf.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
     /// Whether the first cell is before the place.
     #[inline]
     pub(super) fn begins_before(&self, place: &impl Place) -> bool {
@@ -419,9 +446,12 @@ impl<'a> Writing<'a> {
             abbreviated, nodes, ..
         } = self.leaf;
         let count = self.count();
-        for to in (at + 1..=count).rev() {
-            abbreviated[to].store(abbreviated[to - 1].load(Ordering::Relaxed), Ordering::Relaxed);
-            nodes[to].store(nodes[to - 1].load(Ordering::Relaxed), Ordering::Release);
+        // As slices, so that the bounds are checked once.
+        for pair in abbreviated[at..=count].windows(2).rev() {
+            pair[1].store(pair[0].load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for pair in nodes[at..=count].windows(2).rev() {
+            pair[1].store(pair[0].load(Ordering::Relaxed), Ordering::Release);
         }
         self.leaf.set(at, node, self.leaf.abbreviation());
         // Release: who reads this count finds nodes below it.

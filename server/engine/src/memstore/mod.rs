@@ -199,14 +199,13 @@ impl CellCursor for MemstoreCursor {
 
     #[inline]
     fn advance(&mut self) -> Result<()> {
-        self.walker.go(|_, node| node?.next());
+        self.walker.step();
         Ok(())
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        let place = CellPlace::key(target);
         self.sought = true;
-        self.walker.go(|list, _| list.around(&place).1);
+        self.walker.seek(&CellPlace::key(target));
         Ok(())
     }
 
@@ -215,23 +214,20 @@ impl CellCursor for MemstoreCursor {
             return self.seek(target);
         }
         let place = CellPlace::key(target);
-        self.walker.go(|list, node| {
-            let mut node = node;
-            for _ in 0..STEPS_MAX {
-                if !place.is_behind(node?) {
-                    return node;
-                }
-                node = node?.next();
+        for _ in 0..STEPS_MAX {
+            if self.walker.node().is_none_or(|node| !place.is_behind(node)) {
+                return Ok(());
             }
-            list.around(&place).1
-        });
+            self.walker.step();
+        }
+        self.walker.seek(&place);
         Ok(())
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
         let place = RowPlace::new(row);
         self.sought = true;
-        self.walker.go(|list, _| {
+        self.walker.go(|list| {
             let last = list.around(&place).0?;
             first_of_row(list, last.cell().key.row())
         });
@@ -240,7 +236,7 @@ impl CellCursor for MemstoreCursor {
 
     fn seek_last_row(&mut self) -> Result<()> {
         self.sought = true;
-        self.walker.go(|list, _| {
+        self.walker.go(|list| {
             let last = list.around(&End).0?;
             first_of_row(list, last.cell().key.row())
         });

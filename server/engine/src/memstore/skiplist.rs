@@ -607,20 +607,41 @@ impl fmt::Debug for SkipList {
     }
 }
 
+/// Cells that a walker fetches ahead of where it stands: so many are on their way at once. With more it is no quicker.
+pub(super) const LEAD: usize = 8;
+
+/// Which cells a walker has fetched. A hint: an entry that is put in or moved meanwhile makes it wrong by one, or by a leaf.
+struct Ahead {
+    /// The leaf of the next cell to fetch. It belongs to the walker's list.
+    leaf: NonNull<Leaf>,
+    /// Which entry that is.
+    at: usize,
+    /// Cells that were fetched, and have not been reached.
+    lead: usize,
+}
+
 /// A position in a list that it keeps alive.
+///
+/// The list is one link after the other, and each is a wait for memory. What follows in the leaf is known at once. So a walk fetches that,
+/// the more the longer it gets.
 pub(super) struct Walker {
     list: Arc<SkipList>,
     /// A node of `list`.
     node: Option<NonNull<Node>>,
+    ahead: Option<Ahead>,
 }
 
-// SAFETY: the pointer is not tied to a thread, and what it points to lives as long as `list`, which is Send and Sync.
+// SAFETY: the pointers are not tied to a thread, and what they point to lives as long as `list`, which is Send and Sync.
 unsafe impl Send for Walker {}
 
 impl Walker {
     /// Stands nowhere.
     pub(super) fn new(list: Arc<SkipList>) -> Self {
-        Self { list, node: None }
+        Self {
+            list,
+            node: None,
+            ahead: None,
+        }
     }
 
     /// The node it stands on.
@@ -630,14 +651,75 @@ impl Walker {
         self.node.map(|node| unsafe { NodeRef::new(node) })
     }
 
-    /// Moves to where `find` says, which is given the list and the node it stands on. Since `find` has to work for any lifetime,
-    /// it can only answer with a node of that list (or of one that is never dropped).
+    /// Moves to the first node after a place.
     #[inline]
-    pub(super) fn go(
-        &mut self,
-        find: impl for<'a> FnOnce(&'a SkipList, Option<NodeRef<'a>>) -> Option<NodeRef<'a>>,
-    ) {
-        self.node = find(&self.list, self.node()).map(NodeRef::pointer);
+    pub(super) fn seek(&mut self, place: &impl Place) {
+        let leaf = self.list.leaf_of(place);
+        let at = leaf.map_or(0, |leaf| leaf.find(place));
+        let start = leaf.and_then(|leaf| leaf.last_before_entry(at, place));
+        let (_, node) = self.list.cells.around(start, place);
+        self.node = node.map(NodeRef::pointer);
+        self.ahead = leaf.map(|leaf| Ahead {
+            leaf: NonNull::from(leaf),
+            // It stands on entry `at`, and the next one cannot be fetched much before a step goes there.
+            at: at + 2,
+            lead: 0,
+        });
+    }
+
+    /// Moves to the next node.
+    #[inline]
+    pub(super) fn step(&mut self) {
+        self.node = self.node().and_then(NodeRef::next).map(NodeRef::pointer);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.lead = ahead.lead.saturating_sub(1);
+            // Two at a step until there are enough.
+            for _ in 0..(LEAD - ahead.lead).min(2) {
+                // SAFETY: a leaf of `list`, which we keep alive.
+                let leaf = unsafe { ahead.leaf.as_ref() };
+                ahead.fetch(leaf);
+            }
+        }
+    }
+
+    /// Moves to where `find` says, which is given the list. Since `find` has to work for any lifetime, it can only answer with a node of
+    /// that list (or of one that is never dropped).
+    #[inline]
+    pub(super) fn go(&mut self, find: impl for<'a> FnOnce(&'a SkipList) -> Option<NodeRef<'a>>) {
+        self.node = find(&self.list).map(NodeRef::pointer);
+        self.ahead = None;
+    }
+}
+
+#[cfg(test)]
+impl Walker {
+    /// How many cells it is ahead, and the last one that it has fetched.
+    pub(super) fn fetched(&self) -> Option<(usize, NodeRef<'_>)> {
+        let ahead = self.ahead.as_ref().filter(|ahead| ahead.lead > 0)?;
+        // SAFETY: as in `step`.
+        let leaf = unsafe { ahead.leaf.as_ref() };
+        Some((ahead.lead, leaf.write().node(ahead.at - 1)))
+    }
+}
+
+impl Ahead {
+    /// Fetches one cell more, from this leaf or the next.
+    #[inline]
+    fn fetch(&mut self, leaf: &Leaf) {
+        let mut leaf = leaf;
+        let len = leaf.len();
+        if self.at >= len {
+            let Some(next) = follow(&leaf.next[0]) else {
+                return;
+            };
+            self.leaf = NonNull::from(next);
+            self.at -= len;
+            leaf = next;
+            Leaf::prefetch_walk(next.next[0].load(atomic::Ordering::Relaxed));
+        }
+        leaf.prefetch_cell(self.at);
+        self.at += 1;
+        self.lead += 1;
     }
 }
 

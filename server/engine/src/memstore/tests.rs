@@ -209,6 +209,48 @@ fn leaves_are_filled_in_any_order() {
     }
 }
 
+/// Goal: what a walk fetches ahead is what it comes to. Method: from any cell on through many leaves, steps are compared with the order.
+#[test]
+fn a_walk_fetches_what_it_comes_to() {
+    const CELLS: usize = if cfg!(miri) { 60 } else { 2_000 };
+    let memstore = Arc::new(Memstore::default());
+    let key_of = |number: usize| key(format!("{number:06}").as_bytes(), b"q", 1);
+    for number in 0..CELLS {
+        // Every number once, scattered.
+        insert(
+            &memstore,
+            &key_of(number * 7 % CELLS),
+            b"",
+            b"",
+            number as u64 + 1,
+        );
+    }
+    let mut cursor = memstore.cursor();
+    for first in 0..CELLS {
+        cursor.seek(key_of(first).as_key()).unwrap();
+        assert!(cursor.walker.fetched().is_none(), "many look at one cell only");
+        // All the way from the first one, and from any other across the end of its leaf at most.
+        let end = if first == 0 {
+            CELLS
+        } else {
+            CELLS.min(first + 2 * skiplist::LEAD)
+        };
+        for at in first + 1..end {
+            cursor.advance().unwrap();
+            assert_eq!(cursor.cell().unwrap().key, key_of(at).as_key());
+            let expected = (at - first + 1).min(skiplist::LEAD).min(CELLS - 1 - at);
+            let (lead, last) = cursor
+                .walker
+                .fetched()
+                .map_or((0, None), |(lead, last)| (lead, Some(last.key())));
+            assert_eq!(lead, expected, "at {at} from {first}");
+            if lead > 0 {
+                assert_eq!(last, Some(key_of(at + lead).as_key()), "at {at} from {first}");
+            }
+        }
+    }
+}
+
 /// A permutation of the first so many numbers.
 type Order = Box<dyn Fn(u64) -> u64>;
 
