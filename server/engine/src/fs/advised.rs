@@ -31,6 +31,11 @@ impl Advised {
         };
         ranges.iter().map(of_one).collect()
     }
+
+    /// What was said since the last call.
+    pub(crate) fn take(&self) -> Vec<(u64, u64, Advice)> {
+        std::mem::take(&mut self.ranges.lock())
+    }
 }
 
 impl File for Advised {

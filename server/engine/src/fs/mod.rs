@@ -35,8 +35,10 @@ pub enum Open {
 pub enum Advice {
     /// Will be read front to back.
     Sequential,
-    /// Will be read in no order.
+    /// Will be read in no order: the system reads what is asked for and nothing more.
     Random,
+    /// Will be read soon: the system begins to read it, and nobody waits for that.
+    WillNeed,
     /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for that.
     DontNeed,
 }

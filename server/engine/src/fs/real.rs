@@ -105,6 +105,7 @@ impl File for RealFile {
         let advice = match advice {
             Advice::Sequential => rustix::fs::Advice::Sequential,
             Advice::Random => rustix::fs::Advice::Random,
+            Advice::WillNeed => rustix::fs::Advice::WillNeed,
             Advice::DontNeed => rustix::fs::Advice::DontNeed,
         };
         // Advice that the file system does not take changes speed only.

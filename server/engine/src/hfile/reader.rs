@@ -20,7 +20,7 @@ use crate::cache::{BlockKey, Weighted};
 use crate::cell::{Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
 use crate::error::{Error, Result};
-use crate::fs::{File, Open, Vfs};
+use crate::fs::{Advice, File, Open, Vfs};
 use crate::id::FileId;
 use crate::schema::BloomType;
 
@@ -130,7 +130,8 @@ const WINDOW_BYTES_MAX: usize = 1 << 20;
 
 impl ReadAhead {
     /// The bytes of a block, read now together with what follows if they are not here yet.
-    fn read(&mut self, reader: &Reader, handle: Handle) -> Result<&[u8]> {
+    /// REQUIRES: it ends before the load-on-open section.
+    pub(super) fn read(&mut self, reader: &Reader, handle: Handle) -> Result<&[u8]> {
         let wanted = handle.bytes as usize;
         let here = handle.offset.checked_sub(self.offset).and_then(|skip| {
             let skip = usize::try_from(skip).ok()?;
@@ -158,9 +159,23 @@ impl ReadAhead {
                 self.bytes.clear();
                 return Err(error);
             }
+            if follows {
+                self.begin_next(reader);
+            }
             0
         };
         Ok(&self.bytes[skip..skip + wanted])
+    }
+
+    /// Has the system begin to read the window behind this one, so that the disk works while we use this one.
+    fn begin_next(&self, reader: &Reader) {
+        let start = self.offset + self.bytes.len() as u64;
+        let end = start + (self.window_bytes * 2).min(WINDOW_BYTES_MAX) as u64;
+        let bytes = end.min(reader.trailer.load_on_open_offset).saturating_sub(start);
+        // No bytes would mean all of them.
+        if bytes > 0 {
+            reader.file.advise(start, bytes, Advice::WillNeed);
+        }
     }
 }
 
@@ -195,10 +210,22 @@ struct Loaded {
 impl Reader {
     /// Opens a file: reads and verifies trailer and load-on-open section.
     pub fn open(vfs: &dyn Vfs, path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
-        let io = |source| Error::io("reading", &path, source);
         let file = vfs
             .open(&path, Open::Read)
             .map_err(|source| Error::io("opening", &path, source))?;
+        Self::of(file, path, id, context)
+    }
+
+    /// [`Self::open`], of a file that is open already.
+    pub(super) fn of(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        id: FileId,
+        context: ReaderContext,
+    ) -> Result<Arc<Self>> {
+        let io = |source| Error::io("reading", &path, source);
+        // Point reads need one block each. Who reads on has [`ReadAhead`].
+        file.advise(0, 0, Advice::Random);
         let file_bytes = file.len().map_err(io)?;
         let trailer_offset = file_bytes.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| {
             Error::corrupt(&path, file_bytes, "the file is shorter than an HFile's trailer")

@@ -555,6 +555,46 @@ fn blocks_that_every_read_needs_are_pinned() {
     assert_eq!(context.cache.usage().pinned_bytes, 0);
 }
 
+/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told about the file.
+#[test]
+fn the_system_reads_ahead_of_walks_only() {
+    let cells = grid(40_000, 1);
+    let fixture = Fixture::write(&cells, options());
+    let file = Advised::new(RealFs.open(&fixture.path, Open::Read).unwrap());
+    let as_file = Arc::clone(&file) as Arc<dyn File>;
+    let reader = Reader::of(as_file, fixture.path.clone(), FileId(1), context()).unwrap();
+    assert_eq!(file.take(), [(0, 0, Advice::Random)]);
+
+    let mut cursor = reader.cursor(reads());
+    for cell in cells.iter().step_by(1_000) {
+        cursor.seek(cell.key.as_key()).unwrap();
+    }
+    assert_eq!(file.take(), []);
+
+    let end = reader.trailer.load_on_open_offset;
+    let walk = ReadOptions {
+        sequential: true,
+        cache_blocks: false,
+        ..reads()
+    };
+    assert_eq!(read_all(&reader, walk).unwrap().len(), cells.len());
+    let advice = file.take();
+    assert!(advice.len() > 2, "{advice:?}");
+    for pair in advice.windows(2) {
+        // A block that a window cuts is read with the next one.
+        let (one, next) = (&pair[0], &pair[1]);
+        assert!(one.0 < next.0 && next.0 <= one.1, "{advice:?}");
+    }
+    assert!(
+        advice
+            .iter()
+            .all(|(from, to, what)| to - from <= 1 << 20 && *what == Advice::WillNeed),
+        "{advice:?}"
+    );
+    assert!(advice[0].0 > 128 << 10, "a short walk reads too much: {advice:?}");
+    assert_eq!(advice[advice.len() - 1].1, end);
+}
+
 #[test]
 fn wrong_order_and_foreign_families_are_refused() {
     let cells = grid(2, 1);

@@ -97,29 +97,28 @@ impl Reader {
         let mut previous = [None; BlockKind::ALL.len()];
         let mut data_blocks = Vec::new();
         let mut sum = 0;
-        let (mut offset, mut buffer) = (0, Vec::new());
+        let (mut offset, mut ahead) = (0, ReadAhead::default());
         while offset < end {
             let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
-            buffer.resize(HEADER_BYTES.min(left), 0);
-            self.read_exact(&mut buffer, offset)?;
-            let header = Header::parse(&buffer).map_err(|what| self.corrupt(offset, what))?;
+            let here = |bytes: usize| Handle {
+                offset,
+                bytes: bytes as u32,
+            };
+            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)))?;
+            let header = Header::parse(bytes).map_err(|what| self.corrupt(offset, what))?;
             if header.disk_bytes > left {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
-            buffer.resize(header.disk_bytes, 0);
-            self.read_exact(&mut buffer, offset)?;
-            block::unpack(&buffer, self.trailer.compression).map_err(|what| self.corrupt(offset, what))?;
+            let bytes = ahead.read(self, here(header.disk_bytes))?;
+            block::unpack(bytes, self.trailer.compression).map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {
                 return Err(self.corrupt(offset, "the chain of blocks of the same kind is broken"));
             }
             previous[header.kind as usize] = Some(offset);
             if header.kind.is_data() {
-                data_blocks.push(Handle {
-                    offset,
-                    bytes: header.disk_bytes as u32,
-                });
+                data_blocks.push(here(header.disk_bytes));
             }
-            sum = checksum::crc32c_append(sum, &buffer);
+            sum = checksum::crc32c_append(sum, bytes);
             offset += header.disk_bytes as u64;
         }
         let ends = data_blocks
@@ -130,7 +129,7 @@ impl Reader {
             return Err(self.corrupt(end, "first and last data block are not those of the trailer"));
         }
         let rest = self.properties().file_bytes - end;
-        buffer.resize(rest as usize, 0);
+        let mut buffer = vec![0; rest as usize];
         self.read_exact(&mut buffer, end)?;
         sum = checksum::crc32c_append(sum, &buffer);
         match expected {
