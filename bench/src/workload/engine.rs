@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// Compression of blocks.
     #[arg(long, alias = "compression_type", default_value = "none")]
     pub(crate) compression: Compression,
+    /// How cells lie in a block. RocksDB's blocks are most like those of `prefix`.
+    #[arg(long, default_value = "row-index")]
+    pub(crate) encoding: Encoding,
     /// How far values can be compressed: a share of their size.
     #[arg(long, alias = "compression_ratio", default_value_t = 0.5, value_parser = ratio)]
     pub(crate) compression_ratio: f64,
@@ -182,6 +185,34 @@ impl Compression {
     }
 }
 
+/// How cells lie in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Encoding {
+    /// Whole.
+    None,
+    /// Without what a key has in common with the one before.
+    Prefix,
+    /// As differences of all key parts.
+    Diff,
+    /// As differences that are faster to read.
+    FastDiff,
+    /// Whole, with an index of the rows in the block: the engine's default.
+    RowIndex,
+}
+
+impl Encoding {
+    /// HBase's name.
+    fn as_attribute(self) -> &'static str {
+        match self {
+            Encoding::None => "NONE",
+            Encoding::Prefix => "PREFIX",
+            Encoding::Diff => "DIFF",
+            Encoding::FastDiff => "FAST_DIFF",
+            Encoding::RowIndex => "ROW_INDEX_V1",
+        }
+    }
+}
+
 fn ratio(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(ratio) if ratio > 0.0 && ratio <= 1.0 => Ok(ratio),
@@ -249,6 +280,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             threads: arguments.threads,
             cache_bytes: arguments.cache_size,
             compression: arguments.compression.as_attribute(),
+            encoding: arguments.encoding.as_attribute(),
             benchmarks: outcomes,
         };
         println!(
@@ -270,6 +302,7 @@ fn print_header(arguments: &Arguments) {
         pair * arguments.num as f64 / f64::from(1 << 20)
     );
     println!("Compression: {}", arguments.compression.as_attribute());
+    println!("Encoding:   {}", arguments.encoding.as_attribute());
     println!("DB path:    [{}]", arguments.db.display());
     println!("------------------------------------------------");
 }

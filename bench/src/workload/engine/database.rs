@@ -109,6 +109,7 @@ fn family(arguments: &Arguments) -> Result<FamilyDescriptor> {
     if arguments.compression != Compression::None {
         family = with(family, "COMPRESSION", arguments.compression.as_attribute())?;
     }
+    family = with(family, "DATA_BLOCK_ENCODING", arguments.encoding.as_attribute())?;
     if arguments.bloom_bits == 0 {
         family = with(family, "BLOOMFILTER", "NONE")?;
     }

@@ -172,6 +172,7 @@ pub(super) struct EngineReport {
     pub(super) threads: u32,
     pub(super) cache_bytes: u64,
     pub(super) compression: &'static str,
+    pub(super) encoding: &'static str,
     pub(super) benchmarks: Vec<OutcomeReport>,
 }
 
