@@ -14,7 +14,7 @@ fn power_cuts_lose_nothing() {
         seed: 2,
         rounds: 1,
         modes: vec![Mode::Strict, Mode::Ext4],
-        damage_seeds: 2,
+        damage_seeds: 6,
         stride: 41,
         depth: 3,
         recovery_stride: 61,
