@@ -346,20 +346,23 @@ impl RowOffsets {
     }
 }
 
-/// Appends a cell in the plain layout, with tags and sequence id.
-pub(super) fn put_cell(out: &mut Vec<u8>, cell: Cell<'_>) {
+/// Appends a cell in the plain layout, with its sequence id, and with its tags if the file's cells have them.
+pub(super) fn put_cell(out: &mut Vec<u8>, cell: Cell<'_>, tags: bool) {
     out.extend_from_slice(&(cell.key.bytes().len() as u32).to_be_bytes());
     out.extend_from_slice(&(cell.value.len() as u32).to_be_bytes());
     out.extend_from_slice(cell.key.bytes());
     out.extend_from_slice(cell.value);
-    out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
-    out.extend_from_slice(cell.tags);
+    if tags {
+        out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
+        out.extend_from_slice(cell.tags);
+    }
     crate::codec::put_vlong(out, cell.seq.0 as i64);
 }
 
 /// Bytes that [`put_cell`] appends.
-pub(super) fn cell_bytes(cell: Cell<'_>) -> usize {
-    LENGTHS_BYTES + cell.data_bytes() + 2 + cell.tags.len() + crate::codec::vlong_len(cell.seq.0 as i64)
+pub(super) fn cell_bytes(cell: Cell<'_>, tags: bool) -> usize {
+    let tags_bytes = if tags { 2 + cell.tags.len() } else { 0 };
+    LENGTHS_BYTES + cell.data_bytes() + tags_bytes + crate::codec::vlong_len(cell.seq.0 as i64)
 }
 
 #[cfg(test)]
@@ -388,8 +391,11 @@ mod tests {
                     tags: b"",
                     seq: SeqId(1000 + row as u64),
                 };
-                put_cell(&mut payload, cell);
-                assert_eq!(cell_bytes(cell) * (row * columns + column + 1), payload.len());
+                put_cell(&mut payload, cell, true);
+                assert_eq!(
+                    cell_bytes(cell, true) * (row * columns + column + 1),
+                    payload.len()
+                );
             }
         }
         DataBlock::parse(payload, false, LAYOUT).unwrap()

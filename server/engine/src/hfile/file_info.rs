@@ -245,6 +245,7 @@ impl FileInfo {
             bloom_prefix_bytes,
             compression: trailer.compression,
             encoding: self.named(ENCODING)?.unwrap_or(DataBlockEncoding::None),
+            tags: self.i32(TAGS_BYTES_MAX)?.is_some_and(|bytes| bytes != 0),
             max_seq: SeqId(number(SEQ_MAX)?),
             major: self.bool(MAJOR),
             file_info: self.0,

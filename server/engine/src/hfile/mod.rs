@@ -75,6 +75,9 @@ pub struct WriterOptions {
     pub compression: Compression,
     /// Layout of data blocks.
     pub encoding: DataBlockEncoding,
+    /// Whether cells may have tags. Without, each is two bytes shorter (as in HBase's files without tags), and one with tags is
+    /// refused.
+    pub tags: bool,
     /// Bloom filter.
     pub bloom: BloomType,
     /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
@@ -107,6 +110,7 @@ impl WriterOptions {
             bloom_chunk_bytes: 128 << 10,
             compression: family.compression,
             encoding: family.encoding,
+            tags: true,
             bloom,
             bloom_prefix_bytes,
             expected_cells: 0,
@@ -182,6 +186,8 @@ pub struct Properties {
     pub compression: Compression,
     /// Layout of data blocks.
     pub encoding: DataBlockEncoding,
+    /// Whether a cell has tags, as far as the file info says.
+    pub tags: bool,
     /// Highest sequence id.
     pub max_seq: SeqId,
     /// Whether it was written by a compaction of all files.

@@ -322,6 +322,61 @@ fn every_combination_round_trips() {
     }
 }
 
+/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and refuses what it cannot hold.
+#[test]
+fn without_tags_there_is_no_room_for_them() {
+    let tagged = grid(120, 3);
+    let cells: Vec<OwnedCell> = tagged
+        .iter()
+        .map(|cell| OwnedCell {
+            tags: Vec::new(),
+            ..cell.clone()
+        })
+        .collect();
+    for &encoding in DataBlockEncoding::ALL {
+        let bytes = [true, false].map(|tags| {
+            let options = WriterOptions {
+                encoding,
+                tags,
+                // One block: how many cells fit into one depends on their bytes.
+                block_bytes: 1 << 20,
+                ..options()
+            };
+            let fixture = Fixture::write(&cells, options);
+            let reader = fixture.open().unwrap();
+            reader.verify(Some(fixture.written.checksum)).unwrap();
+            assert_eq!(read_all(&reader, reads()).unwrap(), cells, "{encoding} {tags}");
+            assert!(!reader.properties().tags);
+            let (first, _) = reader.trailer.data_blocks.unwrap();
+            reader.trailer.load_on_open_offset - first
+        });
+        let saved = match encoding {
+            DataBlockEncoding::None | DataBlockEncoding::RowIndexV1 => 2,
+            _ => 1,
+        };
+        assert!(
+            bytes[0] - bytes[1] >= saved * cells.len() as u64,
+            "{encoding}: {bytes:?}"
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store-file");
+    let file = RealFs.open(&path, Open::CreateNew).unwrap();
+    let options = WriterOptions {
+        tags: false,
+        ..options()
+    };
+    let mut writer = Writer::create(file, &path, options).unwrap();
+    let cell = tagged.iter().find(|cell| !cell.tags.is_empty()).unwrap();
+    let error = writer.append(cell.as_cell()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("has tags, and the file was begun without"),
+        "{error}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

@@ -120,7 +120,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, cell: Cell<'_>) {
+    fn add(&mut self, cell: Cell<'_>, tags: bool) {
         let key = cell.key;
         self.cells += 1;
         self.key_bytes += key.bytes().len() as u64;
@@ -135,7 +135,7 @@ impl Totals {
             CellType::DeleteFamily | CellType::DeleteFamilyVersion => self.delete_family_cells += 1,
             _ => {}
         }
-        let bytes = cell_bytes(cell);
+        let bytes = cell_bytes(cell, tags);
         if bytes > self.biggest_bytes {
             self.biggest_bytes = bytes;
             self.biggest_key.assign(key);
@@ -192,7 +192,7 @@ impl Writer {
                 previous: [None; BlockKind::ALL.len()],
                 plain_bytes: 0,
             },
-            encoder: BlockEncoder::new(options.encoding),
+            encoder: BlockEncoder::new(options.encoding, options.tags),
             index: IndexWriter::new(options.index_block_bytes),
             bloom: form.map(|form| BloomWriter::new(form, options.bloom_chunk_bytes)),
             delete_bloom: delete_bloom.then(|| BloomWriter::new(KeyForm::Bytes, options.bloom_chunk_bytes)),
@@ -244,7 +244,7 @@ impl Writer {
         }
         self.encoder.add(cell, new_row);
         self.add_to_blooms(cell, new_row, new_column);
-        self.totals.add(cell);
+        self.totals.add(cell, self.options.tags);
         self.last_key.assign(cell.key);
         Ok(())
     }
@@ -253,6 +253,9 @@ impl Writer {
     fn check_cell(&self, cell: Cell<'_>) -> Result<()> {
         if cell.key.bytes().len() + cell.value.len() > block::PLAIN_BYTES_MAX / 2 {
             return Err(self.refuse(cell, "is larger than 512 MiB"));
+        }
+        if !self.options.tags && !cell.tags.is_empty() {
+            return Err(self.refuse(cell, "has tags, and the file was begun without"));
         }
         if cell.tags.len() > usize::from(u16::MAX) {
             return Err(self.refuse(cell, "has more than 65535 bytes of tags"));
@@ -397,11 +400,13 @@ impl Writer {
         info.set(file_info::AVERAGE_KEY_BYTES, average(totals.key_bytes));
         info.set(file_info::AVERAGE_VALUE_BYTES, average(totals.value_bytes));
         info.set(file_info::CREATED, self.options.created_ms.to_be_bytes());
-        info.set(
-            file_info::TAGS_BYTES_MAX,
-            (totals.tags_bytes_max as u32).to_be_bytes(),
-        );
-        info.set(file_info::TAGS_COMPRESSED, flag(false));
+        if self.options.tags {
+            info.set(
+                file_info::TAGS_BYTES_MAX,
+                (totals.tags_bytes_max as u32).to_be_bytes(),
+            );
+            info.set(file_info::TAGS_COMPRESSED, flag(false));
+        }
         info.set(file_info::CELL_VERSION, 1_i32.to_be_bytes());
         info.set(file_info::CELL_SEQ_MAX, totals.seq_max.to_be_bytes());
         info.set(

@@ -52,7 +52,7 @@ pub fn flush(
         .filter_map(|memstore| memstore.max_seq())
         .max()
         .unwrap_or(SeqId::ZERO);
-    let mut output = FileOutput::new(context, target, family, max_seq, false, expected)?;
+    let mut output = FileOutput::new(context, target, family, max_seq, false, expected, true)?;
     let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, horizon);
     let mut cursor = MergeCursor::new(memstores.iter().map(Memstore::cursor).collect());
     let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family, progress) {

@@ -14,7 +14,8 @@
 //!   scanner leaves out.
 //! - Before a flush, everything in the frozen memstores is published.
 //! - A reader may go on in a later version than it began with, at the moment it began with. Flush and compaction keep what can
-//!   be seen at the earliest such moment or later, and sequence ids are kept, so that files can be read at a moment too.
+//!   be seen at the earliest such moment or later, and the sequence ids that are above its read point, so that files can be read
+//!   at a moment too.
 //!   Versions beyond VERSIONS are no part of a moment: whether a delete brings one back depends on whether it was dropped
 //!   before, as in HBase.
 //! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked

@@ -52,6 +52,7 @@ impl<'a> FileOutput<'a> {
         max_seq: SeqId,
         major: bool,
         expected_cells: u64,
+        tags: bool,
     ) -> Result<Self> {
         let uuid = context
             .vfs
@@ -60,6 +61,7 @@ impl<'a> FileOutput<'a> {
         let mut options = WriterOptions::of_family(family, Uuid(uuid), context.clock.wall_ms(), max_seq);
         options.major = major;
         options.expected_cells = expected_cells;
+        options.tags = tags;
         Ok(Self {
             context,
             target,

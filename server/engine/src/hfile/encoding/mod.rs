@@ -192,6 +192,8 @@ fn after_cell(
 #[derive(Debug)]
 pub(super) struct BlockEncoder {
     encoding: DataBlockEncoding,
+    /// Whether the file's cells have tags.
+    tags: bool,
     payload: Vec<u8>,
     /// The cell before in this block, in the plain layout without tags: key and value.
     previous: Option<(Vec<u8>, Vec<u8>)>,
@@ -204,9 +206,10 @@ pub(super) struct BlockEncoder {
 
 impl BlockEncoder {
     /// An encoder at the start of a block.
-    pub(super) fn new(encoding: DataBlockEncoding) -> Self {
+    pub(super) fn new(encoding: DataBlockEncoding, tags: bool) -> Self {
         let mut encoder = Self {
             encoding,
+            tags,
             payload: Vec::new(),
             previous: None,
             rows: Vec::new(),
@@ -252,14 +255,14 @@ impl BlockEncoder {
     /// Adds a cell. `new_row` says whether it is the first of its row.
     /// REQUIRES: cells come in order and are of one family.
     pub(super) fn add(&mut self, cell: Cell<'_>, new_row: bool) {
-        self.plain_bytes += data_block::cell_bytes(cell);
+        self.plain_bytes += data_block::cell_bytes(cell, self.tags);
         let first = self.cells == 0;
         self.cells += 1;
         if !self.is_differential() {
             if (new_row || first) && self.encoding == DataBlockEncoding::RowIndexV1 {
                 self.rows.push(self.payload.len() as u32 - 2);
             }
-            data_block::put_cell(&mut self.payload, cell);
+            data_block::put_cell(&mut self.payload, cell, self.tags);
             return;
         }
         let before = self
@@ -271,8 +274,10 @@ impl BlockEncoder {
             DataBlockEncoding::Diff => diff::encode(&mut self.payload, cell, before),
             _ => fast_diff::encode(&mut self.payload, cell, before),
         }
-        put_varint(&mut self.payload, cell.tags.len() as u64);
-        self.payload.extend_from_slice(cell.tags);
+        if self.tags {
+            put_varint(&mut self.payload, cell.tags.len() as u64);
+            self.payload.extend_from_slice(cell.tags);
+        }
         put_vlong(&mut self.payload, cell.seq.0 as i64);
         let (key, value) = self.previous.get_or_insert_default();
         key.clear();

@@ -1,11 +1,13 @@
 //! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
-//! 2. What nobody can ever see again is left out; tombstones too, when all files of the store take part.
+//! 2. What nobody can ever see again is left out; tombstones and old sequence ids too, when all files of the store take part.
 //! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the inputs gone it will
 //!    be the only copy.
 //!
-//! Sequence ids are kept: they decide between writes of the same version, and what an open scan sees.
+//! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files has zero for
+//! those up to the horizon, as in HBase: every scan sees such a cell, it is the last one written of its version, and what is
+//! flushed later has greater ids. With older files left out they are kept: a cell there could have one between.
 //! Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
@@ -86,6 +88,7 @@ pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
         max_seq,
         job.all_files,
         expected,
+        job.inputs.iter().any(|file| file.properties().tags),
     )?;
     let cells_in = match copy_kept(job, &mut output) {
         Ok(Some(cells_in)) => cells_in,
@@ -126,11 +129,19 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
         .collect();
     let mut cursor = MergeCursor::new(sources);
     cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
+    let old_enough = if job.all_files {
+        job.horizon.read_point
+    } else {
+        SeqId::ZERO
+    };
     let mut cells_in = 0;
     let mut paid_bytes = 0;
-    while let Some(cell) = cursor.cell() {
+    while let Some(mut cell) = cursor.cell() {
         cells_in += 1;
         if matcher.keeps(cell) {
+            if cell.seq <= old_enough {
+                cell.seq = SeqId::ZERO;
+            }
             output.append(cell)?;
         }
         if cells_in % STEP_CELLS == 0 {

@@ -310,6 +310,64 @@ fn only_a_compaction_of_all_files_drops_tombstones() {
     assert_eq!(store.get("b", 9), "b/p/1/P");
 }
 
+/// An id that a scan may be older than stays, and so do all where older files are left out: a write of the same version in one
+/// of those could be older or newer than them.
+#[test]
+fn only_a_compaction_of_all_files_drops_sequence_ids() {
+    let mut store = TestStore::new("VERSIONS=9");
+    for cells in ["a/p/1/P=old", "a/p/1/P=new b/p/1/P", "c/p/1/P"] {
+        store.write_all(cells);
+        store.flush();
+    }
+    let seqs = |store: &TestStore| -> Vec<u64> {
+        let rows = ReadRows::Range {
+            low: b"",
+            high: b"",
+            reversed: false,
+        };
+        let mut scanner = store.open(None, &ReadSpec::default(), SeqId::MAX, rows);
+        let cells = read_all(&mut scanner, None, usize::MAX);
+        cells.iter().map(|cell| cell.seq.0).collect()
+    };
+    store.compact(1..3);
+    assert_eq!(seqs(&store), [2, 3, 4]);
+    assert_eq!(store.get("a", 9), "a/p/1/P=new");
+    store.horizon.read_point = SeqId(3);
+    store.compact(0..2);
+    assert_eq!(seqs(&store), [0, 0, 4]);
+    assert_eq!(store.get("a", 9), "a/p/1/P=new");
+    // What comes later has a greater one: it is the newest write of the version, from memory and from a file.
+    store.write_all("a/p/1/P=newest");
+    assert_eq!(store.get("a", 9), "a/p/1/P=newest");
+    store.flush();
+    store.compact(0..2);
+    assert_eq!(store.get("a", 9), "a/p/1/P=newest");
+    assert_eq!(seqs(&store), [5, 0, 4]);
+}
+
+/// As HBase: a file whose inputs had no tags has no room for them either.
+#[test]
+fn a_compaction_keeps_room_for_tags_where_there_are_some() {
+    let tag = [0, 2, 8, 1];
+    let mut store = two_files();
+    store.compact(0..2);
+    let file_info = |store: &TestStore| {
+        let properties = store.version.files[0].properties();
+        let key = b"hfile.MAX_TAGS_LEN".as_slice();
+        (properties.tags, properties.file_info.get(key).cloned())
+    };
+    assert_eq!(file_info(&store), (false, None));
+    let mut tagged = TextCell::parse("e/p/1/P");
+    tagged.tags = tag.to_vec();
+    store.write(tagged);
+    store.flush();
+    store.compact(0..2);
+    assert_eq!(file_info(&store), (true, Some(vec![0, 0, 0, 4])));
+    let mut scanner = store.open(None, &ReadSpec::default(), SeqId::MAX, ReadRows::One(b"e"));
+    assert_eq!(read_all(&mut scanner, None, usize::MAX)[0].tags, tag);
+    assert_eq!(store.get("d", 1), "d/p/1/P");
+}
+
 /// Files from elsewhere may have no sequence ids; then the newer file wins.
 #[test]
 fn without_sequence_ids_the_newer_file_wins() {

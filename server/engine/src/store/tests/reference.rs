@@ -165,7 +165,7 @@ impl Reference<'_> {
     }
 
     /// What a flush or a compaction of `cells` keeps. `purge`: all files take part and no put in them is older than this;
-    /// tombstones may go.
+    /// tombstones may go, and sequence ids, since nobody reads at an earlier moment.
     pub(super) fn retain(&self, cells: &[TextCell], purge: Option<i64>) -> Vec<TextCell> {
         let mut alive: Vec<TextCell> = cells.iter().filter(|cell| !self.is_gone(cell)).cloned().collect();
         sort(&mut alive);
@@ -208,6 +208,11 @@ impl Reference<'_> {
             }
         }
         sort(&mut kept);
+        if purge.is_some() {
+            for cell in &mut kept {
+                cell.seq = SeqId::ZERO;
+            }
+        }
         kept
     }
 }
