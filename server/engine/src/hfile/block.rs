@@ -18,6 +18,7 @@ use super::compress::Codec;
 use crate::checksum;
 use crate::codec::Cursor;
 use crate::schema::Compression;
+use std::borrow::Cow;
 
 /// Bytes of a block's header.
 pub(super) const HEADER_BYTES: usize = 33;
@@ -189,9 +190,9 @@ impl Header {
 }
 
 /// Verifies a block and unpacks its payload.
-/// `block` is the whole block and nothing else.
-pub(super) fn unpack(block: &[u8], compression: Compression) -> Check<(Header, Vec<u8>)> {
-    let header = Header::parse(block)?;
+/// `block` is the whole block and nothing else; the memory of one that is handed over becomes the payload's, if it is not compressed.
+pub(super) fn unpack(block: Cow<'_, [u8]>, compression: Compression) -> Check<(Header, Vec<u8>)> {
+    let header = Header::parse(&block)?;
     if header.disk_bytes != block.len() {
         return Err(format!(
             "a {:?} block of {} bytes where one of {} is expected",
@@ -200,9 +201,16 @@ pub(super) fn unpack(block: &[u8], compression: Compression) -> Check<(Header, V
             block.len()
         ));
     }
-    header.verify_checksums(block)?;
-    let payload = &block[HEADER_BYTES..header.covered_bytes];
-    let plain = super::compress::uncompress(compression, payload, header.plain_bytes)?;
+    header.verify_checksums(&block)?;
+    let payload = HEADER_BYTES..header.covered_bytes;
+    let plain = match block {
+        Cow::Owned(mut block) if compression == Compression::None && payload.len() == header.plain_bytes => {
+            block.truncate(payload.end);
+            block.drain(..payload.start);
+            block
+        }
+        block => super::compress::uncompress(compression, &block[payload], header.plain_bytes)?,
+    };
     Ok((header, plain))
 }
 
@@ -265,7 +273,9 @@ mod tests {
             for len in [0, 1, 1000, BYTES_PER_CHECKSUM - HEADER_BYTES, 40_000, 700_000] {
                 let payload: Vec<u8> = (0..len).map(|index| (index / 7 % 251) as u8).collect();
                 let block = packed(&payload, compression);
-                let (header, plain) = unpack(&block, compression).unwrap();
+                let (header, plain) = unpack(Cow::Borrowed(&block), compression).unwrap();
+                let handed_over = unpack(Cow::Owned(block.clone()), compression).unwrap();
+                assert_eq!(handed_over.1, plain);
                 assert_eq!(plain, payload, "{compression} {len}");
                 assert_eq!((header.kind, header.previous), (BlockKind::Meta, Some(77)));
             }
@@ -279,7 +289,14 @@ mod tests {
         for bit in 0..block.len() * 8 {
             let mut damaged = block.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(unpack(&damaged, Compression::None).is_err(), "bit {bit}");
+            assert!(
+                unpack(Cow::Borrowed(&damaged), Compression::None).is_err(),
+                "bit {bit}"
+            );
+            assert!(
+                unpack(Cow::Owned(damaged), Compression::None).is_err(),
+                "bit {bit}"
+            );
         }
     }
 
@@ -287,16 +304,17 @@ mod tests {
     fn a_block_without_checksums_is_accepted_only_with_zeros_in_their_place() {
         let mut block = packed(b"written by someone who trusts the disk", Compression::None);
         block[24] = CHECKSUM_NONE;
-        assert!(unpack(&block, Compression::None).is_err());
+        assert!(unpack(Cow::Borrowed(&block), Compression::None).is_err());
         let sum_at = block.len() - 4;
         block[sum_at..].fill(0);
-        assert!(unpack(&block, Compression::None).is_ok());
+        assert!(unpack(Cow::Borrowed(&block), Compression::None).is_ok());
     }
 
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes: Vec<u8>, plain_bytes in 0_usize..10_000) {
-            let _ = unpack(&bytes, Compression::None);
+            let _ = unpack(Cow::Borrowed(&bytes), Compression::None);
+            let _ = unpack(Cow::Owned(bytes.clone()), Compression::None);
             for &compression in Compression::ALL {
                 let _ = super::super::compress::uncompress(compression, &bytes, plain_bytes);
             }

@@ -106,13 +106,29 @@ impl DataBlock {
         layout: CellLayout,
         rows: Option<RowOffsets>,
     ) -> Check<Self> {
+        let starts = Self::check_cells(&bytes, from, to, layout, rows)?;
+        let marks = Marks::new(starts, to - from);
+        Ok(Self {
+            from: from as u32,
+            to: to as u32,
+            layout,
+            marks,
+            bytes,
+        })
+    }
+
+    /// Checks every cell of `bytes[from..to]`, and the row offsets if there are some; where the cells start.
+    fn check_cells(
+        bytes: &[u8],
+        from: usize,
+        to: usize,
+        layout: CellLayout,
+        rows: Option<RowOffsets>,
+    ) -> Check<Vec<u32>> {
         let cells = bytes.get(..to).ok_or("data block is cut short")?;
         let mut starts = Vec::with_capacity((to - from.min(to)) / 128 + 1);
         let mut at = from;
-        let mut row_offsets = rows
-            .map(|rows| rows.offsets(&bytes))
-            .unwrap_or_default()
-            .into_iter();
+        let mut row_offsets = rows.into_iter().flat_map(|rows| rows.offsets(bytes));
         let with_rows = rows.is_some();
         let mut previous: Option<Key<'_>> = None;
         while at < to {
@@ -140,14 +156,7 @@ impl DataBlock {
         if starts.is_empty() {
             return Err("data block without cells".into());
         }
-        let marks = Marks::new(starts, to - from);
-        Ok(Self {
-            from: from as u32,
-            to: to as u32,
-            layout,
-            marks,
-            bytes,
-        })
+        Ok(starts)
     }
 
     /// Bytes in memory.
@@ -338,11 +347,10 @@ impl RowOffsets {
         tail().ok_or_else(|| "row offsets of a data block are malformed".into())
     }
 
-    fn offsets(self, payload: &[u8]) -> Vec<u32> {
+    fn offsets(self, payload: &[u8]) -> impl Iterator<Item = u32> {
         payload[self.offsets_from..self.offsets_to]
             .chunks_exact(4)
             .map(|offset| u32::from_be_bytes([offset[0], offset[1], offset[2], offset[3]]))
-            .collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! chunks. Every other block is read when it is needed, in one read of exactly the size its index entry says, verified, and
 //! put into the block cache, or kept here (see [`super::pins`]). Shared by all threads; takes no lock but the cache's.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -277,7 +278,7 @@ impl Reader {
                 let bytes = section
                     .get(at..at + header.disk_bytes)
                     .ok_or("block reaches into the trailer")?;
-                block::unpack(bytes, trailer.compression)
+                block::unpack(bytes.into(), trailer.compression)
             });
             let (header, payload) = loaded.map_err(|what| (offset, what))?;
             at += header.disk_bytes;
@@ -546,20 +547,19 @@ impl Reader {
         if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
-        let mut own = Vec::new();
         let bytes = match ahead {
-            Some(ahead) if options.sequential => ahead.read(self, handle)?,
+            Some(ahead) if options.sequential => ahead.read(self, handle)?.into(),
             _ => {
-                own.resize(handle.bytes as usize, 0);
+                let mut own = vec![0; handle.bytes as usize];
                 self.read_exact(&mut own, handle.offset)?;
-                &own
+                own.into()
             }
         };
         self.parse_block(want, bytes)
             .map_err(|what| self.corrupt(handle.offset, what))
     }
 
-    fn parse_block(&self, want: Want, bytes: &[u8]) -> block::Check<Block> {
+    fn parse_block(&self, want: Want, bytes: Cow<'_, [u8]>) -> block::Check<Block> {
         let (header, payload) = block::unpack(bytes, self.trailer.compression)?;
         if !want.accepts(header.kind) {
             return Err(format!(

@@ -110,7 +110,8 @@ impl Reader {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
             let bytes = ahead.read(self, here(header.disk_bytes))?;
-            block::unpack(bytes, self.trailer.compression).map_err(|what| self.corrupt(offset, what))?;
+            block::unpack(bytes.into(), self.trailer.compression)
+                .map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {
                 return Err(self.corrupt(offset, "the chain of blocks of the same kind is broken"));
             }
