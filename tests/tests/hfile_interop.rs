@@ -315,7 +315,7 @@ fn bloom_words(cells: &[Line], bloom: BloomType) -> Vec<String> {
     words
 }
 
-/// HBase reads each of our files: all cells, all file info, a seek to each cell and to the row before it, and its bloom filter
+/// HBase reads each of our files, with and without tags and sequence ids: all cells, all file info, a seek to each cell and to the row before it, and its bloom filter
 /// knows every row, column and family tombstone, and few others.
 #[test]
 fn hbase_reads_what_we_write() {
@@ -323,10 +323,21 @@ fn hbase_reads_what_we_write() {
     let mut batch = Batch::new();
     let mut files = Vec::new();
     for (number, (encoding, compression, bloom)) in combinations().enumerate() {
-        let cells = our_cells(number as u64, 300);
+        let mut cells = our_cells(number as u64, 300);
+        // As a flush writes them, as a compaction of files without tags, and as one of all files of a store.
+        let (tags, seqs) = [(true, true), (false, true), (false, false)][number % 3];
+        for cell in &mut cells {
+            if !tags {
+                cell.tags.clear();
+            }
+            if !seqs {
+                cell.seq = 0;
+            }
+        }
         let path = batch.file();
         let options = WriterOptions {
             encoding,
+            tags,
             compression,
             bloom,
             bloom_prefix_bytes: prefix_bytes(bloom),
@@ -350,7 +361,7 @@ fn hbase_reads_what_we_write() {
             &format!("{} {}", words.join(" "), absent.join(" ")),
         );
         files.push((
-            format!("{encoding} {compression} {bloom}"),
+            format!("{encoding} {compression} {bloom} tags={tags} sequence ids={seqs}"),
             cells,
             words.len(),
             printed,
