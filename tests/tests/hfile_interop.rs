@@ -315,8 +315,8 @@ fn bloom_words(cells: &[Line], bloom: BloomType) -> Vec<String> {
     words
 }
 
-/// HBase reads each of our files, with and without tags and sequence ids: all cells, all file info, a seek to each cell and to the row before it, and its bloom filter
-/// knows every row, column and family tombstone, and few others.
+/// HBase reads each of our files, with and without tags and sequence ids: all cells, all file info, a seek to each cell and to the
+/// row before it, and its bloom filter knows every row, column and family tombstone, and few others.
 #[test]
 fn hbase_reads_what_we_write() {
     let program = need_hbase!();

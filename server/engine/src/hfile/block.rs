@@ -14,11 +14,12 @@
 //!
 //! Pure functions of bytes; callers add the file's name and the offset to what is found wrong.
 
+use std::borrow::Cow;
+
 use super::compress::Codec;
 use crate::checksum;
 use crate::codec::Cursor;
 use crate::schema::Compression;
-use std::borrow::Cow;
 
 /// Bytes of a block's header.
 pub(super) const HEADER_BYTES: usize = 33;

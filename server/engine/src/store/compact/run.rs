@@ -6,8 +6,8 @@
 //!    be the only copy.
 //!
 //! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files has zero for
-//! those up to the horizon, as in HBase: every scan sees such a cell, it is the last one written of its version, and what is
-//! flushed later has greater ids. With older files left out they are kept: a cell there could have one between.
+//! those up to the horizon, as in HBase: every scan sees such a cell, of its version no other one up to the horizon is kept, and
+//! what is newer has a greater id. With older files left out they are kept: a cell there of the same version would win.
 //! Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
