@@ -31,7 +31,7 @@ use crate::filter::Filter;
 use crate::op::{Columns, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{TableDescriptor, escape};
-use crate::store::{Moment, ReadRows, RowLimit, RowProgress, StoreScanner};
+use crate::store::{Moment, ReadRows, RowLimit, RowProgress, Sources, StoreScanner};
 
 /// What [`RegionScanner::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl RegionScanner {
                     }
                 }
             };
-            parts.extend(open_part(version, spec, judge, *place, moment, rows)?);
+            open_part(version, spec, judge, *place, moment, rows, &mut parts)?;
         }
         self.parts = parts;
         self.paused = None;
@@ -424,22 +424,22 @@ fn open_parts(
     moment: Moment,
     rows: ReadRows<'_>,
 ) -> Result<Vec<Part>> {
-    let families = match spec.families.len() {
-        0 => version.stores.len(),
-        asked => asked,
-    };
     let mut parts = Vec::new();
-    for place in 0..families {
-        if let Some(part) = open_part(version, spec, judge, place, moment, rows)? {
-            // Growing by itself it would make room for four at once: too much for the allocator's fast path.
-            parts.reserve_exact(families - place);
-            parts.push(part);
-        }
+    for place in 0..family_count(version, spec) {
+        open_part(version, spec, judge, place, moment, rows, &mut parts)?;
     }
     Ok(parts)
 }
 
-/// `None`: a single row, of which the family has nothing.
+/// How many families `spec` asks for.
+fn family_count(version: &RegionVersion, spec: &ReadSpec) -> usize {
+    match spec.families.len() {
+        0 => version.stores.len(),
+        asked => asked,
+    }
+}
+
+/// Adds the scanner of one family to `parts`, unless a single row is asked for, of which the family has nothing.
 fn open_part(
     version: &RegionVersion,
     spec: &ReadSpec,
@@ -447,21 +447,28 @@ fn open_part(
     place: usize,
     moment: Moment,
     rows: ReadRows<'_>,
-) -> Result<Option<Part>> {
+    parts: &mut Vec<Part>,
+) -> Result<()> {
     let selection = spec.families.get(place);
     let index = match selection {
         None => place,
         Some(selection) => family_index(&version.table, &selection.family)?,
     };
-    let version = &version.stores[index];
-    let store = match rows {
-        ReadRows::One(row) => StoreScanner::open_row(version, selection, spec, moment, row)?,
-        ReadRows::Range { .. } => Some(StoreScanner::open(version, selection, spec, moment, rows)?),
-    };
-    let essential = judge.is_none_or(|filter| filter.is_family_essential(&version.family.name));
-    Ok(store.map(|store| Part {
+    let store = &version.stores[index];
+    let sources = Sources::of(store, selection, spec, moment, rows)?;
+    if sources.is_empty() && matches!(rows, ReadRows::One(_)) {
+        return Ok(());
+    }
+    if parts.is_empty() {
+        // Growing by itself it would make room for four at once.
+        parts.reserve_exact(family_count(version, spec) - place);
+    }
+    parts.push(Part {
         place,
-        store,
-        essential,
-    }))
+        essential: judge.is_none_or(|filter| filter.is_family_essential(&store.family.name)),
+        store: StoreScanner::over(sources, store, selection, spec, moment, rows),
+    });
+    parts
+        .last_mut()
+        .map_or(Ok(()), |part| part.store.go_to_begin(rows))
 }

@@ -1,7 +1,8 @@
 //! Names of tables, namespaces and families, and HBase's rules for them.
 
+use std::cmp::Ordering;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::Escaped;
 use crate::error::{Error, Result};
@@ -21,32 +22,22 @@ pub const NAMESPACE_TABLE: &str = "namespace";
 /// Longest name of a snapshot: what a file system takes as the name of a directory.
 pub const SNAPSHOT_NAME_MAX_BYTES: usize = 255;
 
-/// The default namespace, made once: nearly every call names a table in it.
-static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| DEFAULT_NAMESPACE.into());
-
 /// A table's name: namespace and qualifier. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName {
-    namespace: Arc<str>,
+    /// `None`: the default one. Nearly every call names a table in it, and all threads would count their shares of one text.
+    namespace: Option<Arc<str>>,
     qualifier: Arc<str>,
 }
 
 impl TableName {
     /// A name of checked parts. An empty namespace means `default`.
     pub fn new(namespace: &str, qualifier: &str) -> Result<Self> {
-        let namespace = if namespace.is_empty() {
-            DEFAULT_NAMESPACE
-        } else {
-            namespace
-        };
-        check_namespace_name(namespace)?;
+        let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
+        namespace.map_or(Ok(()), check_namespace_name)?;
         check_qualifier(["Table", "Namespaces and table", "User-space table"], qualifier)?;
         Ok(Self {
-            namespace: if namespace == DEFAULT_NAMESPACE {
-                Arc::clone(&DEFAULT)
-            } else {
-                namespace.into()
-            },
+            namespace: namespace.map(Arc::from),
             qualifier: qualifier.into(),
         })
     }
@@ -67,7 +58,7 @@ impl TableName {
 
     /// The namespace, `default` spelled out.
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
     /// The part after the namespace.
@@ -77,7 +68,7 @@ impl TableName {
 
     /// Whether it lies in the system namespace.
     pub fn is_system(&self) -> bool {
-        &*self.namespace == SYSTEM_NAMESPACE
+        self.namespace() == SYSTEM_NAMESPACE
     }
 
     /// Whether it is `hbase:meta`.
@@ -86,17 +77,31 @@ impl TableName {
     }
 
     /// HBase's order of tables in lists: as text, with `default:` spelled out.
-    pub fn cmp_as_text(&self, other: &Self) -> std::cmp::Ordering {
-        let text = |name: &Self| format!("{}:{}", name.namespace, name.qualifier);
+    pub fn cmp_as_text(&self, other: &Self) -> Ordering {
+        let text = |name: &Self| format!("{}:{}", name.namespace(), name.qualifier);
         text(self).cmp(&text(other))
+    }
+}
+
+/// By namespace, then by qualifier.
+impl Ord for TableName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_namespace = self.namespace().cmp(other.namespace());
+        by_namespace.then_with(|| self.qualifier().cmp(other.qualifier()))
+    }
+}
+
+impl PartialOrd for TableName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 /// The full name; `default:` is never printed.
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if &*self.namespace != DEFAULT_NAMESPACE {
-            write!(f, "{}:", self.namespace)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}:")?;
         }
         f.write_str(&self.qualifier)
     }

@@ -61,11 +61,9 @@ impl<C: CellCursor> MergeCursor<C> {
         }
     }
 
-    /// A merge of cursors that have been positioned already, each at its first cell of interest.
-    pub fn positioned(children: Vec<C>) -> Self {
-        let mut merge = Self::new(children);
-        merge.rebuild();
-        merge
+    /// Begins where its cursors stand, which have been positioned already, each at its first cell of interest.
+    pub fn take_positions(&mut self) {
+        self.rebuild();
     }
 
     /// How many sources are merged.

@@ -52,7 +52,7 @@ pub use merge::MergeCursor;
 pub use opening::ReadRows;
 pub use output::{NewFile, WrittenFile};
 pub use removals::Removals;
-pub use scanner::{RowLimit, RowProgress, StoreScanner};
+pub use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub use sorted_cells::SortedCells;
 pub use version::{Clip, StoreFile, StoreVersion};
 

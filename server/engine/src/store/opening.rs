@@ -100,40 +100,41 @@ impl<'a> Opening<'a> {
             }
         }
         for file in version.files.iter().rev() {
-            if let Some(source) = self.file_source(file, read_point)? {
-                sources.push(source);
-            }
+            self.add_file(file, read_point, &mut sources)?;
         }
         Ok(sources)
     }
 
-    fn file_source(&self, file: &StoreFile, read_point: SeqId) -> Result<Option<Source>> {
+    /// Adds a file to `sources`, where it is positioned: a source is large, and gets do little else.
+    fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
         if !may_matter || !self.may_hold_rows(file, properties) {
-            return Ok(None);
+            return Ok(());
         }
         let options = self.read_options();
         if !self.passes_bloom(file, options)? {
-            return Ok(None);
+            return Ok(());
         }
         let cursor = file.reader().cursor(options);
         let clipped = |cursor| ClippedCursor::new(cursor, file.clip().clone(), &self.family.name);
-        let mut source = if file.meta().max_seq > read_point {
-            Source::Newer(VisibleCursor::new(clipped(cursor), read_point))
+        if file.meta().max_seq > read_point {
+            sources.push(Source::Newer(VisibleCursor::new(clipped(cursor), read_point)));
         } else if file.is_clipped() {
-            Source::Clipped(clipped(cursor))
+            sources.push(Source::Clipped(clipped(cursor)));
         } else {
-            Source::File(cursor)
-        };
+            sources.push(Source::File(cursor));
+        }
         let family_tombstones = properties.delete_family_cells > 0 || properties.uuid.is_none();
-        if !self.holds_row(&mut source, family_tombstones)? {
+        if let Some(source) = sources.last_mut()
+            && !self.holds_row(source, family_tombstones)?
+        {
+            sources.pop();
             if self.asks_bloom(properties) {
                 file.context().reader.counters.bloom_false_positives.increment();
             }
-            return Ok(None);
         }
-        Ok(Some(source))
+        Ok(())
     }
 
     fn read_options(&self) -> ReadOptions {

@@ -70,6 +70,30 @@ enum Walk {
     Reversed,
 }
 
+/// What a scanner reads: the sources of a store that can matter.
+#[derive(Debug)]
+pub struct Sources(Vec<Source>);
+
+impl Sources {
+    /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is in the store.
+    pub fn of(
+        version: &StoreVersion,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        moment: Moment,
+        rows: ReadRows<'_>,
+    ) -> Result<Self> {
+        Opening::new(version, selection, spec, moment.now_ms, rows)
+            .sources(version, moment.read_point)
+            .map(Self)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// Reads one version of one store at one read point, row by row.
 ///
 /// After an error, drop the open row of the batch and call [`Self::seek_row`] before reading on.
@@ -101,6 +125,7 @@ impl StoreScanner {
     /// Opens a scanner over `version` and positions it: `One` at that row, `Range` at `low` (reversed: at `high`).
     ///
     /// `selection`: what to read of this family; `None`: everything.
+    #[cfg(test)]
     pub fn open(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
@@ -108,47 +133,30 @@ impl StoreScanner {
         moment: Moment,
         rows: ReadRows<'_>,
     ) -> Result<Self> {
-        let sources = Opening::new(version, selection, spec, moment.now_ms, rows)
-            .sources(version, moment.read_point)?;
-        Self::over(sources, version, selection, spec, moment, rows)
+        let sources = Sources::of(version, selection, spec, moment, rows)?;
+        let mut scanner = Self::over(sources, version, selection, spec, moment, rows);
+        scanner.go_to_begin(rows)?;
+        Ok(scanner)
     }
 
-    /// The same for a single row. `None`: nothing of the row is in the store.
-    pub fn open_row(
-        version: &StoreVersion,
-        selection: Option<&FamilySelection>,
-        spec: &ReadSpec,
-        moment: Moment,
-        row: &[u8],
-    ) -> Result<Option<Self>> {
-        let rows = ReadRows::One(row);
-        let sources = Opening::new(version, selection, spec, moment.now_ms, rows)
-            .sources(version, moment.read_point)?;
-        if sources.is_empty() {
-            return Ok(None);
-        }
-        Self::over(sources, version, selection, spec, moment, rows).map(Some)
-    }
-
-    fn over(
-        sources: Vec<Source>,
+    /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built where the caller keeps it: it
+    /// is large.
+    #[inline]
+    pub fn over(
+        sources: Sources,
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
         moment: Moment,
         rows: ReadRows<'_>,
-    ) -> Result<Self> {
+    ) -> Self {
         let walk = match rows {
             ReadRows::One(_) => Walk::Single,
             ReadRows::Range { reversed: false, .. } => Walk::Forward,
             ReadRows::Range { reversed: true, .. } => Walk::Reversed,
         };
-        let mut scanner = Self {
-            cursor: if walk == Walk::Single {
-                MergeCursor::positioned(sources)
-            } else {
-                MergeCursor::new(sources)
-            },
+        Self {
+            cursor: MergeCursor::new(sources.0),
             matcher: ReadMatcher::new(&version.family, selection, spec, moment.now_ms),
             family: Arc::clone(&version.family),
             order: version.row_order(),
@@ -162,14 +170,22 @@ impl StoreScanner {
             count: 0,
             target: Vec::new(),
             scratch: Vec::new(),
-        };
+        }
+    }
+
+    /// Positions a new scanner: `One` at that row, `Range` at `low` (reversed: at `high`).
+    pub fn go_to_begin(&mut self, rows: ReadRows<'_>) -> Result<()> {
         match rows {
-            ReadRows::One(_) => {}
+            // Opening has sought the row in each source.
+            ReadRows::One(_) => {
+                self.cursor.take_positions();
+                Ok(())
+            }
             ReadRows::Range {
                 high: [],
                 reversed: true,
                 ..
-            } => scanner.cursor.seek_last_row()?,
+            } => self.cursor.seek_last_row(),
             ReadRows::Range {
                 high: row,
                 reversed: true,
@@ -179,9 +195,8 @@ impl StoreScanner {
                 low: row,
                 reversed: false,
                 ..
-            } => scanner.seek_row(row)?,
+            } => self.seek_row(row),
         }
-        Ok(scanner)
     }
 
     /// The row of the next visible raw cell: the row may turn out to have no result. `None` at the end.

@@ -1,5 +1,6 @@
 //! Thrift types to engine requests. Rules that come from HBase's handlers are cited by what clients see.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use basalt_engine::cell::{LATEST, ROW_MAX_BYTES};
@@ -30,10 +31,23 @@ pub(super) fn all<'i, I, T>(
     Ok(made)
 }
 
+thread_local! {
+    /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same one again.
+    static LAST_TABLE: RefCell<Option<(Bytes, TableName)>> = const { RefCell::new(None) };
+}
+
 /// A table's full name.
 pub(super) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
     let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
-    Ok(TableName::parse(name)?)
+    LAST_TABLE.with_borrow_mut(|last| match last {
+        Some((written, table)) if written == name => Ok(table.clone()),
+        _ => {
+            let table = TableName::parse(name)?;
+            // A copy: the name is a piece of the call's message.
+            *last = Some((Bytes::copy_from_slice(name), table.clone()));
+            Ok(table)
+        }
+    })
 }
 
 /// A row key: present, not empty, not longer than HBase allows.
