@@ -20,6 +20,7 @@ mod heat;
 mod http;
 mod metrics;
 mod offline;
+mod parking;
 mod rates;
 #[cfg(test)]
 mod rig;

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::Server;
 use crate::config::Config;
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
-use crate::wire;
+use crate::{parking, wire};
 
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-net")
-        .on_thread_park(wire::before_sleep)
+        .on_thread_park(parking::before_sleep)
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;

@@ -6,6 +6,19 @@ use super::{
     DECODED_BYTES_BASE, DECODED_BYTES_PER_MESSAGE_BYTE, MAX_DEPTH, METHOD_NAME_BYTES_MAX, WireError,
 };
 
+/// Families, and often columns, have names of one letter in HBase. A slice of the message costs two atomic operations, one of this
+/// costs none.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+static EVERY_BYTE: [u8; 256] = {
+    let mut every = [0; 256];
+    let mut byte = 0;
+    while byte < every.len() {
+        every[byte] = byte as u8;
+        byte += 1;
+    }
+    every
+};
+
 /// A position in a message, with the depth and the memory budget. Invariant: `pos <= buf.len()`.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
@@ -92,9 +105,13 @@ impl Input {
         self.array::<1>(what).map(|[byte]| byte)
     }
 
-    /// Reads `len` bytes as a slice of the message's memory.
+    /// Reads `len` bytes as a slice of the message's memory, or of [`EVERY_BYTE`] if it is a single one.
     #[inline]
     pub(super) fn shared(&mut self, what: &'static str, len: usize) -> Result<Bytes, WireError> {
+        if len == 1 {
+            let at = usize::from(self.byte(what)?);
+            return Ok(Bytes::from_static(EVERY_BYTE.get(at..=at).unwrap_or_default()));
+        }
         let from = self.pos;
         self.advance(what, len)?;
         Ok(self.buf.slice(from..self.pos))

@@ -10,6 +10,8 @@
 
 use std::cell::Cell;
 
+use crate::parking;
+
 /// Writes that do not give way after one that nobody joined.
 const PATIENCE: u32 = 15;
 
@@ -22,6 +24,7 @@ thread_local! {
 
 /// Lets the tasks run that are ready on this thread, if that has been worth it.
 pub(super) async fn others() {
+    parking::wrote();
     let writes = WRITES.get().wrapping_add(1);
     WRITES.set(writes);
     if let Some(left) = IMPATIENT.get().checked_sub(1) {

@@ -7,7 +7,7 @@ use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::ready;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::parking;
 use crate::admission::{Busy, Held};
 use crate::api::{Caller, Server};
 use crate::messages::{Garbled, Messages, Speech};
+use crate::parking;
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -79,12 +79,25 @@ pub(super) async fn run(
     // A token of its own, waited for once and for all: connections that wait for their next call take no lock together.
     let stop = stop.child_token();
     let mut stopped = pin!(stop.cancelled());
+    // Of its own, since a call has the caller.
+    let gone = caller.gone();
+    // Who waits for a message hears of the stop; who finds one each time would not.
+    let mut has_waited = false;
     loop {
         match messages.next_message() {
             Ok(Some((speech, message))) => {
                 message_began = None;
                 held.set(message.len() + messages.buffered_bytes() + answers.capacity());
-                answer(&server, &socket, &mut caller, speech, message, &mut answers).await?;
+                answer(
+                    &server,
+                    &socket,
+                    &gone,
+                    &mut caller,
+                    speech,
+                    message,
+                    &mut answers,
+                )
+                .await?;
                 held.set(messages.buffered_bytes() + answers.capacity());
                 if answers.len() < FLUSH_BYTES {
                     continue;
@@ -114,9 +127,10 @@ pub(super) async fn run(
         if messages.has_partial() {
             message_began.get_or_insert_with(Instant::now);
         }
-        if stop.is_cancelled() {
+        if !has_waited && stop.is_cancelled() {
             return Ok(());
         }
+        has_waited = false;
         let is_open = if let Some(began) = message_began {
             receive_rest(&server, &mut socket, &mut messages, began).await?
         } else {
@@ -126,7 +140,7 @@ pub(super) async fn run(
                 answers: &mut answers,
                 held: &mut held,
             };
-            receive(&server, &mut socket, kept, stopped.as_mut()).await?
+            receive(&server, &mut socket, kept, stopped.as_mut(), &mut has_waited).await?
         };
         if !is_open {
             return Ok(());
@@ -149,13 +163,14 @@ async fn memory_for_more(server: &Server) -> Result<(), Busy> {
 async fn answer(
     server: &Arc<Server>,
     socket: &TcpStream,
+    gone: &AtomicBool,
     caller: &mut Caller,
     speech: Speech,
     message: Bytes,
     answers: &mut Vec<u8>,
 ) -> Result<(), End> {
     let frame = speech.framed.then(|| begin_frame(answers));
-    call(server, socket, caller, speech, message, answers).await;
+    call(server, socket, gone, caller, speech, message, answers).await;
     frame.map_or(Ok(()), |frame| {
         end_frame(answers, frame).map_err(|error| End::AnswerTooLarge(error.len))
     })
@@ -166,12 +181,12 @@ async fn answer(
 async fn call(
     server: &Arc<Server>,
     socket: &TcpStream,
+    gone: &AtomicBool,
     caller: &mut Caller,
     speech: Speech,
     message: Bytes,
     answers: &mut Vec<u8>,
 ) {
-    let gone = caller.gone();
     let mut call = pin!(server.call(caller, speech.protocol, message, answers));
     tokio::select! {
         // Most calls are answered at the first poll: they never look at the socket.
@@ -217,15 +232,21 @@ impl Kept<'_> {
 }
 
 /// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or the server stops.
+/// `has_waited` is set if it had to wait: then it would have heard of a stop.
 async fn receive(
     server: &Server,
     socket: &mut TcpStream,
     mut kept: Kept<'_>,
-    mut stopped: Pin<&mut WaitForCancellationFuture<'_>>,
+    stopped: Pin<&mut WaitForCancellationFuture<'_>>,
+    has_waited: &mut bool,
 ) -> Result<bool, End> {
     let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
     let mut idle = pin!(after(!limit.is_zero(), limit));
     let mut may_release = kept.bytes() > IDLE_KEEP_BYTES;
+    let mut stopped = pin!(async {
+        *has_waited = true;
+        stopped.await;
+    });
     loop {
         tokio::select! {
             biased;

@@ -11,10 +11,8 @@ use crate::sessions::Owner;
 
 mod connection;
 mod listener;
-mod parking;
 
 pub(crate) use listener::Listener;
-pub(crate) use parking::before_sleep;
 
 /// Closes the scanners of a connection, however it ends.
 struct Scanners {
