@@ -33,6 +33,7 @@ PERCENTILES = re.compile(r"^Percentiles:.*\bP99: ([\d.]+)")
 # Compactions only when they are asked for; RocksDB would stop writes for the number of files that has no compaction.
 NO_COMPACTIONS = ["--disable_auto_compactions=true"]
 NO_COMPACTIONS_ROCKSDB = ["--level0_slowdown_writes_trigger=1000", "--level0_stop_writes_trigger=1000"]
+INDEXES_IN_CACHE = ["--cache_index_and_filter_blocks=true"]
 
 
 @dataclass
@@ -85,6 +86,19 @@ def suites(options):
         "disk": [
             Group("from disk, 1 thread", "readrandom", words=[f"--reads={reads}"], **disk),
             Group("from disk, 16 threads", "readrandom", words=[f"--reads={reads // 8}"], threads=16, **disk),
+        ],
+        # As `disk`, but RocksDB's indexes and filters are read when they are needed and are part of the cache, as Basalt's are.
+        "memory": [
+            Group("from disk, indexes in the cache, 1 thread", "readrandom", words=[f"--reads={reads}"],
+                  rocksdb_words=INDEXES_IN_CACHE, **disk),
+            Group("from disk, indexes in the cache, 16 threads", "readrandom", words=[f"--reads={reads // 8}"],
+                  rocksdb_words=INDEXES_IN_CACHE, threads=16, **disk),
+        ],
+        "direct": [
+            Group("past the page cache, 1 thread", "readrandom",
+                  words=[f"--reads={reads}", "--use_direct_reads=true"], **disk),
+            Group("past the page cache, 16 threads", "readrandom",
+                  words=[f"--reads={reads // 8}", "--use_direct_reads=true"], threads=16, **disk),
         ],
         "mixed": [
             Group(
@@ -234,7 +248,7 @@ def write_table(options, group, rounds, out):
 def main():
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", default="cached", help="of: cached, threads, sync, disk, mixed, compaction; or all")
+    parser.add_argument("--suite", default="cached", help="of: cached, threads, sync, disk, memory, direct, mixed, compaction; or all")
     parser.add_argument("--benchmarks", help="these, with one thread, instead of a suite")
     parser.add_argument("--num", type=int, default=1_000_000)
     parser.add_argument("--disk-factor", type=float, default=10, help="keys of the suite `disk`, times --num")

@@ -280,6 +280,7 @@ fn open(path: &Path) -> Arc<Reader> {
     let context = ReaderContext {
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
+        direct_reads: false,
     };
     Reader::open(&RealFs, path.to_owned(), FileId(1), context).unwrap()
 }

@@ -66,6 +66,10 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "use_existing_db", num_args = 0..=1, default_value = "false", default_missing_value = "true",
         action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) use_existing_db: bool,
+    /// Read rows past the system's page cache.
+    #[arg(long, alias = "use_direct_reads", num_args = 0..=1, default_value = "false", default_missing_value = "true",
+        action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pub(crate) use_direct_reads: bool,
     /// Compression of blocks.
     #[arg(long, alias = "compression_type", default_value = "none")]
     pub(crate) compression: Compression,

@@ -103,6 +103,7 @@ pub fn run(input: &[u8]) {
         let context = ReaderContext {
             cache: Arc::clone(&cache),
             counters: Arc::clone(&counters),
+            direct_reads: false,
         };
         Reader::open(&disk, PATH.into(), FileId(1), context)
     };

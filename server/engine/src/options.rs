@@ -41,6 +41,8 @@ pub struct Options {
     pub memstore_total_bytes: u64,
     /// Block cache capacity.
     pub block_cache_bytes: u64,
+    /// Whether point reads go past the system's page cache (RocksDB: `use_direct_reads`). Scans and compactions go through it.
+    pub direct_reads: bool,
     /// A store with a file set larger than this makes its region split (HBase: `hbase.hregion.max.filesize`).
     pub region_max_bytes: u64,
     /// Whether stores are compacted without being asked to (HBase: `hbase.regionserver.compaction.enabled`).
@@ -94,6 +96,7 @@ impl Default for Options {
             memstore_block_multiplier: 4,
             memstore_total_bytes: 1024 * MIB,
             block_cache_bytes: 1024 * MIB,
+            direct_reads: false,
             region_max_bytes: 10 * 1024 * MIB,
             compaction_enabled: true,
             compaction_min_files: 3,

@@ -290,6 +290,7 @@ impl Config {
             memstore_block_multiplier: self.memstore.block_multiplier,
             memstore_total_bytes: self.memstore.total_bytes,
             block_cache_bytes: self.block_cache.bytes,
+            direct_reads: self.block_cache.direct_reads,
             region_max_bytes: self.region.max_bytes,
             compaction_enabled: self.compaction.enabled,
             compaction_min_files: self.compaction.min_files,

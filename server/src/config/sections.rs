@@ -211,6 +211,8 @@ section! {
     BlockCache {
         /// Capacity.
         bytes: u64 = 1024 * MIB,
+        /// Gets read blocks past the system's page cache; scans, flushes and compactions go through it.
+        direct_reads: bool = false,
     }
 }
 

@@ -56,6 +56,7 @@ impl Database {
         let options = Options {
             wal_sync: WalSync::Os,
             block_cache_bytes: arguments.cache_size,
+            direct_reads: arguments.use_direct_reads,
             memstore_flush_bytes: arguments.write_buffer_size,
             compaction_enabled: !arguments.disable_auto_compactions,
             ..Options::default()

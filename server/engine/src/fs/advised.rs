@@ -1,7 +1,8 @@
-//! For tests: a file that remembers what was said about the page cache.
+//! For tests: a file that remembers what was said about the page cache, and how often it was read.
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -12,6 +13,7 @@ use super::{Advice, File};
 pub(crate) struct Advised {
     file: Arc<dyn File>,
     ranges: Mutex<Vec<(u64, u64, Advice)>>,
+    reads: AtomicUsize,
 }
 
 impl Advised {
@@ -19,7 +21,13 @@ impl Advised {
         Arc::new(Self {
             file,
             ranges: Mutex::default(),
+            reads: AtomicUsize::new(0),
         })
+    }
+
+    /// Reads since the last call.
+    pub(crate) fn take_reads(&self) -> usize {
+        self.reads.swap(0, Ordering::Relaxed)
     }
 
     /// First byte and the one behind the last, in the order of the calls. Fails if other advice than this was given.
@@ -40,6 +48,7 @@ impl Advised {
 
 impl File for Advised {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

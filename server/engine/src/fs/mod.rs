@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 #[cfg(test)]
 pub(crate) mod advised;
+mod direct;
 mod real;
 pub mod sim;
 
@@ -24,6 +25,8 @@ pub use real::RealFs;
 pub enum Open {
     /// An existing file, for reading.
     Read,
+    /// An existing file, for reading past the page cache where the file system can do that, and like `Read` elsewhere.
+    Direct,
     /// An existing file, for reading and writing.
     Write,
     /// A new file, for reading and writing; it is an error if the name exists.

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
 use rustix::io::Errno;
 
-use super::{Advice, DirLock, File, Open, Space, Vfs};
+use super::{Advice, DirLock, File, Open, Space, Vfs, direct};
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
@@ -29,7 +30,7 @@ pub struct RealFs;
 
 /// An open file of the operating system.
 #[derive(Debug)]
-struct RealFile {
+pub(super) struct RealFile {
     file: fs::File,
 }
 
@@ -114,6 +115,32 @@ impl File for RealFile {
 }
 
 impl RealFile {
+    /// Opens or creates a file, with further flags for the system.
+    pub(super) fn open_with(path: &Path, how: Open, flags: OFlags) -> io::Result<Self> {
+        let mut options = fs::OpenOptions::new();
+        options
+            .read(true)
+            .mode(FILE_MODE)
+            .custom_flags(flags.bits().cast_signed());
+        match how {
+            Open::Read | Open::Direct => {}
+            Open::Write => {
+                options.write(true);
+            }
+            Open::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        Ok(Self {
+            file: options.open(path)?,
+        })
+    }
+
+    /// For calls that the trait does not have.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
     /// Extends the file to `len` with written zeros: the reservation of file systems that have no other.
     fn write_zeros_to(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
@@ -129,20 +156,11 @@ impl RealFile {
 
 impl Vfs for RealFs {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true).mode(FILE_MODE);
+        let open = |flags| RealFile::open_with(path, how, flags);
         match how {
-            Open::Read => {}
-            Open::Write => {
-                options.write(true);
-            }
-            Open::CreateNew => {
-                options.write(true).create_new(true);
-            }
+            Open::Direct => direct::open(open),
+            Open::Read | Open::Write | Open::CreateNew => Ok(Arc::new(open(OFlags::empty())?)),
         }
-        Ok(Arc::new(RealFile {
-            file: options.open(path)?,
-        }))
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {

@@ -142,6 +142,8 @@ pub struct ReaderContext {
     pub cache: Arc<BlockCache<Block>>,
     /// Counters for bloom checks.
     pub counters: Arc<Counters>,
+    /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the system reads ahead there.
+    pub direct_reads: bool,
 }
 
 /// How a cursor reads.

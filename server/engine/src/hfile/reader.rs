@@ -186,6 +186,8 @@ pub struct Reader {
     id: FileId,
     path: PathBuf,
     file: Arc<dyn File>,
+    /// The same for point reads, if they go past the page cache.
+    direct: Option<Arc<dyn File>>,
     context: ReaderContext,
     pub(super) trailer: Trailer,
     pub(super) layout: DataLayout,
@@ -211,15 +213,19 @@ struct Loaded {
 impl Reader {
     /// Opens a file: reads and verifies trailer and load-on-open section.
     pub fn open(vfs: &dyn Vfs, path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
-        let file = vfs
-            .open(&path, Open::Read)
-            .map_err(|source| Error::io("opening", &path, source))?;
-        Self::of(file, path, id, context)
+        let open = |how| {
+            vfs.open(&path, how)
+                .map_err(|source| Error::io("opening", &path, source))
+        };
+        let file = open(Open::Read)?;
+        let direct = context.direct_reads.then(|| open(Open::Direct)).transpose()?;
+        Self::of(file, direct, path, id, context)
     }
 
     /// [`Self::open`], of a file that is open already.
     pub(super) fn of(
         file: Arc<dyn File>,
+        direct: Option<Arc<dyn File>>,
         path: PathBuf,
         id: FileId,
         context: ReaderContext,
@@ -254,6 +260,7 @@ impl Reader {
         Ok(Arc::new(Self {
             id,
             file,
+            direct,
             root_pins: Pins::new(index_blocks),
             bloom_pins: Pins::new(chunks),
             context,
@@ -550,8 +557,13 @@ impl Reader {
         let bytes = match ahead {
             Some(ahead) if options.sequential => ahead.read(self, handle)?.into(),
             _ => {
+                let file = match &self.direct {
+                    Some(direct) if !options.sequential => direct,
+                    _ => &self.file,
+                };
                 let mut own = vec![0; handle.bytes as usize];
-                self.read_exact(&mut own, handle.offset)?;
+                file.read_exact_at(&mut own, handle.offset)
+                    .map_err(|source| Error::io("reading", &self.path, source))?;
                 own.into()
             }
         };

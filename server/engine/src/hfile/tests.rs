@@ -68,6 +68,7 @@ fn context() -> ReaderContext {
     ReaderContext {
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
+        direct_reads: false,
     }
 }
 
@@ -617,7 +618,7 @@ fn the_system_reads_ahead_of_walks_only() {
     let fixture = Fixture::write(&cells, options());
     let file = Advised::new(RealFs.open(&fixture.path, Open::Read).unwrap());
     let as_file = Arc::clone(&file) as Arc<dyn File>;
-    let reader = Reader::of(as_file, fixture.path.clone(), FileId(1), context()).unwrap();
+    let reader = Reader::of(as_file, None, fixture.path.clone(), FileId(1), context()).unwrap();
     assert_eq!(file.take(), [(0, 0, Advice::Random)]);
 
     let mut cursor = reader.cursor(reads());
@@ -648,6 +649,45 @@ fn the_system_reads_ahead_of_walks_only() {
     );
     assert!(advice[0].0 > 128 << 10, "a short walk reads too much: {advice:?}");
     assert_eq!(advice[advice.len() - 1].1, end);
+}
+
+/// Goal: point reads go past the page cache if they shall, and nothing else does. Method: the two files of a reader, and how often each is
+/// read.
+#[test]
+fn direct_reads_are_those_of_points() {
+    let cells = grid(40_000, 1);
+    let fixture = Fixture::write(&cells, options());
+    let open = |how| Advised::new(RealFs.open(&fixture.path, how).unwrap());
+    let (file, direct) = (open(Open::Read), open(Open::Direct));
+    let reader = Reader::of(
+        Arc::clone(&file) as Arc<dyn File>,
+        Some(Arc::clone(&direct) as Arc<dyn File>),
+        fixture.path.clone(),
+        FileId(1),
+        context(),
+    )
+    .unwrap();
+    assert!(file.take_reads() > 0, "the load-on-open section");
+    assert_eq!(direct.take_reads(), 0);
+
+    let mut cursor = reader.cursor(reads());
+    for cell in cells.iter().step_by(1_000) {
+        let row = cell.key.as_key().row();
+        assert!(reader.may_contain_row(row, reads()).unwrap());
+        cursor.seek(cell.key.as_key()).unwrap();
+        assert_eq!(cursor.cell().unwrap().key.bytes(), cell.key.as_key().bytes());
+    }
+    assert_eq!(file.take_reads(), 0);
+    assert!(direct.take_reads() > 0);
+
+    let walk = ReadOptions {
+        sequential: true,
+        cache_blocks: false,
+        ..reads()
+    };
+    assert_eq!(read_all(&reader, walk).unwrap().len(), cells.len());
+    assert!(file.take_reads() > 0);
+    assert_eq!(direct.take_reads(), 0);
 }
 
 #[test]

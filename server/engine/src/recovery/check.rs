@@ -264,6 +264,7 @@ impl Checker<'_> {
             reader: ReaderContext {
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
+                direct_reads: false,
             },
             chunks: Arc::default(),
             removals: Arc::default(),

@@ -40,6 +40,7 @@ pub fn dump(vfs: &dyn Vfs, file: &Path, cells: bool, out: &mut dyn Write) -> Res
             let context = ReaderContext {
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
+                direct_reads: false,
             };
             let reader = Reader::open(vfs, file.to_path_buf(), FileId::default(), context)?;
             hfile::dump(&reader, cells, out)

@@ -85,6 +85,7 @@ pub fn open(
         reader: ReaderContext {
             cache: Arc::new(BlockCache::new(options.block_cache_bytes)),
             counters: Arc::clone(&counters),
+            direct_reads: options.direct_reads,
         },
         chunks: Arc::new(ChunkPool::new(options.memstore_total_bytes / KEPT_SHARE)),
         removals: Arc::default(),

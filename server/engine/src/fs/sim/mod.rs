@@ -451,7 +451,7 @@ impl Drop for SimLock {
 impl Vfs for SimFs {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
         let (op, create) = match how {
-            Open::Read | Open::Write => (OpKind::Open, Create::No),
+            Open::Read | Open::Direct | Open::Write => (OpKind::Open, Create::No),
             Open::CreateNew => (OpKind::Create, Create::New),
         };
         let open = |state: &mut State| state.disk.open(path, create);
@@ -460,7 +460,7 @@ impl Vfs for SimFs {
             shared: Arc::clone(&self.shared),
             inode,
             path: path.to_owned(),
-            writable: how != Open::Read,
+            writable: matches!(how, Open::Write | Open::CreateNew),
         }))
     }
 

@@ -77,6 +77,7 @@ impl TestStore {
             reader: ReaderContext {
                 cache: Arc::new(BlockCache::new(16 << 20)),
                 counters: Arc::new(Counters::default()),
+                direct_reads: false,
             },
             chunks: Arc::default(),
             removals: Arc::default(),
