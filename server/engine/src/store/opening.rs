@@ -105,7 +105,7 @@ impl<'a> Opening<'a> {
         Ok(sources)
     }
 
-    /// Adds a file to `sources`, where it is positioned: a source is large, and gets do little else.
+    /// Adds a file to `sources` if it is needed. It is positioned where it stays: to move a source is a part of what a get takes.
     fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));

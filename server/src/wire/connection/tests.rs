@@ -1,6 +1,7 @@
 //! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a clock that is
 //! moved by hand: what would take a year takes no time.
 
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
@@ -44,12 +45,16 @@ async fn the_task_of_a_connection_is_small() {
     assert!(bytes <= 3584, "{bytes} bytes");
 }
 
-async fn call(client: &mut TcpStream) {
+fn framed_call() -> Vec<u8> {
     let mut message = vec![0; 4];
     write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
     let length = u32::try_from(message.len() - 4).unwrap();
     message[..4].copy_from_slice(&length.to_be_bytes());
-    client.write_all(&message).await.unwrap();
+    message
+}
+
+async fn call(client: &mut TcpStream) {
+    client.write_all(&framed_call()).await.unwrap();
     let length = client.read_u32().await.expect("the connection is open");
     let mut answer = vec![0; length as usize];
     client.read_exact(&mut answer).await.unwrap();
@@ -234,13 +239,48 @@ async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     call(&mut client).await;
 }
 
-/// Thousands of connections are mostly idle: each is this future, and little more.
+/// Goal: a stop is heard between two calls also by who never waits for one. Method: a thread that writes calls for as long as the socket
+/// takes them, far more than are answered meanwhile.
 #[tokio::test]
-async fn a_connection_is_small() {
-    let server = crate::rig::server(Config::default());
+async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let served = run(server, socket, 1, CancellationToken::new());
-    let size = size_of_val(&served);
-    assert!(size <= 8 << 10, "{size} bytes");
+    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    let stop = CancellationToken::new();
+    let server = crate::rig::server(Config::default());
+    let served = tokio::spawn(run(Arc::clone(&server), socket, 1, stop.clone()));
+    let calls = || {
+        server
+            .call_counts()
+            .iter()
+            .map(|of_method| of_method.calls)
+            .sum::<u64>()
+    };
+
+    let (mut writer, mut reader) = (client.try_clone().unwrap(), client);
+    let many = framed_call().repeat(10_000);
+    let flood = std::thread::spawn(move || while writer.write_all(&many).is_ok() {});
+    let (answered, first_answer) = tokio::sync::oneshot::channel();
+    let drain = std::thread::spawn(move || {
+        let mut answers = vec![0; 64 << 10];
+        let mut answered = Some(answered);
+        while reader.read(&mut answers).is_ok_and(|count| count > 0) {
+            if let Some(answered) = answered.take() {
+                answered.send(()).unwrap();
+            }
+        }
+    });
+    first_answer.await.unwrap();
+    stop.cancel();
+    let before = calls();
+    let end = timeout(Duration::from_secs(60), served).await;
+    assert!(end.expect("it serves on").unwrap().is_ok());
+    // What had been received.
+    assert!(
+        calls() - before < 20_000,
+        "{} calls after the stop",
+        calls() - before
+    );
+    flood.join().unwrap();
+    drain.join().unwrap();
 }
