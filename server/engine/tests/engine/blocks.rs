@@ -9,7 +9,7 @@ use std::time::Duration;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, Scanner};
 use basalt_engine::filter::{FilterSpec, FuzzyKey, MaskForm, RowRange};
-use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
 use basalt_engine::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan, Write};
 use basalt_engine::options::Options;
 use basalt_engine::schema::TableDescriptor;
@@ -95,6 +95,37 @@ fn filtered(filter: FilterSpec) -> Scan {
 
 fn parsed(filter: &str) -> Scan {
     filtered(FilterSpec::parse(filter.as_bytes()).unwrap())
+}
+
+/// Goal: with direct reads each store file is opened a second time, for them, and an error of that is told. Method: the second opening of
+/// the one file of a family fails.
+#[test]
+fn direct_reads_have_a_file_of_their_own() {
+    let disk = SimFs::new(1, SimOptions::default());
+    let mut rig = rig_on(&disk);
+    for direct_reads in [false, true] {
+        rig.options.direct_reads = direct_reads;
+        let fault = disk.fail(OpKind::Open, "/f/", Errno::IO, Times::Nth(1));
+        let opened = rig.try_open();
+        let struck = disk.struck(fault);
+        disk.heal(fault);
+        let engine = if direct_reads {
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains(&struck[0].1.display().to_string()), "{error}");
+            rig.open()
+        } else {
+            assert_eq!(struck, []);
+            opened.unwrap()
+        };
+        let mut found = CellBatch::new();
+        let get = Get {
+            row: b"r17",
+            spec: ReadSpec::default(),
+        };
+        engine.get(&name("t"), &get, &mut found).unwrap();
+        assert_eq!(found.cell_count(), COLUMNS + 1);
+        engine.close().unwrap();
+    }
 }
 
 /// A filter that knows where the next cell is that it wants gets there by the index.
