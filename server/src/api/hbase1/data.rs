@@ -42,10 +42,9 @@ pub(super) async fn get_rows(
         raw: raw(attributes)?,
         ..ReadSpec::default()
     };
-    let gets = rows
-        .into_iter()
-        .map(|row| Ok((from_thrift::row(row.as_ref())?.clone(), spec.clone())))
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let gets = from_thrift::all(&rows, |row| {
+        Ok((from_thrift::row(row.as_ref())?.clone(), spec.clone()))
+    })?;
     reads::get(server, caller, table, gets).await
 }
 

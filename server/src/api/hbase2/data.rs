@@ -22,18 +22,15 @@ pub(super) async fn get_multiple(
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
     let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
-    let wanted = gets
-        .iter()
-        .map(|get| {
-            let spec = from_thrift::get(get)?;
-            let spec = if wants_cells(get) {
-                spec
-            } else {
-                for_existence(spec)
-            };
-            Ok((get.row.clone(), spec))
-        })
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let wanted = from_thrift::all(gets, |get| {
+        let spec = from_thrift::get(get)?;
+        let spec = if wants_cells(get) {
+            spec
+        } else {
+            for_existence(spec)
+        };
+        Ok((get.row.clone(), spec))
+    })?;
     let mut found = reads::get(server, caller, table, wanted).await?;
     for (get, row) in gets.iter().zip(&mut found.rows) {
         *row = row.filter(|_| wants_cells(get));
@@ -49,10 +46,9 @@ pub(super) async fn exists(
     gets: &[thrift2::TGet],
 ) -> Result<Vec<bool>, Failure> {
     let table = from_thrift::table(Some(table))?;
-    let gets = gets
-        .iter()
-        .map(|get| Ok((get.row.clone(), for_existence(from_thrift::get(get)?))))
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let gets = from_thrift::all(gets, |get| {
+        Ok((get.row.clone(), for_existence(from_thrift::get(get)?)))
+    })?;
     let found = reads::get(server, caller, table, gets).await?;
     let there = found.rows.iter().map(Option::is_some).collect();
     caller.put_batch(found.batch);
