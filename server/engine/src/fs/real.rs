@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,8 +30,10 @@ pub struct RealFs;
 
 /// An open file of the operating system.
 #[derive(Debug)]
-pub(super) struct RealFile {
+struct RealFile {
     file: fs::File,
+    /// Open with `O_DIRECT`, for reading.
+    is_direct: bool,
 }
 
 /// The lock lives as long as the open file description that took it.
@@ -54,6 +56,9 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 
 impl File for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if self.is_direct {
+            return direct::read_at(self.file.as_fd(), buffer, offset);
+        }
         // The system may return less than asked for without being at the end; the trait promises that we do not.
         let mut done = 0;
         while done < buffer.len() {
@@ -115,32 +120,6 @@ impl File for RealFile {
 }
 
 impl RealFile {
-    /// Opens or creates a file, with further flags for the system.
-    pub(super) fn open_with(path: &Path, how: Open, flags: OFlags) -> io::Result<Self> {
-        let mut options = fs::OpenOptions::new();
-        options
-            .read(true)
-            .mode(FILE_MODE)
-            .custom_flags(flags.bits().cast_signed());
-        match how {
-            Open::Read | Open::Direct => {}
-            Open::Write => {
-                options.write(true);
-            }
-            Open::CreateNew => {
-                options.write(true).create_new(true);
-            }
-        }
-        Ok(Self {
-            file: options.open(path)?,
-        })
-    }
-
-    /// For calls that the trait does not have.
-    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-
     /// Extends the file to `len` with written zeros: the reservation of file systems that have no other.
     fn write_zeros_to(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
@@ -156,10 +135,27 @@ impl RealFile {
 
 impl Vfs for RealFs {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
-        let open = |flags| RealFile::open_with(path, how, flags);
+        let mut options = fs::OpenOptions::new();
+        options.read(true).mode(FILE_MODE);
         match how {
-            Open::Direct => direct::open(open),
-            Open::Read | Open::Write | Open::CreateNew => Ok(Arc::new(open(OFlags::empty())?)),
+            Open::Read => {}
+            Open::Direct => {
+                options.custom_flags(OFlags::DIRECT.bits().cast_signed());
+            }
+            Open::Write => {
+                options.write(true);
+            }
+            Open::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        let is_direct = how == Open::Direct;
+        match options.open(path) {
+            Err(error) if is_direct && direct::can_not(&error) => self.open(path, Open::Read),
+            opened => Ok(Arc::new(RealFile {
+                file: opened?,
+                is_direct,
+            })),
         }
     }
 
@@ -310,6 +306,23 @@ mod tests {
         assert_eq!(file.len().unwrap(), 4);
     }
 
+    /// Goal: opening for direct reads works where the file system has none, and tells other errors. Method: a file of the system's processes,
+    /// which refuses them, and one that is not there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_without_direct_reads_are_opened_without() {
+        let path = Path::new("/proc/self/status");
+        let flags = OFlags::DIRECT.bits().cast_signed();
+        let refused = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+        assert!(direct::can_not(&refused.unwrap_err()));
+        let file = RealFs.open(path, Open::Direct).unwrap();
+        let mut begin = [0; 5];
+        file.read_exact_at(&mut begin, 0).unwrap();
+        assert_eq!(&begin, b"Name:");
+        let missing = RealFs.open(Path::new("/proc/self/missing"), Open::Direct);
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
     /// Goal: a file system without fallocate gets its space by writing. Method: the fallback, called directly.
     #[test]
     fn zeros_stand_in_for_fallocate() {
@@ -321,6 +334,7 @@ mod tests {
                 .create_new(true)
                 .open(root.path().join("f"))
                 .unwrap(),
+            is_direct: false,
         };
         file.write_at(b"keep", 0).unwrap();
         let len = ZEROS_BYTES as u64 + 5;

@@ -122,25 +122,8 @@ pub struct StoreScanner {
 }
 
 impl StoreScanner {
-    /// Opens a scanner over `version` and positions it: `One` at that row, `Range` at `low` (reversed: at `high`).
-    ///
-    /// `selection`: what to read of this family; `None`: everything.
-    #[cfg(test)]
-    pub fn open(
-        version: &StoreVersion,
-        selection: Option<&FamilySelection>,
-        spec: &ReadSpec,
-        moment: Moment,
-        rows: ReadRows<'_>,
-    ) -> Result<Self> {
-        let sources = Sources::of(version, selection, spec, moment, rows)?;
-        let mut scanner = Self::over(sources, version, selection, spec, moment, rows);
-        scanner.go_to_begin(rows)?;
-        Ok(scanner)
-    }
-
     /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built where the caller keeps it: it
-    /// is large.
+    /// is large. `selection`: what to read of this family; `None`: everything.
     #[inline]
     pub fn over(
         sources: Sources,

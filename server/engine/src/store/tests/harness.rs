@@ -23,7 +23,7 @@ use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
-    Clip, Moment, NewFile, ReadRows, RowLimit, RowProgress, StoreContext, StoreFile, StoreScanner,
+    Clip, Moment, NewFile, ReadRows, RowLimit, RowProgress, Sources, StoreContext, StoreFile, StoreScanner,
     StoreVersion, create_store_dir, flush,
 };
 
@@ -232,7 +232,21 @@ impl TestStore {
         moment: Moment,
         rows: ReadRows<'_>,
     ) -> StoreScanner {
-        StoreScanner::open(&self.version, selection, spec, moment, rows).unwrap()
+        self.try_open_at(selection, spec, moment, rows).unwrap()
+    }
+
+    /// The same, with its error.
+    pub(super) fn try_open_at(
+        &self,
+        selection: Option<&FamilySelection>,
+        spec: &ReadSpec,
+        moment: Moment,
+        rows: ReadRows<'_>,
+    ) -> Result<StoreScanner> {
+        let sources = Sources::of(&self.version, selection, spec, moment, rows)?;
+        let mut scanner = StoreScanner::over(sources, &self.version, selection, spec, moment, rows);
+        scanner.go_to_begin(rows)?;
+        Ok(scanner)
     }
 
     /// Reads one row with default settings but these versions; cells as text without sequence ids.

@@ -222,7 +222,7 @@ fn a_read_from_memory_only_does_not_touch_the_disk() {
         tier: ReadTier::Memory,
         ..ReadSpec::default()
     };
-    let open = |spec: &ReadSpec| StoreScanner::open(&store.version, None, spec, NOBODY, ReadRows::One(b"a"));
+    let open = |spec: &ReadSpec| store.try_open_at(None, spec, NOBODY, ReadRows::One(b"a"));
     assert!(matches!(open(&memory), Err(Error::NotInMemory)));
     assert!(open(&ReadSpec::default()).is_ok());
     let calls = store.disk.op_count();

@@ -1,0 +1,226 @@
+//! What reading and writing a file costs the disk, and what the system is told of it.
+
+use super::*;
+use crate::fs::advised::Advised;
+use crate::fs::{Advice, File};
+
+/// A read that may not touch the disk says so, and answers once the blocks are in the cache.
+#[test]
+fn memory_only_reads_do_not_touch_the_disk() {
+    let cells = grid(500, 1);
+    let fixture = Fixture::write(
+        &cells,
+        WriterOptions {
+            index_block_bytes: 300,
+            ..options()
+        },
+    );
+    let reader = fixture.open().unwrap();
+    let memory = ReadOptions {
+        memory_only: true,
+        ..reads()
+    };
+    let target = cells[250].key.as_key();
+    let mut cursor = reader.cursor(memory);
+    assert!(matches!(cursor.seek(target), Err(Error::NotInMemory)));
+    assert!(matches!(
+        reader.may_contain_row(target.row(), memory),
+        Err(Error::NotInMemory)
+    ));
+    reader.cursor(reads()).seek(target).unwrap();
+    cursor.seek(target).unwrap();
+    assert_eq!(cursor.cell().map(OwnedCell::of).as_ref(), Some(&cells[250]));
+    // A failed step leaves the cursor where it was.
+    let mut failed = false;
+    while !failed {
+        let before = cursor.cell().map(OwnedCell::of);
+        failed = cursor.advance().is_err();
+        if failed {
+            assert_eq!(cursor.cell().map(OwnedCell::of), before);
+        }
+    }
+    // Scans that must not fill the cache do not.
+    let used = reader_usage(
+        &fixture,
+        ReadOptions {
+            cache_blocks: false,
+            sequential: true,
+            ..reads()
+        },
+    );
+    assert!(used < reader_usage(&fixture, reads()) / 2);
+}
+
+fn reader_usage(fixture: &Fixture, options: ReadOptions) -> u64 {
+    let context = context();
+    let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+    read_all(&reader, options).unwrap();
+    context.cache.usage().bytes.iter().sum()
+}
+
+/// Chunks of the filter and blocks under the root are asked of the cache once; from then on the open file has them, in the cache's
+/// account, until it is closed.
+#[test]
+fn blocks_that_every_read_needs_are_pinned() {
+    let cells = grid(2000, 1);
+    let fixture = Fixture::write(
+        &cells,
+        WriterOptions {
+            bloom_chunk_bytes: 512,
+            index_block_bytes: 2000,
+            ..options()
+        },
+    );
+    let context = context();
+    let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+    assert_eq!(reader.trailer.levels, 2);
+    let chunks = reader.blooms()[0].unwrap().chunk_count();
+    assert!(chunks > 2, "{chunks}");
+    let read = |options: ReadOptions| {
+        for cell in &cells {
+            let target = cell.key.as_key();
+            assert!(reader.may_contain_row(target.row(), options).unwrap());
+            let mut cursor = reader.cursor(options);
+            cursor.seek(target).unwrap();
+            assert_eq!(cursor.cell().unwrap().key.bytes(), target.bytes());
+        }
+    };
+    let scan = ReadOptions {
+        sequential: true,
+        ..reads()
+    };
+    read(scan);
+    assert_eq!(context.cache.usage().pinned_bytes, 0, "a scan pins nothing");
+
+    let before = context.cache.usage();
+    read(reads());
+    let after = context.cache.usage();
+    assert!(after.pinned_bytes > 0);
+    assert_eq!(
+        before.blocks.iter().sum::<u64>() - after.blocks.iter().sum::<u64>(),
+        (chunks + reader.root.len()) as u64,
+        "a pinned block is in the cache no longer"
+    );
+    let lookups = |usage: crate::cache::CacheUsage| usage.hits.iter().sum::<u64>() + usage.misses;
+    read(reads());
+    let data_blocks_only = lookups(context.cache.usage()) - lookups(after);
+    assert_eq!(data_blocks_only, cells.len() as u64);
+
+    drop(reader);
+    assert_eq!(context.cache.usage().pinned_bytes, 0);
+}
+
+/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told about the file.
+#[test]
+fn the_system_reads_ahead_of_walks_only() {
+    let cells = grid(40_000, 1);
+    let fixture = Fixture::write(&cells, options());
+    let file = Advised::new(RealFs.open(&fixture.path, Open::Read).unwrap());
+    let as_file = Arc::clone(&file) as Arc<dyn File>;
+    let reader = Reader::of(as_file, None, fixture.path.clone(), FileId(1), context()).unwrap();
+    assert_eq!(file.take(), [(0, 0, Advice::Random)]);
+
+    let mut cursor = reader.cursor(reads());
+    for cell in cells.iter().step_by(1_000) {
+        cursor.seek(cell.key.as_key()).unwrap();
+    }
+    assert_eq!(file.take(), []);
+
+    let end = reader.trailer.load_on_open_offset;
+    let walk = ReadOptions {
+        sequential: true,
+        cache_blocks: false,
+        ..reads()
+    };
+    assert_eq!(read_all(&reader, walk).unwrap().len(), cells.len());
+    let advice = file.take();
+    assert!(advice.len() > 2, "{advice:?}");
+    for pair in advice.windows(2) {
+        // A block that a window cuts is read with the next one.
+        let (one, next) = (&pair[0], &pair[1]);
+        assert!(one.0 < next.0 && next.0 <= one.1, "{advice:?}");
+    }
+    assert!(
+        advice
+            .iter()
+            .all(|(from, to, what)| to - from <= 1 << 20 && *what == Advice::WillNeed),
+        "{advice:?}"
+    );
+    assert!(advice[0].0 > 128 << 10, "a short walk reads too much: {advice:?}");
+    assert_eq!(advice[advice.len() - 1].1, end);
+}
+
+/// Goal: point reads go past the page cache if they shall, and nothing else does. Method: the two files of a reader, and how often each is
+/// read.
+#[test]
+fn direct_reads_are_those_of_points() {
+    let cells = grid(40_000, 1);
+    let fixture = Fixture::write(&cells, options());
+    let open = |how| Advised::new(RealFs.open(&fixture.path, how).unwrap());
+    let (file, direct) = (open(Open::Read), open(Open::Direct));
+    let reader = Reader::of(
+        Arc::clone(&file) as Arc<dyn File>,
+        Some(Arc::clone(&direct) as Arc<dyn File>),
+        fixture.path.clone(),
+        FileId(1),
+        context(),
+    )
+    .unwrap();
+    assert!(file.take_reads() > 0, "the load-on-open section");
+    assert_eq!(direct.take_reads(), 0);
+
+    let mut cursor = reader.cursor(reads());
+    for cell in cells.iter().step_by(1_000) {
+        let row = cell.key.as_key().row();
+        assert!(reader.may_contain_row(row, reads()).unwrap());
+        cursor.seek(cell.key.as_key()).unwrap();
+        assert_eq!(cursor.cell().unwrap().key.bytes(), cell.key.as_key().bytes());
+    }
+    assert_eq!(file.take_reads(), 0);
+    assert!(direct.take_reads() > 0);
+
+    let walk = ReadOptions {
+        sequential: true,
+        cache_blocks: false,
+        ..reads()
+    };
+    assert_eq!(read_all(&reader, walk).unwrap().len(), cells.len());
+    assert!(file.take_reads() > 0);
+    assert_eq!(direct.take_reads(), 0);
+}
+
+/// So that the sync at the end has little left to write: every byte is named once, a megabyte at a time.
+#[test]
+fn what_was_written_is_handed_over_bit_by_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store-file");
+    let file = Advised::new(RealFs.open(&path, Open::CreateNew).unwrap());
+    let as_file = Arc::clone(&file) as Arc<dyn File>;
+    let mut writer = Writer::create(as_file, &path, options()).unwrap();
+    let value = vec![7; 1 << 10];
+    for row in 0..4_000_u32 {
+        let key = KeyBuf::new(&row.to_be_bytes(), b"f", b"q", 1, CellType::Put);
+        let cell = Cell {
+            key: key.as_key(),
+            value: &value,
+            tags: b"",
+            seq: SeqId(1),
+        };
+        writer.append(cell).unwrap();
+    }
+    let bytes = writer.finish().unwrap().bytes;
+    let ranges = file.ranges(Advice::DontNeed);
+    let mut from = 0;
+    for range in &ranges {
+        assert_eq!(range.0, from);
+        from = range.1;
+    }
+    assert_eq!(from, bytes);
+    let (_, full) = ranges.split_last().unwrap();
+    assert!(full.len() >= 3, "{ranges:?}");
+    assert!(
+        full.iter()
+            .all(|(from, to)| (1 << 20..2 << 20).contains(&(to - from))),
+        "{ranges:?}"
+    );
+}
