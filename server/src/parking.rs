@@ -4,7 +4,7 @@
 //! does when the sender is on the same machine: an interrupt of another core, and two changes of threads. A thread that has sent
 //! several replies since it slept last will get more messages in a moment. It lets other threads run once ([`before_sleep`]), and
 //! often finds the messages there when it looks; then nobody has had to wake it. If it has joined the log with writes that wait for no
-//! sync, it does so twice: the other network threads have, too, and whoever is late shares its write of the log with more of them.
+//! sync, it does so twice, which makes puts faster; gets it makes slower (docs/decisions/0009-where-work-runs.md).
 //!
 //! Whoever has one call at a time would only wait for that: a thread with fewer than [`BUSY_SENDS`] sends sleeps at once.
 

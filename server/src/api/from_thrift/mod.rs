@@ -31,6 +31,9 @@ pub(super) fn all<'i, I, T>(
     Ok(made)
 }
 
+/// A thread does not keep a longer name.
+const KEEP_NAME_BYTES: usize = 256;
+
 thread_local! {
     /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same one again.
     static LAST_TABLE: RefCell<Option<(Bytes, TableName)>> = const { RefCell::new(None) };
@@ -43,8 +46,10 @@ pub(super) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
         Some((written, table)) if written == name => Ok(table.clone()),
         _ => {
             let table = TableName::parse(name)?;
-            // A copy: the name is a piece of the call's message.
-            *last = Some((Bytes::copy_from_slice(name), table.clone()));
+            if name.len() <= KEEP_NAME_BYTES {
+                // A copy: the name is a piece of the call's message.
+                *last = Some((Bytes::copy_from_slice(name), table.clone()));
+            }
             Ok(table)
         }
     })
@@ -151,6 +156,25 @@ mod tests {
 
     fn bytes(text: &'static str) -> Bytes {
         Bytes::from_static(text.as_bytes())
+    }
+
+    /// Goal: a call is about the table that it names, whatever the call before was about, and a long name is not kept.
+    #[test]
+    fn each_call_names_its_table() {
+        let long = Bytes::from(vec![b'x'; KEEP_NAME_BYTES + 1]);
+        for name in [
+            bytes("t"),
+            bytes("t"),
+            bytes("ns:t"),
+            bytes("t"),
+            long,
+            bytes("u"),
+        ] {
+            assert_eq!(table(Some(&name)).unwrap().to_string().as_bytes(), &name[..]);
+            let kept = LAST_TABLE.with_borrow(|last| last.as_ref().map(|(written, _)| written.len()));
+            assert!(kept.is_some_and(|bytes| bytes <= KEEP_NAME_BYTES));
+            assert!(table(Some(&bytes("a/b"))).is_err());
+        }
     }
 
     #[test]
