@@ -2,8 +2,8 @@
 //!
 //! The disk takes whole sectors at whole sectors, to and from memory that begins at one. Callers ask for any bytes:
 //!
-//! 1. The range is widened to multiples of [`ALIGN_BYTES`].
-//! 2. It is read into a buffer of the thread, at such a multiple.
+//! 1. The range is widened to multiples of the file's [`Alignment`].
+//! 2. It is read into a buffer of the thread that begins at a page.
 //! 3. What was asked for is copied from there.
 //!
 //! A file system that cannot do it says so when the file is opened ([`can_not`]), or with the first read: then the file is read through
@@ -13,11 +13,11 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-/// What offsets, lengths and addresses are multiples of: the page, which is at least the sector of every common disk.
-const ALIGN_BYTES: usize = 4096;
+/// The page: at least the sector of every common disk.
+const PAGE_BYTES: usize = 4096;
 
 /// A thread keeps a buffer of at most this size for its next read.
 const KEEP_BYTES: usize = 256 << 10;
@@ -26,18 +26,55 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// What offsets and lengths of a file's direct reads are multiples of: a power of two, at most a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Alignment(usize);
+
+impl Alignment {
+    /// What suits every common file.
+    const PAGE: Self = Self(PAGE_BYTES);
+
+    /// What the file system says that it takes of this file (Linux 6.1 and later), which is the disk's sector as a rule. The less is
+    /// read around a block, the better. [`Self::PAGE`] if it does not say.
+    pub(super) fn of(file: BorrowedFd<'_>) -> Self {
+        // Without an answer the page serves: what this could tell is speed only.
+        let Ok(found) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
+            return Self::PAGE;
+        };
+        let offers = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
+        let bytes = found.stx_dio_offset_align as usize;
+        if offers && bytes.is_power_of_two() && bytes <= PAGE_BYTES {
+            Self(bytes)
+        } else {
+            Self::PAGE
+        }
+    }
+
+    /// The smallest aligned range around `len` bytes at `offset`: where it begins, how many bytes of it come before `offset`, and how long it is.
+    fn around(self, offset: u64, len: usize) -> (u64, usize, usize) {
+        let before = offset % self.0 as u64;
+        let whole = (before as usize + len).next_multiple_of(self.0);
+        (offset - before, before as usize, whole)
+    }
+}
+
 /// Whether a call failed because the file system has no such reads.
 pub(super) fn can_not(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::INVAL)
 }
 
 /// Reads at most `wanted.len()` bytes of a file that is open with `O_DIRECT`; fewer only at its end.
-pub(super) fn read_at(file: BorrowedFd<'_>, wanted: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(super) fn read_at(
+    file: BorrowedFd<'_>,
+    alignment: Alignment,
+    wanted: &mut [u8],
+    offset: u64,
+) -> io::Result<usize> {
     if wanted.is_empty() {
         return Ok(0);
     }
     BUFFER.with_borrow_mut(|buffer| {
-        let result = read_through(file, buffer, wanted, offset);
+        let result = read_through(file, alignment, buffer, wanted, offset);
         if buffer.capacity() > KEEP_BYTES {
             *buffer = Vec::new();
         }
@@ -48,30 +85,35 @@ pub(super) fn read_at(file: BorrowedFd<'_>, wanted: &mut [u8], offset: u64) -> i
 /// [`read_at`] by way of `buffer`, which grows as needed.
 fn read_through(
     file: BorrowedFd<'_>,
+    alignment: Alignment,
     buffer: &mut Vec<u8>,
     wanted: &mut [u8],
     offset: u64,
 ) -> io::Result<usize> {
-    let before = (offset % ALIGN_BYTES as u64) as usize;
-    let whole = (before + wanted.len()).next_multiple_of(ALIGN_BYTES);
-    if buffer.len() < whole + ALIGN_BYTES {
-        buffer.resize(whole + ALIGN_BYTES, 0);
+    let (from, before, whole) = alignment.around(offset, wanted.len());
+    if buffer.len() < whole + PAGE_BYTES {
+        buffer.resize(whole + PAGE_BYTES, 0);
     }
-    let skip = buffer.as_ptr().align_offset(ALIGN_BYTES);
+    let skip = buffer.as_ptr().align_offset(PAGE_BYTES);
     let aligned = &mut buffer[skip..skip + whole];
-    let count = read_pages(file, aligned, offset - before as u64)?;
+    let count = read_sectors(file, alignment, aligned, from)?;
     let count = count.saturating_sub(before).min(wanted.len());
     wanted[..count].copy_from_slice(&aligned[before..before + count]);
     Ok(count)
 }
 
-/// Reads whole pages; fewer bytes only at the end of the file.
-/// REQUIRES: address, length and offset are multiples of [`ALIGN_BYTES`].
-fn read_pages(file: BorrowedFd<'_>, pages: &mut [u8], offset: u64) -> io::Result<usize> {
+/// Reads whole sectors; fewer bytes only at the end of the file.
+/// REQUIRES: length and offset are multiples of the alignment, and the address of a page.
+fn read_sectors(
+    file: BorrowedFd<'_>,
+    alignment: Alignment,
+    sectors: &mut [u8],
+    offset: u64,
+) -> io::Result<usize> {
     let mut done = 0;
-    // After a part of a page comes the end. To go on from there would ask for what is no page.
-    while done < pages.len() && done.is_multiple_of(ALIGN_BYTES) {
-        match read_once(file, &mut pages[done..], offset + done as u64)? {
+    // After a part of a sector comes the end. To go on from there would ask for what is none.
+    while done < sectors.len() && done.is_multiple_of(alignment.0) {
+        match read_once(file, &mut sectors[done..], offset + done as u64)? {
             0 => break,
             count => done += count,
         }
@@ -125,19 +167,41 @@ mod tests {
 
     proptest! {
         /// Goal: whoever reads does not notice. Method: any range of files whose sizes are no multiples of anything, against the bytes
-        /// that were written, which may not be on disk yet.
+        /// that were written, which may not be on disk yet; by pages, and by what the file system takes.
         #[test]
-        fn any_range_is_read(len in 0_usize..40_000, offset in 0_usize..45_000, count in 0_usize..30_000) {
+        fn any_range_is_read(
+            len in 0_usize..40_000, offset in 0_usize..45_000, count in 0_usize..30_000, by_pages: bool,
+        ) {
             let (_root, path, bytes) = file(len);
             let direct = open_direct(&path);
+            let alignment = if by_pages { Alignment::PAGE } else { Alignment::of(direct.as_fd()) };
             let mut wanted = vec![9; count];
-            let found = read_at(direct.as_fd(), &mut wanted, offset as u64).unwrap();
+            let found = read_at(direct.as_fd(), alignment, &mut wanted, offset as u64).unwrap();
             let expected = bytes.get(offset..).unwrap_or_default();
             let expected = &expected[..expected.len().min(count)];
             prop_assert_eq!(&wanted[..found], expected);
             prop_assert!(wanted[found..].iter().all(|byte| *byte == 9));
             prop_assert!(is_direct(&direct), "the page cache was not needed");
         }
+    }
+
+    proptest! {
+        /// Goal: what is read is what was asked for and less than a sector on each side. Method: any range, any alignment.
+        #[test]
+        fn as_little_as_can_be_is_read(offset in 0_u64..1 << 40, len in 1_usize..100_000, power in 9_u32..=12) {
+            let sector = 1 << power;
+            let (from, before, whole) = Alignment(sector).around(offset, len);
+            prop_assert_eq!(from + before as u64, offset);
+            prop_assert!(from.is_multiple_of(sector as u64) && whole.is_multiple_of(sector));
+            prop_assert!(before < sector && whole >= before + len && whole < before + len + sector);
+        }
+    }
+
+    /// Goal: a file that says nothing of direct reads is no error. Method: one that the system makes up.
+    #[test]
+    fn who_does_not_say_gets_pages() {
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        assert_eq!(Alignment::of(file.as_fd()), Alignment::PAGE);
     }
 
     /// Goal: a file system that takes no such reads is read all the same. Method: memory at an odd address, which the system refuses with
@@ -153,7 +217,10 @@ mod tests {
         assert_eq!(count, 4096);
         assert!(!is_direct(&direct));
         let mut found = [0; 100];
-        assert_eq!(read_at(direct.as_fd(), &mut found, 5_000).unwrap(), 100);
+        assert_eq!(
+            read_at(direct.as_fd(), Alignment::PAGE, &mut found, 5_000).unwrap(),
+            100
+        );
         assert_eq!(found, bytes[5_000..5_100]);
     }
 }

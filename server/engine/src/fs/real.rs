@@ -32,8 +32,8 @@ pub struct RealFs;
 #[derive(Debug)]
 struct RealFile {
     file: fs::File,
-    /// Open with `O_DIRECT`, for reading.
-    is_direct: bool,
+    /// Open with `O_DIRECT`, for reads of this alignment.
+    direct: Option<direct::Alignment>,
 }
 
 /// The lock lives as long as the open file description that took it.
@@ -56,8 +56,8 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 
 impl File for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        if self.is_direct {
-            return direct::read_at(self.file.as_fd(), buffer, offset);
+        if let Some(alignment) = self.direct {
+            return direct::read_at(self.file.as_fd(), alignment, buffer, offset);
         }
         // The system may return less than asked for without being at the end; the trait promises that we do not.
         let mut done = 0;
@@ -152,10 +152,11 @@ impl Vfs for RealFs {
         let is_direct = how == Open::Direct;
         match options.open(path) {
             Err(error) if is_direct && direct::can_not(&error) => self.open(path, Open::Read),
-            opened => Ok(Arc::new(RealFile {
-                file: opened?,
-                is_direct,
-            })),
+            opened => {
+                let file = opened?;
+                let direct = is_direct.then(|| direct::Alignment::of(file.as_fd()));
+                Ok(Arc::new(RealFile { file, direct }))
+            }
         }
     }
 
@@ -334,7 +335,7 @@ mod tests {
                 .create_new(true)
                 .open(root.path().join("f"))
                 .unwrap(),
-            is_direct: false,
+            direct: None,
         };
         file.write_at(b"keep", 0).unwrap();
         let len = ZEROS_BYTES as u64 + 5;
