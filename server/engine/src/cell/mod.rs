@@ -16,11 +16,13 @@
 mod batch;
 mod cursor;
 mod key;
+mod leading;
 mod order;
 
 pub use batch::{CellBatch, RowView};
 pub use cursor::CellCursor;
 pub use key::{Key, KeyBuf, compare_columns, compare_keys};
+pub(crate) use leading::{leading4, leading16};
 pub use order::{RowOrder, is_from};
 
 use crate::id::SeqId;

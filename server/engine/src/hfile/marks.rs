@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-use crate::cell::{Key, compare_keys};
+use crate::cell::{Key, compare_keys, leading4};
 
 /// Where cells take so many bytes or more, each has a mark.
 const LARGE_CELL_BYTES: usize = 80;
@@ -43,14 +43,6 @@ struct Heads {
     of_marks: Box<[u32]>,
 }
 
-/// Four bytes of a row as a number, in the order of rows.
-fn head(row: &[u8]) -> u32 {
-    let mut bytes = [0; 4];
-    let length = row.len().min(bytes.len());
-    bytes[..length].copy_from_slice(&row[..length]);
-    u32::from_be_bytes(bytes)
-}
-
 impl Heads {
     fn new<'a>(starts: &[u32], last: u32, key_at: impl Fn(u32) -> Key<'a>) -> Self {
         let first_row = key_at(starts[0]).row();
@@ -60,7 +52,7 @@ impl Heads {
         let behind = |start| key_at(start).row().get(shared..).unwrap_or_default();
         Self {
             shared: SmallVec::from_slice(&first_row[..shared]),
-            of_marks: starts.iter().map(|start| head(behind(*start))).collect(),
+            of_marks: starts.iter().map(|start| leading4(behind(*start))).collect(),
         }
     }
 }
@@ -121,7 +113,7 @@ impl Marks {
                 self.starts.len()
             };
         };
-        let wanted = head(rest);
+        let wanted = leading4(rest);
         let from = heads.of_marks.partition_point(|head| *head < wanted);
         let same = match &heads.of_marks[from..] {
             [first, second, ..] if *first == wanted && *second == wanted => {

@@ -20,8 +20,8 @@
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
-use super::list::{Node, NodeRef, Place, padded, prefetch, row_prefix};
-use crate::cell::Key;
+use super::list::{Node, NodeRef, Place, prefetch, row_prefix};
+use crate::cell::{Key, leading4};
 use crate::id::SeqId;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -113,7 +113,7 @@ impl Abbreviation {
 
     #[inline]
     fn take(self, part: &[u8]) -> u32 {
-        u32::from_be_bytes(padded(part.get(self.skip as usize..).unwrap_or_default()))
+        leading4(part.get(self.skip as usize..).unwrap_or_default())
     }
 
     /// That of a cell.

@@ -30,10 +30,10 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 
-use super::arena::{ALIGN, Arena};
+use super::arena::{ALIGN, Arena, Room};
 use super::leaf::Abbreviation;
 use super::pool::ChunkPool;
-use crate::cell::{Cell, Key, compare_keys};
+use crate::cell::{Cell, Key, compare_keys, leading16};
 use crate::id::SeqId;
 use crate::sync::atomic::{self, AtomicPtr};
 
@@ -71,22 +71,11 @@ pub(super) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// The first `N` bytes of some, zero-padded.
-#[inline]
-pub(super) fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    if let Some(first) = bytes.first_chunk::<N>() {
-        return *first;
-    }
-    let mut padded = [0; N];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    padded
-}
-
 /// The first sixteen bytes of a row, zero-padded. If two rows' prefixes differ, the rows compare like them; rows that differ only
 /// in trailing zeros or beyond sixteen bytes have equal ones.
 #[inline]
 pub(super) fn row_prefix(row: &[u8]) -> u128 {
-    u128::from_be_bytes(padded(row))
+    leading16(row)
 }
 
 /// A place between cells: some are before it, and all that follow those are not.
@@ -299,6 +288,48 @@ fn follow(link: &Link) -> Option<NodeRef<'_>> {
     NonNull::new(link.load(atomic::Ordering::Acquire)).map(|node| unsafe { NodeRef::new(node) })
 }
 
+/// Bytes of memory that a cell's node takes.
+fn node_bytes(cell: Cell<'_>) -> usize {
+    (BYTES_AT + cell.key.bytes().len() + cell.value.len() + cell.tags.len()).next_multiple_of(ALIGN)
+}
+
+/// Makes nodes of a list.
+pub(super) struct Builder<'a> {
+    /// Of the list's arena.
+    room: Room<'a>,
+    list: PhantomData<&'a CellList>,
+}
+
+impl<'a> Builder<'a> {
+    /// Copies a cell into a node that nobody finds yet.
+    pub(super) fn build(&mut self, cell: Cell<'_>) -> NodeRef<'a> {
+        const LIMITED: &str = "cell sizes are checked where requests enter the engine";
+        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect(LIMITED);
+        let fixed = Node {
+            next: AtomicPtr::new(ptr::null_mut()),
+            seq: cell.seq.0,
+            key_len: len(cell.key.bytes()),
+            value_len: len(cell.value),
+            tags_len: u16::try_from(cell.tags.len()).expect(LIMITED),
+        };
+        let parts = [cell.key.bytes(), cell.value, cell.tags];
+        let memory = self.room.allocate(node_bytes(cell));
+        let node = memory.cast::<Node>();
+        // SAFETY: the memory is ours alone, aligned for Node, and as large as everything written here: the fixed part's padding lies
+        // where the key goes, which is longer and written after it. Cells that are passed in cannot lie in memory that was just
+        // handed out. It is memory of the arena of a list that is borrowed for 'a.
+        unsafe {
+            node.write(fixed);
+            let mut end = memory.add(BYTES_AT);
+            for part in parts {
+                end.copy_from_nonoverlapping(NonNull::from(part).cast::<u8>(), part.len());
+                end = end.add(part.len());
+            }
+            NodeRef::new(node)
+        }
+    }
+}
+
 /// The list. See the module comment.
 pub(super) struct CellList {
     head: Link,
@@ -322,30 +353,15 @@ impl CellList {
 
     /// Copies a cell into a node that nobody finds yet.
     pub(super) fn build(&self, cell: Cell<'_>) -> NodeRef<'_> {
-        const LIMITED: &str = "cell sizes are checked where requests enter the engine";
-        let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect(LIMITED);
-        let fixed = Node {
-            next: AtomicPtr::new(ptr::null_mut()),
-            seq: cell.seq.0,
-            key_len: len(cell.key.bytes()),
-            value_len: len(cell.value),
-            tags_len: u16::try_from(cell.tags.len()).expect(LIMITED),
-        };
-        let parts = [cell.key.bytes(), cell.value, cell.tags];
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        let memory = self.arena.allocate(BYTES_AT + bytes);
-        let node = memory.cast::<Node>();
-        // SAFETY: the memory is ours alone, aligned for Node, and as large as everything written here: the fixed part's padding lies
-        // where the key goes, which is longer and written after it. Cells that are passed in cannot lie in memory that was just
-        // handed out.
-        unsafe {
-            node.write(fixed);
-            let mut end = memory.add(BYTES_AT);
-            for part in parts {
-                end.copy_from_nonoverlapping(NonNull::from(part).cast::<u8>(), part.len());
-                end = end.add(part.len());
-            }
-            NodeRef::new(node)
+        self.builder(&[cell]).build(cell)
+    }
+
+    /// For nodes of these cells, in any order.
+    pub(super) fn builder(&self, cells: &[Cell<'_>]) -> Builder<'_> {
+        let bytes = cells.iter().map(|cell| node_bytes(*cell)).sum();
+        Builder {
+            room: Room::new(&self.arena, bytes),
+            list: PhantomData,
         }
     }
 

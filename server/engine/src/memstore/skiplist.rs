@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 use super::arena::ALIGN;
 use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Sought, Writing};
-use super::list::{CellList, CellPlace, Node, NodeRef, Place};
+use super::list::{Builder, CellList, CellPlace, Node, NodeRef, Place};
 use super::pool::ChunkPool;
 use crate::cell::Cell;
 use crate::sync::Mutex;
@@ -313,6 +313,7 @@ impl SkipList {
     ) {
         let mut finger = self.fingers[finger].try_lock();
         let mut last = finger.as_deref().copied().flatten();
+        let mut builder = self.cells.builder(cells);
         let mut rows = cells
             .chunk_by(|left, right| left.key.row() == right.key.row())
             .peekable();
@@ -320,12 +321,13 @@ impl SkipList {
         let (mut is_first, mut are_apart) = (true, false);
         while rows.peek().is_some() {
             if are_apart && let Some(head) = follow(&self.head) {
-                are_apart = self.insert_together(rows.by_ref().take(TOGETHER), head, &mut last, &mut height);
+                let rows = rows.by_ref().take(TOGETHER);
+                are_apart = self.insert_together(&mut builder, rows, head, &mut last, &mut height);
             } else if let Some((first, others)) = rows.next().and_then(<[_]>::split_first) {
-                let first = self.insert_from(last, self.cells.build(*first), height());
+                let first = self.insert_from(last, builder.build(*first), height());
                 are_apart = !is_first && !first.was_near;
                 is_first = false;
-                last = Some(self.insert_behind(first, others, &mut height));
+                last = Some(self.insert_behind(&mut builder, first, others, &mut height));
             }
         }
         if let Some(finger) = finger.as_deref_mut() {
@@ -334,15 +336,22 @@ impl SkipList {
     }
 
     /// Copies in the other cells of a row, of which the first one has gone there. Returns where the last one went.
-    fn insert_behind(&self, first: Finger, cells: &[Cell<'_>], height: &mut impl FnMut() -> usize) -> Finger {
+    fn insert_behind(
+        &self,
+        builder: &mut Builder<'_>,
+        first: Finger,
+        cells: &[Cell<'_>],
+        height: &mut impl FnMut() -> usize,
+    ) -> Finger {
         cells.iter().fold(first, |last, cell| {
-            self.insert_from(Some(last), self.cells.build(*cell), height())
+            self.insert_from(Some(last), builder.build(*cell), height())
         })
     }
 
     /// Copies in the cells of a few rows, whose places are searched for side by side. Returns whether the last two were apart.
     fn insert_together<'a, 'c>(
         &'a self,
+        builder: &mut Builder<'a>,
         rows: impl Iterator<Item = &'c [Cell<'c>]>,
         head: &'a Leaf,
         last: &mut Option<Finger>,
@@ -350,7 +359,7 @@ impl SkipList {
     ) -> bool {
         // Relaxed: as in `leaf_of`.
         let levels = self.height.load(atomic::Ordering::Relaxed);
-        let search = |row: &'c [Cell<'c>]| (Search::new(self.cells.build(row[0]), head, levels), &row[1..]);
+        let search = |row: &'c [Cell<'c>]| (Search::new(builder.build(row[0]), head, levels), &row[1..]);
         let mut searches: SmallVec<[_; TOGETHER]> = rows.map(search).collect();
         let mut under_way = true;
         while under_way {
@@ -371,7 +380,7 @@ impl SkipList {
         for (search, others) in &searches {
             let first = self.insert_at(&search.start(*last), search.node, &search.place, height());
             are_apart = !first.was_near;
-            *last = Some(self.insert_behind(first, others, height));
+            *last = Some(self.insert_behind(builder, first, others, height));
         }
         are_apart
     }
