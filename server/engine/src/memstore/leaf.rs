@@ -416,11 +416,11 @@ impl<'a> Writing<'a> {
     #[inline]
     pub(super) fn find(&self, place: &impl Place, guess: usize) -> usize {
         let count = self.count();
-        let is_greater = |at: usize| self.leaf.short(at) > place.abbreviated(self.leaf.abbreviation());
+        // Who guesses has just been at the nodes on both sides.
         if guess > 0
             && guess <= count
             && place.is_behind(self.node(guess - 1))
-            && (guess == count || is_greater(guess))
+            && (guess == count || !place.is_behind(self.node(guess)))
         {
             return guess;
         }
