@@ -1,7 +1,7 @@
 //! The first bytes of a part of a key as a number that sorts as they do, with zeros where there are none.
 //!
-//! Made without a detour by memory: bytes that are stored one by one and loaded together a moment later make the processor wait
-//! until all of them have left its store buffer, for longer than many a search takes that the number is for.
+//! Made in registers: bytes that are copied to memory by ones and twos and loaded together a moment later make the processor wait
+//! until the copies have left its store buffer, which was 4 of 100 of a server's time in batches (docs/decisions/0005-arena-skiplist.md).
 
 /// The first four.
 #[inline]
