@@ -14,7 +14,7 @@ use std::sync::Arc;
 use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
 use basalt_engine::fs::{Open, RealFs, Vfs};
-use basalt_engine::hfile::{ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
+use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
 use basalt_engine::id::{FileId, SeqId, Uuid};
 use basalt_engine::metrics::Counters;
 use basalt_engine::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
@@ -24,7 +24,7 @@ const READS: ReadOptions = ReadOptions {
     cache_blocks: true,
     priority: Priority::Single,
     memory_only: false,
-    sequential: true,
+    access: Access::Sequential,
 };
 
 /// A cell as the Java program prints it.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{CellCursor as _, KeyBuf};
 use basalt_engine::codec::Cursor;
-use basalt_engine::hfile::{ReadOptions, Reader, ReaderContext, dump};
+use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, dump};
 use basalt_engine::id::FileId;
 use basalt_engine::metrics::Counters;
 
@@ -71,13 +71,13 @@ const OPTIONS: [ReadOptions; 2] = [
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
-        sequential: false,
+        access: Access::Random,
     },
     ReadOptions {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,
-        sequential: true,
+        access: Access::Sequential,
     },
 ];
 

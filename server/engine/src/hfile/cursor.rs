@@ -1,16 +1,17 @@
 //! Walks a store file.
 //!
-//! The cursor holds the path from the root index to its data block. Inside a block it moves by adding lengths; a block border
+//! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to cell; a block border
 //! moves the path by one entry. A failed move leaves the cursor where it was.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::ReadOptions;
-use super::data_block::Position;
+use super::data_block::Stepped;
 use super::index::IndexBlock;
+use super::place::Place;
 use super::reader::{Block, ReadAhead, Reader, Want, row_start};
+use super::{Access, ReadOptions};
 use crate::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
 use crate::error::Result;
 
@@ -54,7 +55,7 @@ pub struct FileCursor {
     /// The data block; `None` before the first seek and past the end.
     block: Option<Arc<Block>>,
     /// The cell in it.
-    position: Position,
+    place: Place,
     /// Past the end, in contrast to "before the first seek".
     ended: bool,
     ahead: ReadAhead,
@@ -68,10 +69,18 @@ impl FileCursor {
             root_entry: 0,
             path: SmallVec::new(),
             block: None,
-            position: Position::default(),
+            place: Place::default(),
             ended: false,
             ahead: ReadAhead::default(),
         }
+    }
+
+    /// Where the data block is that the cursor stands in.
+    /// REQUIRES: it stands at a cell.
+    #[cfg(test)]
+    pub(super) fn block_offset(&self) -> u64 {
+        let (index, entry) = self.level(self.path.len());
+        index.handle(entry).offset
     }
 
     fn end(&mut self) {
@@ -79,9 +88,9 @@ impl FileCursor {
         self.ended = true;
     }
 
-    fn stand(&mut self, block: Arc<Block>, position: Position) {
+    /// The place is one of that block now.
+    fn stand(&mut self, block: Arc<Block>) {
         self.block = Some(block);
-        self.position = position;
         self.ended = false;
     }
 
@@ -170,11 +179,21 @@ impl FileCursor {
         })
     }
 
-    fn enter_next_block(&mut self) -> Result<()> {
+    /// Whether only that row is wanted and the rest of the file has nothing of it, as far as the index tells.
+    fn row_is_over(&self, row: &[u8]) -> bool {
+        self.options.access == Access::SingleRow && self.next_index_key().is_none_or(|next| next.row() > row)
+    }
+
+    /// Goes on behind the block that the path leads to. `row_is_over`: or does not need to.
+    fn enter_next_block(&mut self, row_is_over: bool) -> Result<()> {
+        if row_is_over {
+            self.end();
+            return Ok(());
+        }
         match self.next_block()? {
             Some(block) => {
-                let first = block.data().first();
-                self.stand(block, first);
+                block.data().first(&mut self.place);
+                self.stand(block);
             }
             None => self.end(),
         }
@@ -187,8 +206,8 @@ impl FileCursor {
             self.end();
             return Ok(false);
         };
-        if let Some(position) = block.data().seek_before(target) {
-            self.stand(block, position);
+        if block.data().seek_before(target, &mut self.place) {
+            self.stand(block);
             return Ok(true);
         }
         // An index key may be smaller than the first cell of its block. Then the cell before is in the block before.
@@ -196,8 +215,8 @@ impl FileCursor {
             self.end();
             return Ok(false);
         };
-        let last = block.data().last();
-        self.stand(block, last);
+        block.data().last(&mut self.place);
+        self.stand(block);
         Ok(true)
     }
 }
@@ -205,7 +224,7 @@ impl FileCursor {
 impl CellCursor for FileCursor {
     #[inline]
     fn cell(&self) -> Option<Cell<'_>> {
-        Some(self.block.as_ref()?.data().cell(&self.position))
+        Some(self.block.as_ref()?.data().cell(&self.place))
     }
 
     #[inline]
@@ -213,11 +232,11 @@ impl CellCursor for FileCursor {
         let Some(block) = &self.block else {
             return Ok(());
         };
-        if let Some(next) = block.data().next(&self.position) {
-            self.position = next;
+        if block.data().next(&mut self.place) {
             return Ok(());
         }
-        self.enter_next_block()
+        let row_is_over = self.row_is_over(block.data().key(&self.place).row());
+        self.enter_next_block(row_is_over)
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
@@ -225,11 +244,11 @@ impl CellCursor for FileCursor {
             self.end();
             return Ok(());
         };
-        if let Some(position) = block.data().seek(target) {
-            self.stand(block, position);
+        if block.data().seek(target, &mut self.place) {
+            self.stand(block);
             return Ok(());
         }
-        self.enter_next_block()
+        self.enter_next_block(self.row_is_over(target.row()))
     }
 
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
@@ -240,27 +259,21 @@ impl CellCursor for FileCursor {
             return self.seek(target);
         };
         let data = block.data();
-        let mut position = Some(self.position);
-        for _ in 0..STEPS_MAX {
-            let Some(here) = position else { break };
-            if compare_keys(data.key(&here), target).is_ge() {
-                self.position = here;
-                return Ok(());
-            }
-            position = data.next(&here);
+        let stepped = data.step_to(target, &mut self.place, STEPS_MAX);
+        if stepped == Stepped::Found {
+            return Ok(());
         }
-        let in_this_block = position.is_some()
+        let in_this_block = stepped == Stepped::NotYet
             && self
                 .next_index_key()
                 .is_none_or(|next| compare_keys(target, next).is_lt());
         if !in_this_block {
             return self.seek(target);
         }
-        if let Some(found) = data.seek(target) {
-            self.position = found;
+        if data.seek(target, &mut self.place) {
             return Ok(());
         }
-        self.enter_next_block()
+        self.enter_next_block(self.row_is_over(target.row()))
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
@@ -279,7 +292,9 @@ impl CellCursor for FileCursor {
             return Ok(());
         };
         let data = block.data();
-        let start = row_start(data.key(&data.last()));
+        let mut last = Place::default();
+        data.last(&mut last);
+        let start = row_start(data.key(&last));
         self.seek(start.as_key())
     }
 }

@@ -10,19 +10,30 @@
 //! ```
 //!
 //! NONE is such cells and nothing else. ROW_INDEX_V1 puts `u16 7` before them and after them `row count i32, offset of each
-//! row's first cell i32, bytes of cells i32`, for HBase's readers. The other encodings are turned into plain cells when the
-//! block is read (`encoding`), so there is one layout in memory: more bytes in the cache than HBase keeps for PREFIX and DIFF,
-//! but a cursor that only adds lengths.
+//! row's first cell i32, bytes of cells i32`, for HBase's readers. PREFIX, DIFF and FAST_DIFF leave out what a cell has in common with the one
+//! before (`encoding`).
 //!
-//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass marks where cells
-//! start (`marks`). A search is binary over the marks, and where not every cell has one steps over a few cells: in any encoding, and as
-//! well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//! A block stays in memory as it is on disk, unpacked, so that an encoding saves memory as well: as in HBase. Only blocks whose tags are
+//! compressed, which HBase can write and we do not, are turned into plain cells.
+//!
+//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass notes where a search can
+//! begin: where cells start in a plain block (`marks`), the first cell of each section of an encoded one (`sections`). A search is binary over
+//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//!
+//! A [`Place`] is a cell of a block. Moves that do not find what they look for leave it as it was.
+
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
+
+use smallvec::SmallVec;
 
 use super::block::Check;
 use super::encoding;
 use super::marks::Marks;
+use super::place::{Place, Position};
+use super::sections::{self, Sections};
 use crate::cell::{Cell, Key, compare_keys};
 use crate::codec::Cursor;
 use crate::id::SeqId;
@@ -51,27 +62,32 @@ pub(super) struct DataLayout {
     pub(super) tags_compressed: bool,
 }
 
-/// Where the parts of one cell are in a block.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Position {
-    start: u32,
-    key_bytes: u32,
-    value_bytes: u32,
-    tags_at: u32,
-    tags_bytes: u32,
-    next: u32,
-    seq: SeqId,
-}
-
 /// Cells in memory.
 #[derive(Debug)]
 pub(super) struct DataBlock {
     bytes: Vec<u8>,
-    /// Where cells begin and end in `bytes`.
-    from: u32,
-    to: u32,
-    layout: CellLayout,
-    marks: Marks,
+    layout: DataLayout,
+    cells: Cells,
+}
+
+/// How they lie there.
+#[derive(Debug)]
+enum Cells {
+    /// One whole cell behind the other, from here to there.
+    Plain { from: u32, to: u32, marks: Marks },
+    /// In PREFIX, DIFF or FAST_DIFF.
+    Encoded(Sections),
+}
+
+/// What came of a few steps forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stepped {
+    /// The place is the first cell at or after the target.
+    Found,
+    /// All cells that were looked at are before the target, and the block has more. The place is as it was.
+    NotYet,
+    /// All cells up to the end of the block are before the target. The place is as it was.
+    Ended,
 }
 
 impl DataBlock {
@@ -80,10 +96,11 @@ impl DataBlock {
     pub(super) fn parse(payload: Vec<u8>, encoded: bool, layout: DataLayout) -> Check<Self> {
         if !encoded {
             let to = payload.len();
-            return Self::plain(payload, 0, to, layout.cell, None);
+            return Self::plain(payload, 0, to, layout, None);
         }
-        let mut cursor = Cursor::new(&payload);
-        let id = cursor.u16_be().ok_or("encoded block is cut short")?;
+        let id = Cursor::new(&payload)
+            .u16_be()
+            .ok_or("encoded block is cut short")?;
         if id != encoding::id(layout.encoding) {
             return Err(format!(
                 "block with encoding id {id} in a file of {}",
@@ -92,29 +109,38 @@ impl DataBlock {
         }
         if layout.encoding == DataBlockEncoding::RowIndexV1 {
             let rows = RowOffsets::parse(&payload)?;
-            return Self::plain(payload, 2, rows.cells_to, layout.cell, Some(rows));
+            return Self::plain(payload, 2, rows.cells_to, layout, Some(rows));
         }
-        let plain = encoding::decode(cursor.rest(), layout)?;
-        let to = plain.len();
-        Self::plain(plain, 0, to, layout.cell, None)
+        if layout.tags_compressed {
+            let plain = encoding::decode(&payload, layout)?;
+            let to = plain.len();
+            return Self::plain(plain, 0, to, layout, None);
+        }
+        let mut sections = sections::Builder::default();
+        encoding::check(&payload, layout, |place, after_value| {
+            sections.add(place, after_value);
+        })?;
+        Ok(Self {
+            bytes: payload,
+            layout,
+            cells: Cells::Encoded(sections.finish()),
+        })
     }
 
     fn plain(
         bytes: Vec<u8>,
         from: usize,
         to: usize,
-        layout: CellLayout,
+        layout: DataLayout,
         rows: Option<RowOffsets>,
     ) -> Check<Self> {
-        let starts = Self::check_cells(&bytes, from, to, layout, rows)?;
-        let marks = Marks::new(starts, to - from);
-        Ok(Self {
+        let starts = Self::check_cells(&bytes, from, to, layout.cell, rows)?;
+        let cells = Cells::Plain {
             from: from as u32,
             to: to as u32,
-            layout,
-            marks,
-            bytes,
-        })
+            marks: Marks::new(starts, to - from),
+        };
+        Ok(Self { bytes, layout, cells })
     }
 
     /// Checks every cell of `bytes[from..to]`, and the row offsets if there are some; where the cells start.
@@ -140,7 +166,7 @@ impl DataBlock {
             })?;
             starts.push(at as u32);
             if with_rows {
-                let key = position.key(cells);
+                let key = plain_key(cells, &position);
                 if previous.is_none_or(|previous| previous.row() != key.row())
                     && row_offsets.next() != Some((at - from) as u32)
                 {
@@ -161,80 +187,211 @@ impl DataBlock {
 
     /// Bytes in memory.
     pub(super) fn weight(&self) -> usize {
-        self.bytes.capacity() + self.marks.weight()
+        self.bytes.capacity()
+            + match &self.cells {
+                Cells::Plain { marks, .. } => marks.weight(),
+                Cells::Encoded(sections) => sections.weight(),
+            }
     }
 
-    /// The first cell.
-    #[inline]
-    pub(super) fn first(&self) -> Position {
-        self.at(self.from)
+    /// The first key.
+    pub(super) fn first_key(&self) -> Key<'_> {
+        match &self.cells {
+            Cells::Plain { from, .. } => key_at(&self.bytes, *from),
+            Cells::Encoded(sections) => sections.key(0),
+        }
     }
 
-    /// The cell after this one; `None` at the end of the block.
+    /// Moves a place, of this block or of another, to the first cell.
     #[inline]
-    pub(super) fn next(&self, position: &Position) -> Option<Position> {
-        (position.next < self.to).then(|| self.at(position.next))
+    pub(super) fn first(&self, place: &mut Place) {
+        match &self.cells {
+            Cells::Plain { from, .. } => place.position = self.at(*from),
+            Cells::Encoded(sections) => self.begin_section(sections, 0, place),
+        }
     }
 
-    /// The key under a position of this block.
-    #[inline]
-    pub(super) fn key(&self, position: &Position) -> Key<'_> {
-        position.key(&self.bytes)
+    /// Moves a place, of this block or of another, to the last cell.
+    pub(super) fn last(&self, place: &mut Place) {
+        match &self.cells {
+            Cells::Plain { marks, .. } => place.position = self.at(marks.last()),
+            Cells::Encoded(sections) => self.begin_section(sections, sections.len() - 1, place),
+        }
     }
 
-    /// The cell under a position of this block.
+    fn begin_section(&self, sections: &Sections, section: usize, place: &mut Place) {
+        sections.begin(section, &self.bytes, self.layout.cell, place);
+    }
+
+    /// Moves a place of this block to the next cell; `false` at the end of the block.
     #[inline]
-    pub(super) fn cell(&self, position: &Position) -> Cell<'_> {
-        let key_at = position.start as usize + LENGTHS_BYTES;
-        let value_at = key_at + position.key_bytes as usize;
-        let tags_at = position.tags_at as usize;
+    pub(super) fn next(&self, place: &mut Place) -> bool {
+        match &self.cells {
+            Cells::Plain { to, .. } => {
+                let is_there = place.position.next < *to;
+                if is_there {
+                    place.position = self.at(place.position.next);
+                }
+                is_there
+            }
+            Cells::Encoded(_) => encoding::step(&self.bytes, self.layout, place),
+        }
+    }
+
+    /// The key of a place of this block.
+    #[inline]
+    pub(super) fn key<'a>(&'a self, place: &'a Place) -> Key<'a> {
+        match &self.cells {
+            Cells::Plain { .. } => plain_key(&self.bytes, &place.position),
+            Cells::Encoded(_) => place.decoded_key(),
+        }
+    }
+
+    /// The cell of a place of this block.
+    #[inline]
+    pub(super) fn cell<'a>(&'a self, place: &'a Place) -> Cell<'a> {
+        let position = &place.position;
+        let (value_at, tags_at) = (position.value_at as usize, position.tags_at as usize);
         Cell {
-            key: Key::trusted(&self.bytes[key_at..value_at]),
+            key: self.key(place),
             value: &self.bytes[value_at..value_at + position.value_bytes as usize],
             tags: &self.bytes[tags_at..tags_at + position.tags_bytes as usize],
             seq: position.seq,
         }
     }
 
-    /// The last cell.
-    pub(super) fn last(&self) -> Position {
-        self.at(self.marks.last())
+    /// Moves a place, of this block or of another, to the first cell at or after `target`; `false` when all are before it.
+    pub(super) fn seek(&self, target: Key<'_>, place: &mut Place) -> bool {
+        match &self.cells {
+            Cells::Plain { marks, .. } => {
+                let before = marks.count_before(target, |start| key_at(&self.bytes, start));
+                let found = if marks.is_complete() {
+                    marks.start(before).map(|start| self.at(start))
+                } else {
+                    let near = marks.start(before.saturating_sub(1));
+                    near.and_then(|start| self.plain_not_before(target, self.at(start)))
+                };
+                found.is_some_and(|found| {
+                    place.position = found;
+                    true
+                })
+            }
+            Cells::Encoded(sections) => {
+                let before = sections.count_before(target);
+                if before == sections.len() {
+                    return false;
+                }
+                self.begin_section(sections, before.saturating_sub(1), place);
+                // The last cell is a section of its own that is not before the target, so this ends in front of the block's end.
+                while compare_keys(place.decoded_key(), target) == Ordering::Less {
+                    if !encoding::step(&self.bytes, self.layout, place) {
+                        break;
+                    }
+                }
+                true
+            }
+        }
     }
 
-    /// The first cell at or after `target`; `None` when all are before it.
-    pub(super) fn seek(&self, target: Key<'_>) -> Option<Position> {
-        let before = self.count_before(target);
-        if self.marks.is_complete() {
-            return self.marks.start(before).map(|start| self.at(start));
-        }
-        let mut position = self.at(self.marks.start(before.saturating_sub(1))?);
-        while compare_keys(self.key(&position), target) == Ordering::Less {
-            position = self.next(&position)?;
+    /// The first plain cell from `position` on that is not before `target`.
+    fn plain_not_before(&self, target: Key<'_>, mut position: Position) -> Option<Position> {
+        while compare_keys(plain_key(&self.bytes, &position), target) == Ordering::Less {
+            position = self.plain_next(&position)?;
         }
         Some(position)
     }
 
-    /// The last cell before `target`; `None` when there is none.
-    pub(super) fn seek_before(&self, target: Key<'_>) -> Option<Position> {
-        let mark = self.count_before(target).checked_sub(1)?;
-        let mut found = self.at(self.marks.start(mark)?);
-        while let Some(next) = self.next(&found) {
-            if compare_keys(self.key(&next), target) != Ordering::Less {
-                break;
-            }
-            found = next;
-        }
-        Some(found)
+    /// The plain cell after this one; `None` at the end of the block.
+    #[inline]
+    fn plain_next(&self, position: &Position) -> Option<Position> {
+        let Cells::Plain { to, .. } = &self.cells else {
+            return None;
+        };
+        (position.next < *to).then(|| self.at(position.next))
     }
 
-    /// How many marked cells are before `target`.
-    fn count_before(&self, target: Key<'_>) -> usize {
-        self.marks
-            .count_before(target, |start| key_at(&self.bytes, start))
+    /// Moves a place, of this block or of another, to the last cell before `target`; `false` when there is none.
+    pub(super) fn seek_before(&self, target: Key<'_>, place: &mut Place) -> bool {
+        match &self.cells {
+            Cells::Plain { marks, .. } => {
+                let before = marks.count_before(target, |start| key_at(&self.bytes, start));
+                let Some(start) = before.checked_sub(1).and_then(|mark| marks.start(mark)) else {
+                    return false;
+                };
+                let mut found = self.at(start);
+                while let Some(next) = self.plain_next(&found)
+                    && compare_keys(plain_key(&self.bytes, &next), target) == Ordering::Less
+                {
+                    found = next;
+                }
+                place.position = found;
+                true
+            }
+            Cells::Encoded(sections) => {
+                let Some(section) = sections.count_before(target).checked_sub(1) else {
+                    return false;
+                };
+                // A cell cannot be decoded from the one behind it: count the steps, and take one less.
+                self.begin_section(sections, section, place);
+                let mut steps = 0_u32;
+                while encoding::step(&self.bytes, self.layout, place)
+                    && compare_keys(place.decoded_key(), target) == Ordering::Less
+                {
+                    steps += 1;
+                }
+                self.begin_section(sections, section, place);
+                for _ in 0..steps {
+                    encoding::step(&self.bytes, self.layout, place);
+                }
+                true
+            }
+        }
+    }
+
+    /// Moves a place of this block forward to the first cell at or after `target`, if it is less than so many steps away.
+    #[inline]
+    pub(super) fn step_to(&self, target: Key<'_>, place: &mut Place, steps: usize) -> Stepped {
+        match &self.cells {
+            Cells::Plain { .. } => {
+                let mut position = place.position;
+                for _ in 0..steps {
+                    if compare_keys(plain_key(&self.bytes, &position), target).is_ge() {
+                        place.position = position;
+                        return Stepped::Found;
+                    }
+                    let Some(next) = self.plain_next(&position) else {
+                        return Stepped::Ended;
+                    };
+                    position = next;
+                }
+                Stepped::NotYet
+            }
+            Cells::Encoded(_) => {
+                if compare_keys(place.decoded_key(), target).is_ge() {
+                    return Stepped::Found;
+                }
+                let before: (Position, SmallVec<[u8; 64]>) =
+                    (place.position, SmallVec::from_slice(&place.key));
+                let mut stepped = Stepped::NotYet;
+                for _ in 1..steps {
+                    if !encoding::step(&self.bytes, self.layout, place) {
+                        stepped = Stepped::Ended;
+                        break;
+                    }
+                    if compare_keys(place.decoded_key(), target).is_ge() {
+                        return Stepped::Found;
+                    }
+                }
+                place.position = before.0;
+                place.key.clear();
+                place.key.extend_from_slice(&before.1);
+                stepped
+            }
+        }
     }
 
     /// Reads the lengths of the cell that starts at `start`.
-    /// REQUIRES: a cell starts there; the check in `plain` has been there before.
+    /// REQUIRES: plain cells, of which one starts there; the check in `plain` has been there before.
     #[inline]
     fn at(&self, start: u32) -> Position {
         let at = start as usize;
@@ -244,15 +401,16 @@ impl DataBlock {
                 .expect("the slice has eight bytes"),
         );
         let (key_bytes, value_bytes) = ((lengths >> 32) as u32, lengths as u32);
-        let mut end = at + LENGTHS_BYTES + key_bytes as usize + value_bytes as usize;
+        let value_at = at + LENGTHS_BYTES + key_bytes as usize;
+        let mut end = value_at + value_bytes as usize;
         let (mut tags_at, mut tags_bytes) = (0, 0);
-        if self.layout.tags {
+        if self.layout.cell.tags {
             tags_bytes = u32::from(u16::from_be_bytes([self.bytes[end], self.bytes[end + 1]]));
             tags_at = (end + 2) as u32;
             end += 2 + tags_bytes as usize;
         }
         let mut seq = SeqId::ZERO;
-        if self.layout.seq {
+        if self.layout.cell.seq {
             let first = self.bytes[end];
             if first < 0x80 {
                 // Cells of compacted files mostly have the sequence id zero: one byte.
@@ -265,8 +423,8 @@ impl DataBlock {
             }
         }
         Position {
-            start,
             key_bytes,
+            value_at: value_at as u32,
             value_bytes,
             tags_at,
             tags_bytes,
@@ -276,12 +434,11 @@ impl DataBlock {
     }
 }
 
-impl Position {
-    #[inline]
-    fn key(self, bytes: &[u8]) -> Key<'_> {
-        let at = self.start as usize + LENGTHS_BYTES;
-        Key::trusted(&bytes[at..at + self.key_bytes as usize])
-    }
+/// The key of a plain cell.
+#[inline]
+fn plain_key<'a>(bytes: &'a [u8], position: &Position) -> Key<'a> {
+    let value_at = position.value_at as usize;
+    Key::trusted(&bytes[value_at - position.key_bytes as usize..value_at])
 }
 
 /// The key of the cell that starts at `start`, without looking at what is behind its value: in a search nearly every cell is a
@@ -301,6 +458,7 @@ fn check_cell(bytes: &[u8], start: usize, layout: CellLayout) -> Option<Position
     let key_bytes = usize::try_from(cursor.i32_be()?).ok()?;
     let value_bytes = usize::try_from(cursor.i32_be()?).ok()?;
     Key::parse(cursor.bytes(key_bytes)?)?;
+    let value_at = start + cursor.position();
     cursor.bytes(value_bytes)?;
     let (mut tags_at, mut tags_bytes) = (0, 0);
     if layout.tags {
@@ -310,8 +468,8 @@ fn check_cell(bytes: &[u8], start: usize, layout: CellLayout) -> Option<Position
     }
     let seq = if layout.seq { cursor.vlong()? } else { 0 };
     Some(Position {
-        start: start as u32,
         key_bytes: key_bytes as u32,
+        value_at: value_at as u32,
         value_bytes: value_bytes as u32,
         tags_at: tags_at as u32,
         tags_bytes: u32::from(tags_bytes),
@@ -354,115 +512,45 @@ impl RowOffsets {
     }
 }
 
+/// The parts of a cell, with those that a file's cells have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellParts<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+    pub(super) tags: Option<&'a [u8]>,
+    pub(super) seq: Option<SeqId>,
+}
+
+impl CellParts<'_> {
+    /// Appends the cell in the plain layout.
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.key.len() as u32).to_be_bytes());
+        out.extend_from_slice(&(self.value.len() as u32).to_be_bytes());
+        out.extend_from_slice(self.key);
+        out.extend_from_slice(self.value);
+        if let Some(tags) = self.tags {
+            out.extend_from_slice(&(tags.len() as u16).to_be_bytes());
+            out.extend_from_slice(tags);
+        }
+        if let Some(seq) = self.seq {
+            crate::codec::put_vlong(out, seq.0 as i64);
+        }
+    }
+}
+
 /// Appends a cell in the plain layout, with its sequence id, and with its tags if the file's cells have them.
 pub(super) fn put_cell(out: &mut Vec<u8>, cell: Cell<'_>, tags: bool) {
-    out.extend_from_slice(&(cell.key.bytes().len() as u32).to_be_bytes());
-    out.extend_from_slice(&(cell.value.len() as u32).to_be_bytes());
-    out.extend_from_slice(cell.key.bytes());
-    out.extend_from_slice(cell.value);
-    if tags {
-        out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
-        out.extend_from_slice(cell.tags);
-    }
-    crate::codec::put_vlong(out, cell.seq.0 as i64);
+    let parts = CellParts {
+        key: cell.key.bytes(),
+        value: cell.value,
+        tags: tags.then_some(cell.tags),
+        seq: Some(cell.seq),
+    };
+    parts.put(out);
 }
 
 /// Bytes that [`put_cell`] appends.
 pub(super) fn cell_bytes(cell: Cell<'_>, tags: bool) -> usize {
     let tags_bytes = if tags { 2 + cell.tags.len() } else { 0 };
     LENGTHS_BYTES + cell.data_bytes() + tags_bytes + crate::codec::vlong_len(cell.seq.0 as i64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cell::{CellType, KeyBuf};
-    use proptest::prelude::*;
-
-    const LAYOUT: DataLayout = DataLayout {
-        encoding: DataBlockEncoding::None,
-        cell: CellLayout {
-            tags: true,
-            seq: true,
-        },
-        tags_compressed: false,
-    };
-
-    fn block(rows: usize, columns: usize) -> DataBlock {
-        let mut payload = Vec::new();
-        for row in 0..rows {
-            for column in 0..columns {
-                let key = key(row, column);
-                let cell = Cell {
-                    key: key.as_key(),
-                    value: b"value",
-                    tags: b"",
-                    seq: SeqId(1000 + row as u64),
-                };
-                put_cell(&mut payload, cell, true);
-                assert_eq!(
-                    cell_bytes(cell, true) * (row * columns + column + 1),
-                    payload.len()
-                );
-            }
-        }
-        DataBlock::parse(payload, false, LAYOUT).unwrap()
-    }
-
-    fn key(row: usize, column: usize) -> KeyBuf {
-        KeyBuf::new(
-            format!("{:03}", row * 2).as_bytes(),
-            b"f",
-            format!("{column:03}").as_bytes(),
-            1,
-            CellType::Put,
-        )
-    }
-
-    /// Seeks in blocks of narrow and wide rows find what counting finds.
-    #[test]
-    fn seeks_find_the_neighbours() {
-        for (rows, columns) in [(1, 1), (40, 1), (1, 40), (5, 17)] {
-            let block = block(rows, columns);
-            for row in 0..rows {
-                for column in 0..columns {
-                    let target = key(row, column);
-                    let found = block.seek(target.as_key()).unwrap();
-                    assert_eq!(block.key(&found), target.as_key());
-                    assert_eq!(block.cell(&found).seq, SeqId(1000 + row as u64));
-                    let before = block
-                        .seek_before(target.as_key())
-                        .map(|found| KeyBuf::copy_of(block.key(&found)));
-                    let expected = match (row, column) {
-                        (0, 0) => None,
-                        (row, 0) => Some(key(row - 1, columns - 1)),
-                        (row, column) => Some(key(row, column - 1)),
-                    };
-                    assert_eq!(before, expected);
-                }
-            }
-            let beyond = KeyBuf::first_on_row(b"999", b"f");
-            assert!(block.seek(beyond.as_key()).is_none());
-            assert_eq!(block.key(&block.last()), key(rows - 1, columns - 1).as_key());
-            let first = KeyBuf::first_on_row(b"", b"f");
-            assert_eq!(
-                block.key(&block.seek(first.as_key()).unwrap()),
-                key(0, 0).as_key()
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_bytes_never_panic(bytes: Vec<u8>, encoded: bool, which in 0_usize..5, flags in 0_u8..8) {
-            let layout = DataLayout {
-                encoding: DataBlockEncoding::ALL[which],
-                cell: CellLayout { tags: flags & 1 == 0, seq: flags & 2 == 0 },
-                tags_compressed: flags & 4 == 0,
-            };
-            let mut payload = encoding::id(layout.encoding).to_be_bytes().to_vec();
-            payload.extend_from_slice(&bytes);
-            let _ = DataBlock::parse(payload, encoded, layout);
-        }
-    }
 }

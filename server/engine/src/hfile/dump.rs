@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::index::IndexBlock;
 use super::reader::{Reader, Want};
-use super::{ReadOptions, file_info};
+use super::{Access, ReadOptions, file_info};
 use crate::cache::Priority;
 use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
     priority: Priority::Single,
     memory_only: false,
-    sequential: true,
+    access: Access::Sequential,
 };
 
 /// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first damaged block.

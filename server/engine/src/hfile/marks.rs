@@ -1,20 +1,15 @@
-//! Marks in a data block: where to begin a search.
+//! Marks in a block of plain cells: where to begin a search.
 //!
-//! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number, so that a search compares numbers
-//! that lie side by side, and not keys that are each a miss in the processor's caches. All rows of a block lie between the first
-//! and the last one, so they begin with what these two share; the number is made of the four bytes behind that. Where it does not
-//! decide (long rows, rows of many cells), keys are compared.
+//! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number (`heads`).
 //!
 //! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at most about a tenth of what
 //! they mark. The numbers are made when the block is searched for the first time: a scan or a compaction that only walks over
 //! the block does without.
 
-use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use smallvec::SmallVec;
-
-use crate::cell::{Key, compare_keys, leading4};
+use super::heads::Heads;
+use crate::cell::Key;
 
 /// Where cells take so many bytes or more, each has a mark.
 const LARGE_CELL_BYTES: usize = 80;
@@ -32,29 +27,6 @@ pub(super) struct Marks {
     /// Where the last cell starts.
     last: u32,
     heads: OnceLock<Heads>,
-}
-
-/// The numbers of the marks.
-#[derive(Debug)]
-struct Heads {
-    /// All rows of the block begin with it.
-    shared: SmallVec<[u8; 24]>,
-    /// Of each mark: the four bytes of its row behind the shared ones, zeros where there are none.
-    of_marks: Box<[u32]>,
-}
-
-impl Heads {
-    fn new<'a>(starts: &[u32], last: u32, key_at: impl Fn(u32) -> Key<'a>) -> Self {
-        let first_row = key_at(starts[0]).row();
-        let pairs = first_row.iter().zip(key_at(last).row());
-        let shared = pairs.take_while(|(first, last)| first == last).count();
-        // The order of a file's cells is not checked here: in a file that breaks it a row may be too short.
-        let behind = |start| key_at(start).row().get(shared..).unwrap_or_default();
-        Self {
-            shared: SmallVec::from_slice(&first_row[..shared]),
-            of_marks: starts.iter().map(|start| leading4(behind(*start))).collect(),
-        }
-    }
 }
 
 impl Marks {
@@ -101,29 +73,9 @@ impl Marks {
 
     /// How many marks have a key before `target`.
     pub(super) fn count_before<'a>(&self, target: Key<'_>, key_at: impl Fn(u32) -> Key<'a>) -> usize {
-        let heads = self
-            .heads
-            .get_or_init(|| Heads::new(&self.starts, self.last, &key_at));
-        let row = target.row();
-        let Some(rest) = row.strip_prefix(&*heads.shared) else {
-            // Before all rows of the block, or behind them.
-            return if row < &*heads.shared {
-                0
-            } else {
-                self.starts.len()
-            };
-        };
-        let wanted = leading4(rest);
-        let from = heads.of_marks.partition_point(|head| *head < wanted);
-        let same = match &heads.of_marks[from..] {
-            [first, second, ..] if *first == wanted && *second == wanted => {
-                heads.of_marks[from..].partition_point(|head| *head == wanted)
-            }
-            [first, ..] => usize::from(*first == wanted),
-            [] => 0,
-        };
-        from + self.starts[from..from + same]
-            .partition_point(|start| compare_keys(key_at(*start), target) == Ordering::Less)
+        let key = |mark: usize| key_at(self.starts[mark]);
+        let heads = self.heads.get_or_init(|| Heads::new(self.starts.len(), key));
+        heads.count_before(target, key)
     }
 }
 
@@ -132,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cell::{CellType, KeyBuf};
+    use crate::cell::{CellType, KeyBuf, compare_keys};
 
     fn key(row: &[u8], qualifier: u8) -> KeyBuf {
         KeyBuf::new(row, b"f", &[qualifier], 1, CellType::Put)

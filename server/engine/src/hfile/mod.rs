@@ -37,10 +37,13 @@ mod data_block;
 mod dump;
 mod encoding;
 mod file_info;
+mod heads;
 mod index;
 mod marks;
 mod pins;
+mod place;
 mod reader;
+mod sections;
 mod trailer;
 mod verify;
 mod writer;
@@ -155,8 +158,20 @@ pub struct ReadOptions {
     pub priority: Priority,
     /// Fail with `Error::NotInMemory` instead of reading from disk.
     pub memory_only: bool,
-    /// Read ahead: the caller will read on (scans, compactions).
-    pub sequential: bool,
+    /// What will be read.
+    pub access: Access,
+}
+
+/// What the user of a cursor is after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Cells here and there.
+    Random,
+    /// One row: where the index tells that nothing of the row sought last can follow, the cursor ends and does not read the next block to
+    /// see that. A row's last cell is the last of its block as often as a block has rows.
+    SingleRow,
+    /// Cells one after the other, so that reading ahead pays (scans, compactions).
+    Sequential,
 }
 
 /// What a file says of itself.

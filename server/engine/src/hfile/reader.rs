@@ -16,7 +16,7 @@ use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
 use super::pins::Pins;
 use super::trailer::{TRAILER_BYTES, Trailer};
-use super::{Properties, ReadOptions, ReaderContext};
+use super::{Access, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
 use crate::cell::{Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
@@ -345,7 +345,7 @@ impl Reader {
             cache_blocks: true,
             priority: crate::cache::Priority::Single,
             memory_only: false,
-            sequential: false,
+            access: Access::Random,
         };
         let leaf = self.block(Want::Leaf, middle.leaf, options)?;
         if middle.entry >= leaf.index().len() {
@@ -466,7 +466,7 @@ impl Reader {
         } else {
             let block = self.read_block(Want::Data, handle, options, Some(ahead))?;
             let data = block.data();
-            if compare_keys(data.key(&data.first()), index.key(entry)).is_lt() {
+            if compare_keys(data.first_key(), index.key(entry)).is_lt() {
                 return Err(self.corrupt(
                     handle.offset,
                     "data block whose first cell sorts before its index entry",
@@ -500,7 +500,7 @@ impl Reader {
 
     /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through gains nothing.
     fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
-        if !options.sequential {
+        if options.access != Access::Sequential {
             pins.pin(entry, block, &self.context.cache, self.cache_key(handle));
         }
     }
@@ -555,10 +555,10 @@ impl Reader {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
         let bytes = match ahead {
-            Some(ahead) if options.sequential => ahead.read(self, handle)?.into(),
+            Some(ahead) if options.access == Access::Sequential => ahead.read(self, handle)?.into(),
             _ => {
                 let file = match &self.direct {
-                    Some(direct) if !options.sequential => direct,
+                    Some(direct) if options.access != Access::Sequential => direct,
                     _ => &self.file,
                 };
                 let mut own = vec![0; handle.bytes as usize];

@@ -62,7 +62,7 @@ fn reads() -> ReadOptions {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
-        sequential: false,
+        access: Access::Random,
     }
 }
 
@@ -292,10 +292,10 @@ fn every_combination_round_trips() {
                 );
                 let reader = fixture.open().unwrap();
                 reader.verify(Some(fixture.written.checksum)).unwrap();
-                for sequential in [false, true] {
+                for access in [Access::Random, Access::Sequential] {
                     let reads = ReadOptions {
-                        sequential,
-                        cache_blocks: !sequential,
+                        access,
+                        cache_blocks: access == Access::Random,
                         ..reads()
                     };
                     assert_eq!(

@@ -14,12 +14,13 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::bloom::Bloom;
 use super::index::{Handle, IndexBlock};
+use super::place::Place;
 use super::reader::{Block, ReadAhead, Reader, Want};
 use super::trailer::TRAILER_BYTES;
+use super::{Access, ReadOptions};
 use crate::cache::Priority;
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
@@ -29,7 +30,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
     priority: Priority::Single,
     memory_only: false,
-    sequential: true,
+    access: Access::Sequential,
 };
 
 /// A file with fewer bytes is verified by one thread: another would not be there in time.
@@ -182,10 +183,13 @@ impl Reader {
             let block = self.data_block(index, entry, first && entry == 0, OPTIONS, ahead)?;
             walk.blocks.push(handle);
             let data = block.data();
-            let mut position = Some(data.first());
-            while let Some(here) = position {
-                self.verify_cell(data.cell(&here), handle, walk)?;
-                position = data.next(&here);
+            let mut place = Place::default();
+            data.first(&mut place);
+            loop {
+                self.verify_cell(data.cell(&place), handle, walk)?;
+                if !data.next(&mut place) {
+                    break;
+                }
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use crate::Result;
 use crate::cache::Priority;
 use crate::cell::{CellCursor, KeyBuf, is_from};
-use crate::hfile::{Properties, ReadOptions};
+use crate::hfile::{Access, Properties, ReadOptions};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
@@ -146,7 +146,10 @@ impl<'a> Opening<'a> {
                 Priority::Single
             },
             memory_only: self.spec.tier == ReadTier::Memory,
-            sequential: matches!(self.rows, ReadRows::Range { .. }),
+            access: match self.rows {
+                ReadRows::One(_) => Access::SingleRow,
+                ReadRows::Range { .. } => Access::Sequential,
+            },
         }
     }
 

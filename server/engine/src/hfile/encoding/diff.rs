@@ -10,9 +10,10 @@
 //!
 //! `common` counts bytes of the flat key, so when the row is common it includes the family, which is never repeated.
 
-use super::{Plain, common_key_bytes, size};
+use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
+use crate::hfile::place::Position;
 
 const SAME_KEY_LENGTH: u8 = 1;
 const SAME_VALUE_LENGTH: u8 = 1 << 1;
@@ -28,72 +29,83 @@ fn significant_bytes(value: i64) -> usize {
     (8 - (value.leading_zeros() / 8) as usize).max(1)
 }
 
-/// What DIFF keeps from cell to cell besides the cell before: the family is written once in a block.
-#[derive(Debug, Default)]
-pub(super) struct Decoder {
-    family: Vec<u8>,
+/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and become this one's. The
+/// family is written once in a block, in front of the first cell.
+pub(super) fn decode(
+    input: &mut Cursor<'_>,
+    payload: &[u8],
+    key: &mut Vec<u8>,
+    position: &mut Position,
+) -> Option<()> {
+    let mut start = Cursor::new(payload.get(super::CELLS_AT..)?);
+    let family_bytes = usize::from(start.u8()?);
+    start.bytes(family_bytes)?;
+    let family = &payload[super::CELLS_AT..=super::CELLS_AT + family_bytes];
+    let (mut previous_time, mut previous_type) = (0, None);
+    if key.is_empty() {
+        input.bytes(family.len())?;
+    } else {
+        let previous = Key::trusted(key);
+        (previous_time, previous_type) = (previous.timestamp(), Some(previous.type_code()));
+    }
+    let flags = input.u8()?;
+    let key_bytes = if flags & SAME_KEY_LENGTH != 0 {
+        key.len()
+    } else {
+        size(input)?
+    };
+    let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
+        position.value_bytes as usize
+    } else {
+        size(input)?
+    };
+    let common = size(input)?;
+    replace_row_and_qualifier(input, key, key_bytes, common, family)?;
+
+    let time_bytes = usize::from(flags >> TIMESTAMP_LENGTH_SHIFT & TIMESTAMP_LENGTH_MASK) + 1;
+    let mut raw = [0; 8];
+    raw[..time_bytes].copy_from_slice(input.bytes(time_bytes)?);
+    let mut time = i64::from_le_bytes(raw);
+    if flags & TIMESTAMP_IS_NEGATIVE != 0 {
+        time = time.wrapping_neg();
+    }
+    if flags & TIMESTAMP_IS_DIFFERENCE != 0 {
+        time = previous_time.wrapping_sub(time);
+    }
+    key.extend_from_slice(&time.to_be_bytes());
+    key.push(if flags & SAME_TYPE != 0 {
+        previous_type?
+    } else {
+        input.u8()?
+    });
+    position.take_value(input, value_bytes)
 }
 
-impl Decoder {
-    /// Decodes one cell without what follows its value.
-    pub(super) fn decode(&mut self, input: &mut Cursor<'_>, plain: &mut Plain) -> Option<()> {
-        let previous = plain.previous.unwrap_or_default();
-        let (previous_row, previous_time, previous_type) = match plain.previous_key() {
-            Some(key) => (key.row().len(), key.timestamp(), Some(key.type_code())),
-            None if plain.previous.is_none() => {
-                let len = input.u8()?;
-                self.family = [&[len], input.bytes(usize::from(len))?].concat();
-                (0, 0, None)
-            }
-            None => return None,
-        };
-        let flags = input.u8()?;
-        let key_bytes = if flags & SAME_KEY_LENGTH != 0 {
-            previous.key_bytes
-        } else {
-            size(input)?
-        };
-        let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
-            previous.value_bytes
-        } else {
-            size(input)?
-        };
-        let common = size(input)?;
-        if common > previous.key_bytes || common > key_bytes {
-            return None;
-        }
-        let current = plain.begin(key_bytes, value_bytes);
-        plain.repeat(previous.key_at, common)?;
-        if previous_type.is_none() || common < previous_row + 2 {
-            plain.copy(input, 2_usize.saturating_sub(common))?;
-            let len = Cursor::new(plain.bytes.get(current.key_at..)?).u16_be()?;
-            let row_end = current.key_at + 2 + usize::from(len);
-            plain.copy(input, row_end.checked_sub(plain.bytes.len())?)?;
-            plain.bytes.extend_from_slice(&self.family);
-        }
-        let time_at = (current.key_at + key_bytes).checked_sub(9)?;
-        plain.copy(input, time_at.checked_sub(plain.bytes.len())?)?;
-
-        let time_bytes = usize::from(flags >> TIMESTAMP_LENGTH_SHIFT & TIMESTAMP_LENGTH_MASK) + 1;
-        let mut raw = [0; 8];
-        raw[..time_bytes].copy_from_slice(input.bytes(time_bytes)?);
-        let mut time = i64::from_le_bytes(raw);
-        if flags & TIMESTAMP_IS_NEGATIVE != 0 {
-            time = time.wrapping_neg();
-        }
-        if flags & TIMESTAMP_IS_DIFFERENCE != 0 {
-            time = previous_time.wrapping_sub(time);
-        }
-        plain.bytes.extend_from_slice(&time.to_be_bytes());
-        plain.bytes.push(if flags & SAME_TYPE != 0 {
-            previous_type?
-        } else {
-            input.u8()?
-        });
-        plain.copy(input, value_bytes)?;
-        plain.previous = Some(current);
-        Some(())
+/// Turns the key before (nothing before the first cell) into what this one has in front of its timestamp: `common` bytes stay, and if the row is
+/// another one, it is followed by the family, which has its length in front. FAST_DIFF does the same.
+pub(super) fn replace_row_and_qualifier(
+    input: &mut Cursor<'_>,
+    key: &mut Vec<u8>,
+    key_bytes: usize,
+    common: usize,
+    family: &[u8],
+) -> Option<()> {
+    if common > key.len() || common > key_bytes {
+        return None;
     }
+    let row_end = key
+        .first_chunk::<2>()
+        .map_or(2, |length| 2 + usize::from(u16::from_be_bytes(*length)));
+    key.truncate(common);
+    if common < row_end {
+        key.extend_from_slice(input.bytes(2_usize.saturating_sub(common))?);
+        let row_end = 2 + usize::from(u16::from_be_bytes(*key.first_chunk::<2>()?));
+        key.extend_from_slice(input.bytes(row_end.checked_sub(key.len())?)?);
+        key.extend_from_slice(family);
+    }
+    let time_at = key_bytes.checked_sub(9)?;
+    key.extend_from_slice(input.bytes(time_at.checked_sub(key.len())?)?);
+    Some(())
 }
 
 /// Encodes one cell without its tags and sequence id.

@@ -8,10 +8,13 @@
 //!              [type u8]  [value]
 //! ```
 
-use super::diff::put_row_and_qualifier;
-use super::{Plain, common_bytes, common_key_bytes, size};
+use smallvec::SmallVec;
+
+use super::diff::{put_row_and_qualifier, replace_row_and_qualifier};
+use super::{common_bytes, common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
+use crate::hfile::place::Position;
 
 const TIMESTAMP_COMMON_MASK: u8 = 7;
 const SAME_KEY_LENGTH: u8 = 1 << 3;
@@ -19,64 +22,47 @@ const SAME_VALUE_LENGTH: u8 = 1 << 4;
 const SAME_TYPE: u8 = 1 << 5;
 const SAME_VALUE: u8 = 1 << 6;
 
-/// Decodes one cell without what follows its value.
-pub(super) fn decode(input: &mut Cursor<'_>, plain: &mut Plain) -> Option<()> {
+/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and become this one's.
+pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
     let flags = input.u8()?;
-    let previous = plain.previous.unwrap_or_default();
     let key_bytes = if flags & SAME_KEY_LENGTH != 0 {
-        previous.key_bytes
+        key.len()
     } else {
         size(input)?
     };
+    let previous_value_bytes = position.value_bytes as usize;
     let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
-        previous.value_bytes
+        previous_value_bytes
     } else {
         size(input)?
     };
     let common = size(input)?;
-    if plain.previous.is_none() {
-        let current = plain.begin(key_bytes, value_bytes);
-        plain.copy(input, key_bytes)?;
-        plain.copy(input, value_bytes)?;
-        plain.previous = Some(current);
-        return Some(());
+    if key.is_empty() {
+        key.extend_from_slice(input.bytes(key_bytes)?);
+        return position.take_value(input, value_bytes);
     }
-    let (row_bytes, family_bytes) = plain
-        .previous_key()
-        .map(|key| (key.row().len(), key.family().len()))?;
-    if common > previous.key_bytes || common > key_bytes {
-        return None;
-    }
-    let current = plain.begin(key_bytes, value_bytes);
-    plain.repeat(previous.key_at, common)?;
-    if common < row_bytes + 2 {
-        plain.copy(input, 2_usize.saturating_sub(common))?;
-        let len = Cursor::new(plain.bytes.get(current.key_at..)?).u16_be()?;
-        let row_end = current.key_at + 2 + usize::from(len);
-        plain.copy(input, row_end.checked_sub(plain.bytes.len())?)?;
-        plain.repeat(previous.key_at + 2 + row_bytes, 1 + family_bytes)?;
-    }
-    let time_at = (current.key_at + key_bytes).checked_sub(9)?;
-    plain.copy(input, time_at.checked_sub(plain.bytes.len())?)?;
-
-    let previous_time_at = previous.key_at + previous.key_bytes - 9;
+    let previous = Key::trusted(key);
+    let (mut time, type_code) = (previous.timestamp().to_be_bytes(), previous.type_code());
+    let row_end = 2 + previous.row().len();
+    let family: SmallVec<[u8; 32]> = if common < row_end {
+        SmallVec::from_slice(&previous.bytes()[row_end..row_end + 1 + previous.family().len()])
+    } else {
+        SmallVec::new()
+    };
+    replace_row_and_qualifier(input, key, key_bytes, common, &family)?;
     let time_common = usize::from(flags & TIMESTAMP_COMMON_MASK);
-    plain.repeat(previous_time_at, time_common)?;
-    plain.copy(input, 8 - time_common)?;
-    if flags & SAME_TYPE != 0 {
-        plain.repeat(previous_time_at + 8, 1)?;
+    time[time_common..].copy_from_slice(input.bytes(8 - time_common)?);
+    key.extend_from_slice(&time);
+    key.push(if flags & SAME_TYPE != 0 {
+        type_code
     } else {
-        plain.copy(input, 1)?;
-    }
+        input.u8()?
+    });
     if flags & SAME_VALUE == 0 {
-        plain.copy(input, value_bytes)?;
-    } else if value_bytes == previous.value_bytes {
-        plain.repeat(previous.key_at + previous.key_bytes, value_bytes)?;
-    } else {
-        return None;
+        return position.take_value(input, value_bytes);
     }
-    plain.previous = Some(current);
-    Some(())
+    // The value stays where it is.
+    (value_bytes == previous_value_bytes).then_some(())
 }
 
 /// Encodes one cell without its tags and sequence id.

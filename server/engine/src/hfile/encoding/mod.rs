@@ -10,8 +10,8 @@
 //! In all three a cell is followed by its tags (`compressed int` length, then the bytes or dictionary references) and its
 //! sequence id (vlong), when the file has them. A *compressed int* is a LEB128 varint of at most five bytes.
 //!
-//! Encoding and decoding both go through the plain layout of `data_block`: decoding produces it, encoding compares with the
-//! cell before. Ids are on disk: never renumber.
+//! A cell is decoded from the one before it: [`step`] builds its key where the key before is, and its value stays where it is in the
+//! block. Every cell is decoded once when the block is read ([`check`]); from then on steps cannot fail. Ids are on disk: never renumber.
 
 mod diff;
 mod fast_diff;
@@ -19,9 +19,11 @@ mod prefix;
 mod tags;
 
 use super::block::{Check, PLAIN_BYTES_MAX};
-use super::data_block::{self, DataLayout};
+use super::data_block::{self, CellLayout, DataLayout};
+use super::place::{Place, Position, offset};
 use crate::cell::{Cell, Key};
-use crate::codec::{Cursor, put_varint, put_vlong};
+use crate::codec::{Cursor, put_varint, put_vlong, vlong_len};
+use crate::id::SeqId;
 use crate::schema::DataBlockEncoding;
 
 /// The id that an encoded block begins with.
@@ -72,84 +74,139 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
     common + common_bytes(&left.bytes()[common..], &right.bytes()[common..])
 }
 
-/// The cell that was decoded last.
-#[derive(Clone, Copy, Debug, Default)]
-struct Previous {
-    /// Where its key starts in the plain bytes.
-    key_at: usize,
-    key_bytes: usize,
-    value_bytes: usize,
+/// Where the first cell of a block starts: behind the encoding's id and the plain size.
+pub(super) const CELLS_AT: usize = 6;
+
+/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns where the value part ends: what follows is
+/// for [`after_value`], or for the dictionary of compressed tags. For the first cell, `place` is [`before_first`].
+#[inline]
+fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place) -> Option<usize> {
+    let mut input = Cursor::new(payload);
+    input.bytes(place.position.next as usize)?;
+    let Place { position, key } = place;
+    match encoding {
+        DataBlockEncoding::Prefix => prefix::decode(&mut input, key, position),
+        DataBlockEncoding::Diff => diff::decode(&mut input, payload, key, position),
+        _ => fast_diff::decode(&mut input, key, position),
+    }?;
+    position.key_bytes = key.len() as u32;
+    Some(input.position())
 }
 
-/// Plain cells as they come out of an encoded block.
-#[derive(Debug, Default)]
-struct Plain {
-    bytes: Vec<u8>,
-    /// The cell before; `None` for the first.
-    previous: Option<Previous>,
+/// Reads tags and sequence id of a cell whose value part ends at `at`, and learns where the next cell starts.
+/// REQUIRES: tags are not compressed.
+#[inline]
+pub(super) fn after_value(
+    payload: &[u8],
+    cell: CellLayout,
+    at: usize,
+    position: &mut Position,
+) -> Option<()> {
+    let mut input = Cursor::new(payload);
+    input.bytes(at)?;
+    if cell.tags {
+        let tags_bytes = u16::try_from(size(&mut input)?).ok()?;
+        position.tags_at = offset(input.position()).ok()?;
+        position.tags_bytes = u32::from(tags_bytes);
+        input.bytes(usize::from(tags_bytes))?;
+    }
+    if cell.seq {
+        position.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
+    }
+    position.next = offset(input.position()).ok()?;
+    Some(())
 }
 
-impl Plain {
-    /// The key of the cell before.
-    fn previous_key(&self) -> Option<Key<'_>> {
-        let previous = self.previous?;
-        Key::parse(
-            self.bytes
-                .get(previous.key_at..previous.key_at + previous.key_bytes)?,
-        )
-    }
+/// In front of the first cell of a block.
+fn before_first(place: &mut Place) {
+    place.key.clear();
+    place.position = Position {
+        next: CELLS_AT as u32,
+        ..Position::default()
+    };
+}
 
-    fn begin(&mut self, key_bytes: usize, value_bytes: usize) -> Previous {
-        self.bytes.extend_from_slice(&(key_bytes as u32).to_be_bytes());
-        self.bytes.extend_from_slice(&(value_bytes as u32).to_be_bytes());
-        Previous {
-            key_at: self.bytes.len(),
-            key_bytes,
-            value_bytes,
-        }
+/// Moves `place` to the next cell of a block; `false` at its end.
+/// REQUIRES: [`check`] has been through the block, and `place` is in it.
+#[inline]
+pub(super) fn step(payload: &[u8], layout: DataLayout, place: &mut Place) -> bool {
+    if place.position.next as usize >= payload.len() {
+        return false;
     }
+    key_and_value(payload, layout.encoding, place)
+        .and_then(|at| after_value(payload, layout.cell, at, &mut place.position))
+        .expect("a block's cells were decoded once before when it was read");
+    true
+}
 
-    /// Appends bytes that are there already. `None` if they are not.
-    fn repeat(&mut self, from: usize, count: usize) -> Option<()> {
-        let to = from.checked_add(count)?;
-        if to > self.bytes.len() {
-            return None;
-        }
-        self.bytes.extend_from_within(from..to);
+/// Goes through the cells of a block whose tags are not compressed and checks each. `visit` is told of every cell, and where its value
+/// part ends.
+pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&Place, usize)) -> Check<()> {
+    check_with(payload, layout, |place, at| {
+        after_value(payload, layout.cell, at, &mut place.position)?;
+        visit(place, at);
         Some(())
-    }
-
-    fn copy(&mut self, input: &mut Cursor<'_>, count: usize) -> Option<()> {
-        self.bytes.extend_from_slice(input.bytes(count)?);
-        Some(())
-    }
+    })
 }
 
-/// Decodes the cells of a block into the plain layout. `encoded` starts after the encoding's id.
-pub(super) fn decode(encoded: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
-    let mut input = Cursor::new(encoded);
-    let plain_bytes = input.u32_be().ok_or("encoded block is cut short")? as usize;
+/// Turns a block whose tags are compressed into plain cells: what tags a number stands for depends on all cells before.
+pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
+    let mut plain = Vec::new();
+    let mut dictionary = tags::Dictionary::default();
+    let mut tags = Vec::new();
+    check_with(payload, layout, |place, at| {
+        let mut input = Cursor::new(payload);
+        input.bytes(at)?;
+        tags.clear();
+        if layout.cell.tags {
+            let tags_bytes = u16::try_from(size(&mut input)?).ok()?;
+            dictionary.uncompress(&mut input, usize::from(tags_bytes), &mut tags)?;
+        }
+        let position = &mut place.position;
+        position.tags_bytes = tags.len() as u32;
+        if layout.cell.seq {
+            position.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
+        }
+        position.next = offset(input.position()).ok()?;
+        let value_at = position.value_at as usize;
+        let parts = data_block::CellParts {
+            key: &place.key,
+            value: &payload[value_at..value_at + position.value_bytes as usize],
+            tags: layout.cell.tags.then_some(&*tags),
+            seq: layout.cell.seq.then_some(position.seq),
+        };
+        parts.put(&mut plain);
+        Some(())
+    })?;
+    Ok(plain)
+}
+
+/// Goes through the cells of a block. `after` reads what follows a cell's value; `None` if it is malformed.
+fn check_with(
+    payload: &[u8],
+    layout: DataLayout,
+    mut after: impl FnMut(&mut Place, usize) -> Option<()>,
+) -> Check<()> {
+    let mut input = Cursor::new(payload);
+    let declared = input.u16_be().and_then(|_| input.u32_be());
+    let plain_bytes = declared.ok_or("encoded block is cut short")? as usize;
     if plain_bytes > PLAIN_BYTES_MAX {
         return Err(format!(
             "encoded block of {plain_bytes} bytes; the limit is {PLAIN_BYTES_MAX}"
         ));
     }
-    let mut plain = Plain::default();
-    // The declared size is a hint until that much has been decoded; a small block cannot make us reserve a large buffer.
-    plain
-        .bytes
-        .reserve(plain_bytes.min(encoded.len().saturating_mul(16)));
-    let mut dictionary = tags::Dictionary::default();
-    let mut diff = diff::Decoder::default();
-    let mut count = 0;
-    while !input.is_empty() {
-        let cell = match layout.encoding {
-            DataBlockEncoding::Prefix => prefix::decode(&mut input, &mut plain),
-            DataBlockEncoding::Diff => diff.decode(&mut input, &mut plain),
-            _ => fast_diff::decode(&mut input, &mut plain),
-        };
-        let after = cell.and_then(|()| after_cell(&mut input, &mut plain.bytes, layout, &mut dictionary));
-        if after.is_none() || plain.bytes.len() > plain_bytes {
+    let (mut decoded, mut count) = (0, 0);
+    let mut place = Place::default();
+    before_first(&mut place);
+    while (place.position.next as usize) < payload.len() {
+        let cell = key_and_value(payload, layout.encoding, &mut place).and_then(|at| {
+            Key::parse(&place.key)?;
+            after(&mut place, at)
+        });
+        if cell.is_some() {
+            decoded += plain_bytes_of(&place, layout.cell);
+        }
+        if cell.is_none() || decoded > plain_bytes {
             return Err(format!(
                 "cell {count} of a block in {} is malformed",
                 layout.encoding
@@ -157,35 +214,32 @@ pub(super) fn decode(encoded: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
         }
         count += 1;
     }
-    if plain.bytes.len() != plain_bytes {
+    if decoded != plain_bytes {
         return Err(format!(
-            "block in {} decodes to {} bytes where it says {plain_bytes}",
-            layout.encoding,
-            plain.bytes.len()
+            "block in {} decodes to {decoded} bytes where it says {plain_bytes}",
+            layout.encoding
         ));
     }
-    Ok(plain.bytes)
+    if count == 0 {
+        return Err("data block without cells".into());
+    }
+    Ok(())
 }
 
-fn after_cell(
-    input: &mut Cursor<'_>,
-    plain: &mut Vec<u8>,
-    layout: DataLayout,
-    dictionary: &mut tags::Dictionary,
-) -> Option<()> {
-    if layout.cell.tags {
-        let tags_bytes = u16::try_from(size(input)?).ok()?;
-        plain.extend_from_slice(&tags_bytes.to_be_bytes());
-        if layout.tags_compressed {
-            dictionary.uncompress(input, usize::from(tags_bytes), plain)?;
-        } else {
-            plain.extend_from_slice(input.bytes(usize::from(tags_bytes))?);
-        }
-    }
-    if layout.cell.seq {
-        put_vlong(plain, input.vlong()?);
-    }
-    Some(())
+/// Bytes that a cell takes in the plain layout.
+fn plain_bytes_of(place: &Place, cell: CellLayout) -> usize {
+    let position = &place.position;
+    let tags = if cell.tags {
+        2 + position.tags_bytes as usize
+    } else {
+        0
+    };
+    let seq = if cell.seq {
+        vlong_len(position.seq.0 as i64)
+    } else {
+        0
+    };
+    data_block::LENGTHS_BYTES + place.key.len() + position.value_bytes as usize + tags + seq
 }
 
 /// Builds the payload of one data block after the other.

@@ -1,24 +1,21 @@
 //! PREFIX: `key length - common, value length, common` as compressed ints, then the rest of the key, then the value.
 
-use super::{Plain, common_key_bytes, size};
+use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
+use crate::hfile::place::Position;
 
-/// Decodes one cell without what follows its value.
-pub(super) fn decode(input: &mut Cursor<'_>, plain: &mut Plain) -> Option<()> {
+/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and become this one's.
+pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
     let rest = size(input)?;
     let value_bytes = size(input)?;
     let common = size(input)?;
-    let previous = plain.previous.unwrap_or_default();
-    if common > previous.key_bytes {
+    if common > key.len() {
         return None;
     }
-    let current = plain.begin(common + rest, value_bytes);
-    plain.repeat(previous.key_at, common)?;
-    plain.copy(input, rest)?;
-    plain.copy(input, value_bytes)?;
-    plain.previous = Some(current);
-    Some(())
+    key.truncate(common);
+    key.extend_from_slice(input.bytes(rest)?);
+    position.take_value(input, value_bytes)
 }
 
 /// Encodes one cell without its tags and sequence id.

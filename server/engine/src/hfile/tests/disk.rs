@@ -44,7 +44,7 @@ fn memory_only_reads_do_not_touch_the_disk() {
         &fixture,
         ReadOptions {
             cache_blocks: false,
-            sequential: true,
+            access: Access::Sequential,
             ..reads()
         },
     );
@@ -86,7 +86,7 @@ fn blocks_that_every_read_needs_are_pinned() {
         }
     };
     let scan = ReadOptions {
-        sequential: true,
+        access: Access::Sequential,
         ..reads()
     };
     read(scan);
@@ -128,7 +128,7 @@ fn the_system_reads_ahead_of_walks_only() {
 
     let end = reader.trailer.load_on_open_offset;
     let walk = ReadOptions {
-        sequential: true,
+        access: Access::Sequential,
         cache_blocks: false,
         ..reads()
     };
@@ -180,7 +180,7 @@ fn direct_reads_are_those_of_points() {
     assert!(direct.take_reads() > 0);
 
     let walk = ReadOptions {
-        sequential: true,
+        access: Access::Sequential,
         cache_blocks: false,
         ..reads()
     };
@@ -223,4 +223,67 @@ fn what_was_written_is_handed_over_bit_by_bit() {
             .all(|(from, to)| (1 << 20..2 << 20).contains(&(to - from))),
         "{ranges:?}"
     );
+}
+
+/// Goal: to read a row costs the blocks that hold cells of it, and no other, not even when the row ends with its block or is not there.
+/// Method: blocks are looked up in a cache that has none; how many, for every row and for rows between them, against where the cells are.
+#[test]
+fn a_row_costs_the_blocks_that_have_it() {
+    for columns in [1, 3, 60] {
+        let rows = 600 / columns;
+        let cells = grid(rows, columns);
+        let fixture = Fixture::write(&cells, options());
+        let context = context();
+        let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+        let (mut blocks, mut cursor) = (Vec::new(), reader.cursor(reads()));
+        cursor.seek(cells[0].key.as_key()).unwrap();
+        while let Some(cell) = cursor.cell() {
+            blocks.push((cell.key.row().to_vec(), cursor.block_offset()));
+            cursor.advance().unwrap();
+        }
+        assert_eq!(blocks.len(), cells.len());
+        let one_row = ReadOptions {
+            access: Access::SingleRow,
+            ..reads()
+        };
+        let usage = || context.cache.usage();
+        let lookups = || usage().hits.iter().sum::<u64>() + usage().misses;
+        // Index blocks under the root are pinned by now.
+        let mut costs_of_rows_there = 0;
+        for (number, (row, _)) in blocks.iter().enumerate() {
+            if number > 0 && blocks[number - 1].0 == *row {
+                continue;
+            }
+            let mut offsets: Vec<_> = blocks
+                .iter()
+                .filter(|(other, _)| other == row)
+                .map(|(_, at)| *at)
+                .collect();
+            let count = offsets.len();
+            offsets.dedup();
+            let before = lookups();
+            let mut cursor = reader.cursor(one_row);
+            cursor.seek(KeyBuf::first_on_row(row, b"f").as_key()).unwrap();
+            for _ in 0..count {
+                assert_eq!(cursor.cell().unwrap().key.row(), &row[..]);
+                cursor.advance().unwrap();
+            }
+            assert!(cursor.cell().is_none_or(|cell| cell.key.row() > &row[..]));
+            assert_eq!(
+                lookups() - before,
+                offsets.len() as u64,
+                "{row:?} of {columns} columns"
+            );
+            costs_of_rows_there += offsets.len();
+
+            let absent = [row, &b"-absent"[..]].concat();
+            let before = lookups();
+            let mut cursor = reader.cursor(one_row);
+            cursor.seek(KeyBuf::first_on_row(&absent, b"f").as_key()).unwrap();
+            assert!(cursor.cell().is_none_or(|cell| cell.key.row() > &absent[..]));
+            assert_eq!(lookups() - before, 1);
+        }
+        // Some rows lie in two blocks, or there would be nothing to tell apart.
+        assert!(costs_of_rows_there > rows, "{columns} columns");
+    }
 }

@@ -17,7 +17,7 @@ use super::RateLimiter;
 use crate::cache::Priority;
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::{Error, Result};
-use crate::hfile::ReadOptions;
+use crate::hfile::{Access, ReadOptions};
 use crate::id::SeqId;
 use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
@@ -189,7 +189,7 @@ fn source(file: &StoreFile, family: &FamilyDescriptor) -> Source {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,
-        sequential: true,
+        access: Access::Sequential,
     });
     if file.is_clipped() {
         Source::Clipped(ClippedCursor::new(cursor, file.clip().clone(), &family.name))

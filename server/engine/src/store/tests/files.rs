@@ -11,7 +11,7 @@ use super::harness::{TestStore, read_all, show};
 use crate::cache::Priority;
 use crate::error::Error;
 use crate::fs::sim::{OpKind, Times};
-use crate::hfile::ReadOptions;
+use crate::hfile::{Access, ReadOptions};
 use crate::id::{FileId, SeqId, Uuid};
 use crate::op::ReadSpec;
 use crate::store::removals::remove_all;
@@ -105,7 +105,7 @@ fn what_is_still_read_is_closed_later() {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
-        sequential: false,
+        access: Access::Random,
     });
     drop(store);
     let mut held = Vec::new();
