@@ -10,6 +10,11 @@ Each round runs db_bench and `basalt-bench engine` one after the other, each on 
 changes with every round, so that what else the machine does meets both. The table shows medians over the rounds. A
 benchmark that is named twice warms the cache with its first run; the last run counts.
 
+Suites that read from disk (`disk`, `direct`) make one database for each side and read it in every round, with another seed than
+it was made with: else the first thread would read the keys in the order in which they were written and find all of them. Both
+sides have the same memory there: RocksDB keeps indexes and filters beside its cache, Basalt in it, so what RocksDB says that
+they take (`rocksdb.estimate-table-readers-mem`) is added to Basalt's cache.
+
 Both write to the WAL without a sync unless the suite is `sync`, have a bloom filter of 10 bits a key and no compression.
 What differs on purpose: a block has its own default on each side (RocksDB 4 KiB, Basalt HBase's 64 KiB) unless
 --block-size is given or the suite says otherwise.
@@ -33,6 +38,8 @@ PERCENTILES = re.compile(r"^Percentiles:.*\bP99: ([\d.]+)")
 # Compactions only when they are asked for; RocksDB would stop writes for the number of files that has no compaction.
 NO_COMPACTIONS = ["--disable_auto_compactions=true"]
 NO_COMPACTIONS_ROCKSDB = ["--level0_slowdown_writes_trigger=1000", "--level0_stop_writes_trigger=1000"]
+# Far from the seed that a database was made with: each thread adds its number.
+READ_SEED = 1_000
 INDEXES_IN_CACHE = ["--cache_index_and_filter_blocks=true"]
 
 
@@ -47,21 +54,39 @@ class Group:
     threads: int = 1
     # Keys, as a share of --num.
     num: float = 1
-    # A first command that makes the database; the measured one then reads from the disk what it needs.
+    basalt_words: list = field(default_factory=list)
+    # A first command that makes the database; the measured ones then read from the disk what they need.
     prepare: str | None = None
+    # Whether Basalt's cache has room for as much as RocksDB's indexes and filters take beside RocksDB's.
+    same_memory: bool = True
     cache_size: int | None = None
     block_size: int | None = None
     latencies: bool = False
 
 
 def suites(options):
-    disk = {
-        "prepare": "fillrandom,compact",
-        "cache_size": 64 << 20,
-        "block_size": 4096,
-        "num": options.disk_factor,
-    }
     reads = 40_000
+
+    def from_disk(title, words, **others):
+        """One thread and sixteen; Basalt's blocks as its tables have them by default, and in an encoding that leaves out what keys
+        have in common, as RocksDB's blocks do."""
+        return [
+            Group(
+                f"{title}, {'1 thread' if threads == 1 else f'{threads} threads'}{', FAST_DIFF' if encoding else ''}",
+                "readrandom",
+                words=[f"--reads={reads * share // threads}", *words],
+                basalt_words=encoding,
+                threads=threads,
+                prepare="fillrandom,compact",
+                cache_size=64 << 20,
+                block_size=4096,
+                num=options.disk_factor,
+                **others,
+            )
+            for encoding in ([], ["--encoding=fast-diff"])
+            for threads, share in ((1, 1), (16, 2))
+        ]
+
     return {
         "cached": [
             Group(
@@ -83,23 +108,10 @@ def suites(options):
             Group("a sync for each write, 1 thread", "fillrandom", words=["--sync=true"], num=0.01),
             Group("a sync for each write, 16 threads", "fillrandom", words=["--sync=true"], num=0.01, threads=16),
         ],
-        "disk": [
-            Group("from disk, 1 thread", "readrandom", words=[f"--reads={reads}"], **disk),
-            Group("from disk, 16 threads", "readrandom", words=[f"--reads={reads // 8}"], threads=16, **disk),
-        ],
+        "disk": from_disk("from disk", []),
         # As `disk`, but RocksDB's indexes and filters are read when they are needed and are part of the cache, as Basalt's are.
-        "memory": [
-            Group("from disk, indexes in the cache, 1 thread", "readrandom", words=[f"--reads={reads}"],
-                  rocksdb_words=INDEXES_IN_CACHE, **disk),
-            Group("from disk, indexes in the cache, 16 threads", "readrandom", words=[f"--reads={reads // 8}"],
-                  rocksdb_words=INDEXES_IN_CACHE, threads=16, **disk),
-        ],
-        "direct": [
-            Group("past the page cache, 1 thread", "readrandom",
-                  words=[f"--reads={reads}", "--use_direct_reads=true"], **disk),
-            Group("past the page cache, 16 threads", "readrandom",
-                  words=[f"--reads={reads // 8}", "--use_direct_reads=true"], threads=16, **disk),
-        ],
+        "memory": from_disk("from disk, indexes in the cache", [], rocksdb_words=INDEXES_IN_CACHE, same_memory=False),
+        "direct": from_disk("past the page cache", ["--use_direct_reads=true"]),
         "mixed": [
             Group(
                 "reads while one thread writes 10 MB a second",
@@ -138,7 +150,7 @@ def parse_lines(text):
     return found
 
 
-def words_of(options, group, db, benchmarks, existing):
+def words_of(options, group, db, benchmarks, existing, more_cache=0):
     num = max(1, int(options.num * group.num))
     words = [
         f"--benchmarks={benchmarks}",
@@ -146,12 +158,12 @@ def words_of(options, group, db, benchmarks, existing):
         f"--num={num}",
         f"--value_size={options.value_size}",
         f"--threads={1 if group.prepare and not existing else group.threads}",
-        f"--cache_size={group.cache_size or options.cache_size}",
+        f"--cache_size={(group.cache_size or options.cache_size) + more_cache}",
         f"--write_buffer_size={options.write_buffer_size}",
         f"--seek_nexts={options.seek_nexts}",
         "--compression_type=none",
         "--bloom_bits=10",
-        f"--seed={options.seed}",
+        f"--seed={options.seed + (READ_SEED if existing else 0)}",
     ]
     if options.reads and not any(word.startswith("--reads=") for word in group.words):
         words.append(f"--reads={options.reads}")
@@ -186,17 +198,52 @@ def run(command, expected):
     return figures
 
 
-def play(options, group, side):
-    """One side's run of a group, on a new database."""
-    program = [options.db_bench] if side == "rocksdb" else [options.basalt_bench, "engine"]
-    own = group.rocksdb_words if side == "rocksdb" else []
+def program_of(options, side):
+    return [options.db_bench] if side == "rocksdb" else [options.basalt_bench, "engine"]
+
+
+def own_words(group, side):
+    return group.rocksdb_words if side == "rocksdb" else group.basalt_words
+
+
+class Databases:
+    """What groups read in every round: made when it is first needed, gone at the end."""
+
+    def __init__(self, options):
+        self.options = options
+        self.made = {}
+        self.scratch = tempfile.TemporaryDirectory(prefix="against-rocksdb-", dir=options.dir)
+
+    def of(self, group, side):
+        """The directory of a side's database."""
+        key = (side, group.prepare, group.num, group.block_size, tuple(own_words(group, side)))
+        if key not in self.made:
+            db = str(Path(self.scratch.name) / str(len(self.made)))
+            words = words_of(self.options, group, db, group.prepare, False) + own_words(group, side)
+            run(program_of(self.options, side) + words, group.prepare.split(","))
+            self.made[key] = db
+        return self.made[key]
+
+    def memory_beside_cache(self, group):
+        """Bytes of RocksDB's indexes and filters."""
+        command = [self.options.ldb, f"--db={self.of(group, 'rocksdb')}", "get_property", "rocksdb.estimate-table-readers-mem"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not (found := re.search(r"estimate-table-readers-mem: (\d+)", done.stdout)):
+            sys.exit(f"{' '.join(command)} gave no number:\n{done.stdout}\n{done.stderr}")
+        return int(found.group(1))
+
+
+def play(options, group, side, databases):
+    """One side's run of a group: on a new database, or on the one that the group reads."""
+    program, own = program_of(options, side), own_words(group, side)
+    if group.prepare:
+        db = databases.of(group, side)
+        more = databases.memory_beside_cache(group) if side == "basalt" and group.same_memory else 0
+        forget(db)
+        return run(program + words_of(options, group, db, group.benchmarks, True, more) + own, group.benchmarks.split(","))
     with tempfile.TemporaryDirectory(prefix=f"against-{side}-", dir=options.dir) as scratch:
         db = str(Path(scratch) / "db")
-        if group.prepare:
-            run(program + words_of(options, group, db, group.prepare, False) + own, group.prepare.split(","))
-            forget(db)
-        words = words_of(options, group, db, group.benchmarks, bool(group.prepare))
-        return run(program + words + own, group.benchmarks.split(","))
+        return run(program + words_of(options, group, db, group.benchmarks, False) + own, group.benchmarks.split(","))
 
 
 def human(number):
@@ -263,6 +310,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dir", help="where both databases go (default: a new directory of the system)")
     parser.add_argument("--db-bench", default="db_bench")
+    parser.add_argument("--ldb", default="ldb", help="for suites that read from disk")
     parser.add_argument("--basalt-bench", default=str(root / "target" / "release" / "basalt-bench"))
     options = parser.parse_args()
     for program in (options.db_bench, options.basalt_bench):
@@ -278,11 +326,12 @@ def main():
         groups = [group for name in names for group in known[name]]
     version = subprocess.run([options.db_bench, "--version"], capture_output=True, text=True, check=False).stdout.strip()
     print(f"Medians of {options.rounds} round(s). {version or options.db_bench}. {machine()}.")
+    databases = Databases(options)
     for group in groups:
         rounds = []
         for index in range(options.rounds):
             order = ("rocksdb", "basalt") if index % 2 == 0 else ("basalt", "rocksdb")
-            rounds.append({side: play(options, group, side) for side in order})
+            rounds.append({side: play(options, group, side, databases) for side in order})
         write_table(options, group, rounds, sys.stdout)
 
 
