@@ -7,7 +7,9 @@
 //! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its reply has ([`echo`]).
 //! 4. In each round every side is driven for some seconds by the same loop over the same connections ([`drive`]): send a message, wait
 //!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round. The connections are
-//!    dealt out to the threads of the client ([`clients`]).
+//!    dealt out to the threads of the client ([`clients`]). With `--pipeline N` a connection sends N messages together and then waits
+//!    for their replies, as a client does that has several calls to make: the system's work for a message is shared by N, so that the servers'
+//!    own is what differs. A call's latency is counted from when it was sent, with the others.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
 //! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
@@ -35,7 +37,7 @@ use crate::tables::Tables;
 use crate::target::{Target, TargetOptions};
 use calls::{Exchange, Kind};
 use clients::ClientOptions;
-use drive::Driven;
+use drive::{Drive, Driven};
 use echo::{Echo, Style};
 
 /// Compare single calls with a bare TCP echo of the same sizes, and with another server.
@@ -62,6 +64,9 @@ pub(crate) struct Arguments {
     /// Rounds.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
+    /// Calls that each connection sends together, before it waits for their replies.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    pipeline: u16,
     /// How the echo serves its connections.
     #[arg(long, default_value = "threads")]
     echo: Style,
@@ -107,6 +112,7 @@ struct Report {
     seconds: u64,
     rounds: u32,
     client_threads: usize,
+    pipeline: u16,
     echo: Style,
     comparisons: Vec<Comparison>,
 }
@@ -168,6 +174,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             seconds: arguments.seconds,
             rounds: arguments.rounds,
             client_threads: arguments.client.threads(),
+            pipeline: arguments.pipeline,
             echo: arguments.echo,
             comparisons,
         };
@@ -224,13 +231,18 @@ async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections:
     let echo = Echo::start(arguments.echo, call_bytes, reply_bytes)?;
     let echoed = exchanges[0].2.echoed();
     exchanges.insert(1, ("TCP echo".to_owned(), echo.address, echoed));
-    let (threads, time) = (arguments.client.threads(), Duration::from_secs(arguments.seconds));
+    let drive = Drive {
+        connections,
+        threads: arguments.client.threads(),
+        time: Duration::from_secs(arguments.seconds),
+        pipeline: arguments.pipeline,
+    };
     let mut driven: Vec<Vec<Driven>> = exchanges.iter().map(|_| Vec::new()).collect();
     for round in 0..arguments.rounds as usize {
         for place in 0..exchanges.len() {
             let which = (round + place) % exchanges.len();
             let (_, address, exchange) = &exchanges[which];
-            driven[which].push(drive::run(*address, exchange, connections, threads, time).await?);
+            driven[which].push(drive::run(*address, exchange, drive).await?);
         }
     }
     for side in sides {

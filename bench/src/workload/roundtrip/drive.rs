@@ -1,6 +1,7 @@
 //! Sending messages and waiting for their replies, as fast as they come, over many connections for some time.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,68 +58,50 @@ pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Erro
 /// Sends each message once and keeps the replies. An error unless all of them are those of calls that went well.
 pub(super) async fn learn(address: SocketAddr, kind: Kind, messages: Vec<Vec<u8>>) -> Result<Exchange> {
     let mut stream = connect(address).await?;
-    let (mut buffer, mut replies) = (vec![0; 4096], Vec::new());
+    let (mut received, mut replies) = (Replies::new(4096), Vec::new());
     for message in &messages {
         let sent = stream.write_all(message).await;
         sent.map_err(|error| broken(address, &error))?;
-        let (length, _) = receive(&mut buffer, &mut stream, address, |_| false).await?;
-        let reply = Bytes::copy_from_slice(&buffer[..length]);
+        let (reply, _) = received.next(&mut stream, address, None).await?;
+        let reply = Bytes::copy_from_slice(reply);
         kind.check(reply.clone())?;
         replies.push(reply);
     }
     Exchange::new(kind, messages, replies)
 }
 
-/// Receives one message into `buffer`: it is whole when `is_known` says so, or its bytes do. Returns its length, and whether it is known.
-async fn receive(
-    buffer: &mut Vec<u8>,
-    stream: &mut TcpStream,
-    address: SocketAddr,
-    is_known: impl Fn(&[u8]) -> bool,
-) -> Result<(usize, bool)> {
-    let mut filled = 0;
-    loop {
-        if filled == buffer.len() {
-            buffer.resize(filled * 2, 0);
-        }
-        let read = stream.read(&mut buffer[filled..]).await;
-        match read.map_err(|error| broken(address, &error))? {
-            0 => return Err(broken(address, &"the server closed it")),
-            count => filled += count,
-        }
-        if is_known(&buffer[..filled]) {
-            return Ok((filled, true));
-        }
-        let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
-        let scanned = scanner.feed(&buffer[..filled]);
-        match scanned.map_err(|error| broken(address, &error))? {
-            Scan::NeedMore => {}
-            Scan::Complete { len } if len == filled => return Ok((filled, false)),
-            Scan::Complete { .. } => return Err(broken(address, &"more bytes than one reply arrived")),
-        }
-    }
+/// How a side is driven.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drive {
+    pub(super) connections: u16,
+    pub(super) threads: usize,
+    pub(super) time: Duration,
+    /// Calls that each connection sends together, before it waits for their replies.
+    pub(super) pipeline: u16,
 }
 
-/// Drives a side for some time with so many threads. An error if a reply is not the one that is known.
-pub(super) async fn run(
-    address: SocketAddr,
-    exchange: &Exchange,
-    connections: u16,
-    threads: usize,
-    time: Duration,
-) -> Result<Driven> {
+/// Drives a side. An error if a reply is not the one that is known.
+pub(super) async fn run(address: SocketAddr, exchange: &Exchange, drive: Drive) -> Result<Driven> {
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();
-    for _ in 0..connections {
+    for _ in 0..drive.connections {
         streams.push(connect(address).await?);
     }
     let began = Instant::now();
-    let outcomes = clients::run(threads, streams, move |number, stream| {
-        call_until(stream, address, Arc::clone(&exchange), number, began + time)
+    let until = began + drive.time;
+    let outcomes = clients::run(drive.threads, streams, move |number, stream| {
+        call_until(
+            stream,
+            address,
+            Arc::clone(&exchange),
+            number,
+            drive.pipeline,
+            until,
+        )
     });
     let mut driven = Driven {
         calls: 0,
-        took: time,
+        took: drive.time,
         latencies: Latencies::new(),
     };
     for (calls, latencies) in outcomes.await? {
@@ -134,6 +117,7 @@ async fn call_until(
     address: SocketAddr,
     exchange: Arc<Exchange>,
     number: u16,
+    pipeline: u16,
     until: Instant,
 ) -> Result<(u64, Latencies)> {
     let mut latencies = Latencies::new();
@@ -141,21 +125,35 @@ async fn call_until(
     let mut calls = 0;
     // Connections begin at different messages, so that they do not write one row all together.
     let mut next = (usize::from(number) * 7) % exchange.messages.len();
+    let mut together = Vec::new();
     let mut sent_at = Instant::now();
     while sent_at < until {
-        let sent = stream.write_all(&exchange.messages[next]).await;
+        let sending = (0..usize::from(pipeline)).map(|ahead| (next + ahead) % exchange.messages.len());
+        let bytes = if pipeline == 1 {
+            &exchange.messages[next]
+        } else {
+            together.clear();
+            for message in sending.clone() {
+                together.extend_from_slice(&exchange.messages[message]);
+            }
+            &together
+        };
+        let sent = stream.write_all(bytes).await;
         sent.map_err(|error| broken(address, &error))?;
-        let reply = replies.receive(&mut stream, address, &exchange, next).await?;
-        let now = Instant::now();
-        latencies.record(now - sent_at);
-        sent_at = now;
-        calls += 1;
-        if reply != Reply::Known {
-            return Err(Error::Different(format!(
-                "{address} gave another answer than before"
-            )));
+        let mut now = sent_at;
+        for message in sending {
+            let reply = replies.receive(&mut stream, address, &exchange, message).await?;
+            now = Instant::now();
+            latencies.record(now - sent_at);
+            calls += 1;
+            if reply != Reply::Known {
+                return Err(Error::Different(format!(
+                    "{address} gave another answer than before"
+                )));
+            }
         }
-        next = (next + 1) % exchange.messages.len();
+        sent_at = now;
+        next = (next + usize::from(pipeline)) % exchange.messages.len();
     }
     Ok((calls, latencies))
 }
@@ -169,21 +167,28 @@ pub(super) enum Reply<'a> {
     Other(&'a [u8]),
 }
 
-/// Receives a connection's replies into memory that is used again.
+/// Receives a connection's replies, one after the other, into memory that is used again.
 #[derive(Debug)]
 pub(super) struct Replies {
     buffer: Vec<u8>,
+    /// Of the buffer: what has arrived and belongs to no reply yet.
+    arrived: Range<usize>,
 }
 
 impl Replies {
-    /// For replies to these messages. A refusal may be longer than they are.
-    pub(super) fn to(exchange: &Exchange) -> Replies {
+    fn new(buffer_bytes: usize) -> Replies {
         Replies {
-            buffer: vec![0; exchange.replies[0].len() + 4096],
+            buffer: vec![0; buffer_bytes],
+            arrived: 0..0,
         }
     }
 
-    /// Receives the reply to a message. Most come in one piece and are equal to the known ones: these are not looked into.
+    /// For replies to these messages. A refusal may be longer than they are.
+    pub(super) fn to(exchange: &Exchange) -> Replies {
+        Replies::new(exchange.replies[0].len() + 4096)
+    }
+
+    /// Receives the reply to a message. Most are equal to the known ones: these are not looked into.
     pub(super) async fn receive(
         &mut self,
         stream: &mut TcpStream,
@@ -191,15 +196,61 @@ impl Replies {
         exchange: &Exchange,
         message: usize,
     ) -> Result<Reply<'_>> {
-        let is_known = |reply: &[u8]| exchange.is_known(message, reply);
-        let known = |reply: &[u8]| exchange.same && is_known(reply);
-        let (length, known) = receive(&mut self.buffer, stream, address, known).await?;
-        let reply = &self.buffer[..length];
-        Ok(if known || (!exchange.same && is_known(reply)) {
+        let known = exchange.same.then_some(&exchange.replies[message][..]);
+        let (reply, is_known) = self.next(stream, address, known).await?;
+        Ok(if is_known || exchange.is_known(message, reply) {
             Reply::Known
         } else {
             Reply::Other(reply)
         })
+    }
+
+    /// The next message of the connection, and whether it is the known one; if not, it is whole when its bytes say so.
+    async fn next(
+        &mut self,
+        stream: &mut TcpStream,
+        address: SocketAddr,
+        known: Option<&[u8]>,
+    ) -> Result<(&[u8], bool)> {
+        let (length, is_known) = loop {
+            let arrived = &self.buffer[self.arrived.clone()];
+            if let Some(known) = known
+                && arrived.starts_with(known)
+            {
+                break (known.len(), true);
+            }
+            if !arrived.is_empty() {
+                let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
+                let scanned = scanner.feed(arrived);
+                if let Scan::Complete { len } = scanned.map_err(|error| broken(address, &error))? {
+                    break (len, false);
+                }
+            }
+            self.read(stream, address).await?;
+        };
+        let start = self.arrived.start;
+        self.arrived.start += length;
+        Ok((&self.buffer[start..start + length], is_known))
+    }
+
+    async fn read(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<()> {
+        if self.arrived.is_empty() {
+            self.arrived = 0..0;
+        } else if self.arrived.end == self.buffer.len() {
+            self.buffer.copy_within(self.arrived.clone(), 0);
+            self.arrived = 0..self.arrived.len();
+            if self.arrived.end == self.buffer.len() {
+                self.buffer.resize(self.arrived.end * 2, 0);
+            }
+        }
+        let read = stream.read(&mut self.buffer[self.arrived.end..]).await;
+        match read.map_err(|error| broken(address, &error))? {
+            0 => Err(broken(address, &"the server closed it")),
+            count => {
+                self.arrived.end += count;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -209,6 +260,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::workload::roundtrip::echo::{self, Style};
 
     /// A message without arguments.
     fn message() -> Vec<u8> {
@@ -239,7 +291,7 @@ mod tests {
             (shorter, false),
         ] {
             let exchange = Exchange::new(Kind::Get, vec![Vec::new()], vec![known.into()]).unwrap();
-            let mut replies = Replies { buffer: vec![0; 4] };
+            let mut replies = Replies::new(4);
             server.write_all(&message).await.unwrap();
             let reply = replies.receive(&mut stream, address, &exchange, 0).await.unwrap();
             let expected = if is_known {
@@ -248,6 +300,75 @@ mod tests {
                 Reply::Other(&message)
             };
             assert_eq!(reply, expected);
+        }
+    }
+
+    /// Goal: replies that arrive together, or in pieces, are told apart, whatever room there is. Method: three replies, of which the second is none
+    /// of the known ones, cut at every place.
+    #[tokio::test]
+    async fn replies_of_calls_that_were_sent_together_are_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stream = connect(address).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut refusal = Vec::new();
+        let mut writer = BinaryWriter::new(&mut refusal);
+        writer.message_begin("refused", MessageKind::Exception, 0);
+        writer.struct_begin();
+        writer.struct_end();
+        let known = Bytes::from(message());
+        let sent = [&known[..], &refusal, &known].concat();
+        for room in [4, 4096] {
+            for cut in 0..sent.len() {
+                let exchange = Exchange::new(Kind::Get, vec![Vec::new(); 3], vec![known.clone(); 3]).unwrap();
+                let mut replies = Replies::new(room);
+                server.write_all(&sent[..cut]).await.unwrap();
+                let mut seen = Vec::new();
+                let receive = async {
+                    for message in 0..3 {
+                        let reply = replies
+                            .receive(&mut stream, address, &exchange, message)
+                            .await
+                            .unwrap();
+                        seen.push(match reply {
+                            Reply::Known => known.to_vec(),
+                            Reply::Other(reply) => reply.to_vec(),
+                        });
+                    }
+                };
+                let rest = async { server.write_all(&sent[cut..]).await.unwrap() };
+                tokio::join!(receive, rest);
+                assert_eq!(
+                    seen,
+                    [known.to_vec(), refusal.clone(), known.to_vec()],
+                    "cut at {cut}"
+                );
+            }
+        }
+    }
+
+    /// Goal: calls that are sent together are all answered and counted. Method: an echo that answers each call, and how many it had.
+    #[tokio::test]
+    async fn a_pipeline_counts_every_call() {
+        let messages: Vec<Vec<u8>> = (0..7_u8).map(|number| vec![number; 10]).collect();
+        for pipeline in [1, 3, 16] {
+            let known = message();
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let serving = tokio::spawn(echo::answer(Style::Tokio, listener, 10, known.len()));
+            let replies = vec![Bytes::from(vec![0; known.len()]); messages.len()];
+            let exchange = Exchange::new(Kind::Get, messages.clone(), replies).unwrap();
+            let drive = Drive {
+                connections: 3,
+                threads: 2,
+                time: Duration::from_millis(20),
+                pipeline,
+            };
+            let driven = run(address, &exchange, drive).await.unwrap();
+            assert!(driven.calls >= 3 * u64::from(pipeline));
+            assert_eq!(driven.calls % u64::from(pipeline), 0);
+            assert_eq!(driven.latencies.report().count, driven.calls);
+            serving.abort();
         }
     }
 }

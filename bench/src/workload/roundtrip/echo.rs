@@ -93,42 +93,135 @@ pub(super) async fn serve(style: Style, call_bytes: usize, reply_bytes: usize) -
         .local_addr()
         .map_err(|error| failed("has no address", &error))?;
     println!("{address}");
+    answer(style, listener, call_bytes, reply_bytes).await
+}
+
+/// Serves the connections of a listener.
+pub(super) async fn answer(
+    style: Style,
+    listener: TcpListener,
+    call_bytes: usize,
+    reply_bytes: usize,
+) -> Result<()> {
     let accepting = |error| failed("cannot accept a connection", &error);
+    let calls = move || Calls::new(call_bytes, reply_bytes);
     match style {
+        // Nothing else runs in the echo's process, so that waiting here keeps nobody.
         Style::Threads => loop {
             let (stream, _) = listener.accept().map_err(accepting)?;
             // It ends with its connection.
-            std::thread::spawn(move || echo(stream, call_bytes, reply_bytes));
+            std::thread::spawn(move || echo(stream, calls()));
         },
         Style::Tokio => {
             listener.set_nonblocking(true).map_err(accepting)?;
             let listener = tokio::net::TcpListener::from_std(listener).map_err(accepting)?;
             loop {
                 let (stream, _) = listener.accept().await.map_err(accepting)?;
-                tokio::spawn(echo_async(stream, call_bytes, reply_bytes));
+                tokio::spawn(echo_async(stream, calls()));
             }
         }
     }
 }
 
-fn echo(mut stream: TcpStream, call_bytes: usize, reply_bytes: usize) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    let (mut call, reply) = (vec![0; call_bytes], vec![0; reply_bytes]);
-    loop {
-        stream.read_exact(&mut call)?;
-        stream.write_all(&reply)?;
+/// What a connection of the echo has received and not answered. Calls that arrive together are answered together.
+struct Calls {
+    buffer: Vec<u8>,
+    filled: usize,
+    call_bytes: usize,
+    /// As many replies as may be sent together.
+    replies: Vec<u8>,
+    reply_bytes: usize,
+}
+
+/// Room of a connection, for calls and for replies, unless one is larger.
+const ROOM_BYTES: usize = 64 << 10;
+
+impl Calls {
+    fn new(call_bytes: usize, reply_bytes: usize) -> Calls {
+        let (call_bytes, reply_bytes) = (call_bytes.max(1), reply_bytes.max(1));
+        let replies = (ROOM_BYTES / reply_bytes).max(1);
+        Calls {
+            buffer: vec![0; call_bytes.max(ROOM_BYTES)],
+            filled: 0,
+            call_bytes,
+            replies: vec![0; replies * reply_bytes],
+            reply_bytes,
+        }
+    }
+
+    /// Where the next bytes go.
+    fn space(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.filled..]
+    }
+
+    /// So many bytes have come. How many calls are whole; they are forgotten.
+    fn received(&mut self, count: usize) -> usize {
+        self.filled += count;
+        let calls = self.filled / self.call_bytes;
+        self.buffer.copy_within(calls * self.call_bytes..self.filled, 0);
+        self.filled -= calls * self.call_bytes;
+        calls
+    }
+
+    /// The bytes that answer so many calls, in pieces.
+    fn answers(&self, mut calls: usize) -> impl Iterator<Item = &[u8]> {
+        let most = self.replies.len() / self.reply_bytes;
+        std::iter::from_fn(move || {
+            let together = calls.min(most);
+            calls -= together;
+            (together > 0).then(|| &self.replies[..together * self.reply_bytes])
+        })
     }
 }
 
-async fn echo_async(
-    mut stream: tokio::net::TcpStream,
-    call_bytes: usize,
-    reply_bytes: usize,
-) -> std::io::Result<()> {
+fn echo(mut stream: TcpStream, mut calls: Calls) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let (mut call, reply) = (vec![0; call_bytes], vec![0; reply_bytes]);
     loop {
-        stream.read_exact(&mut call).await?;
-        stream.write_all(&reply).await?;
+        let count = stream.read(calls.space())?;
+        if count == 0 {
+            return Ok(());
+        }
+        let whole = calls.received(count);
+        for answers in calls.answers(whole) {
+            stream.write_all(answers)?;
+        }
+    }
+}
+
+async fn echo_async(mut stream: tokio::net::TcpStream, mut calls: Calls) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        let count = stream.read(calls.space()).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        let whole = calls.received(count);
+        for answers in calls.answers(whole) {
+            stream.write_all(answers).await?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: every call is answered once, however calls are cut. Method: calls in pieces of every size.
+    #[test]
+    fn calls_in_pieces_are_counted() {
+        for (call_bytes, reply_bytes) in [(1, 1), (65, 198), (100_000, 3), (10, 100_000)] {
+            for piece in [1, 7, 64, 65, 66, 1_000, ROOM_BYTES] {
+                let mut calls = Calls::new(call_bytes, reply_bytes);
+                let (mut left, mut answered) = (call_bytes * 20, 0);
+                while left > 0 {
+                    let count = piece.min(left).min(calls.space().len());
+                    left -= count;
+                    let whole = calls.received(count);
+                    answered += calls.answers(whole).map(<[u8]>::len).sum::<usize>();
+                }
+                assert_eq!(answered, 20 * reply_bytes, "{call_bytes} {piece}");
+                assert_eq!(calls.filled, 0);
+            }
+        }
     }
 }

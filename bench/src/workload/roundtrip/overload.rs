@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 
 use super::calls::{Exchange, Kind};
 use super::clients::{self, ClientOptions};
-use super::drive::{self, Driven, Replies, Reply, broken};
+use super::drive::{self, Drive, Driven, Replies, Reply, broken};
 use super::{RowOptions, Side, prepare, side, tables};
 use crate::error::{Error, Result};
 use crate::load::latency::{Latencies, LatencyReport};
@@ -182,7 +182,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<PhaseReport>> {
     let exchange = prepare(&arguments.rows, side, call).await?;
     let (threads, time) = (arguments.client.threads(), Duration::from_secs(arguments.seconds));
-    let driven = drive::run(side.address, &exchange, arguments.connections, threads, time).await?;
+    let drive = Drive {
+        connections: arguments.connections,
+        threads,
+        time,
+        pipeline: 1,
+    };
+    let driven = drive::run(side.address, &exchange, drive).await?;
     let peak = driven.calls_per_second();
     eprintln!("{}: the peak is {} calls/s", call.name(), figure(peak));
     let latencies = Driven::latencies(&[driven]).report();
