@@ -221,9 +221,12 @@ impl Replies {
             }
             if !arrived.is_empty() {
                 let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
-                let scanned = scanner.feed(arrived);
-                if let Scan::Complete { len } = scanned.map_err(|error| broken(address, &error))? {
-                    break (len, false);
+                match scanner.feed(arrived) {
+                    Ok(Scan::Complete { len }) => break (len, false),
+                    Ok(Scan::NeedMore) => {}
+                    // The echo's replies are no messages; a piece of the known one may be anything.
+                    Err(_) if known.is_some_and(|known| known.starts_with(arrived)) => {}
+                    Err(error) => return Err(broken(address, &error)),
                 }
             }
             self.read(stream, address).await?;
@@ -351,12 +354,12 @@ mod tests {
     #[tokio::test]
     async fn a_pipeline_counts_every_call() {
         let messages: Vec<Vec<u8>> = (0..7_u8).map(|number| vec![number; 10]).collect();
-        for pipeline in [1, 3, 16] {
-            let known = message();
+        // The longer replies come in pieces, and are no messages.
+        for (pipeline, reply_bytes) in [(1, 20), (3, 20), (16, 20), (1, 300_000), (3, 300_000)] {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
-            let serving = tokio::spawn(echo::answer(Style::Tokio, listener, 10, known.len()));
-            let replies = vec![Bytes::from(vec![0; known.len()]); messages.len()];
+            let serving = tokio::spawn(echo::answer(Style::Tokio, listener, 10, reply_bytes));
+            let replies = vec![Bytes::from(vec![0; reply_bytes]); messages.len()];
             let exchange = Exchange::new(Kind::Get, messages.clone(), replies).unwrap();
             let drive = Drive {
                 connections: 3,
