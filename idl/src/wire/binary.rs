@@ -194,6 +194,10 @@ impl Reader for BinaryReader {
         self.input.charge(bytes)
     }
 
+    fn message(&self) -> Bytes {
+        self.input.message()
+    }
+
     #[inline]
     fn position(&self) -> usize {
         self.input.pos()

@@ -254,6 +254,10 @@ impl Reader for CompactReader {
         self.input.charge(bytes)
     }
 
+    fn message(&self) -> Bytes {
+        self.input.message()
+    }
+
     #[inline]
     fn position(&self) -> usize {
         self.input.pos()

@@ -46,6 +46,10 @@ impl Input {
         }
     }
 
+    pub(super) fn message(&self) -> Bytes {
+        self.buf.clone()
+    }
+
     #[inline]
     pub(super) fn pos(&self) -> usize {
         self.pos

@@ -350,6 +350,9 @@ pub trait Reader {
     /// an element of one byte on the wire can be a struct of some hundred bytes in memory.
     fn charge(&mut self, bytes: usize) -> Result<(), WireError>;
 
+    /// The whole message, of which [`Reader::position`] is an offset.
+    fn message(&self) -> Bytes;
+
     /// Bytes read so far.
     fn position(&self) -> usize;
 

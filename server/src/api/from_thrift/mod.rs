@@ -10,9 +10,11 @@ use bytes::Bytes;
 
 use super::Failure;
 
+mod puts;
 mod reads;
 mod writes;
 
+pub(super) use puts::Puts;
 pub(super) use reads::{caching, filter, get, scan, select, versions};
 pub(super) use writes::{delete, durability, put, row_mutations};
 
@@ -57,17 +59,25 @@ pub(super) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
 
 /// A row key: present, not empty, not longer than HBase allows.
 pub(super) fn row(row: Option<&Bytes>) -> Result<&Bytes, Failure> {
-    match row {
-        None => Err(Failure::illegal_argument("Row buffer is null")),
-        Some(row) if row.is_empty() => Err(Failure::illegal_argument(
+    let row = row.ok_or_else(|| Failure::illegal_argument("Row buffer is null"))?;
+    check_row(row)?;
+    Ok(row)
+}
+
+/// The same of a row that is there.
+fn check_row(row: &[u8]) -> Result<&[u8], Failure> {
+    if row.is_empty() {
+        return Err(Failure::illegal_argument(
             "Row length 0: a row key must not be empty",
-        )),
-        Some(row) if row.len() > ROW_MAX_BYTES => Err(Failure::illegal_argument(format!(
+        ));
+    }
+    if row.len() > ROW_MAX_BYTES {
+        return Err(Failure::illegal_argument(format!(
             "Row length {} is > {ROW_MAX_BYTES}",
             row.len()
-        ))),
-        Some(row) => Ok(row),
+        )));
     }
+    Ok(row)
 }
 
 /// A timestamp to write with: LATEST, also when given explicitly, means that the server assigns it.

@@ -9,7 +9,7 @@ use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
-use crate::api::from_thrift::returns_results;
+use crate::api::from_thrift::{Puts, returns_results};
 use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
 
 /// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
@@ -68,6 +68,13 @@ pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Fai
     writes::apply(server, table, args.tput, |put| Ok(vec![from_thrift::put(put)?])).await
 }
 
+/// Puts in the usual form.
+pub(super) async fn put_usual(server: &Arc<Server>, puts: Puts) -> Result<(), Failure> {
+    let table = from_thrift::table(Some(&puts.table()))?;
+    writes::apply(server, table, puts, Puts::mutations).await
+}
+
+/// Puts in any form.
 pub(super) async fn put_multiple(server: &Arc<Server>, args: args::PutMultiple) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
     writes::apply(server, table, args.tputs, |puts| {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{self, Method, args};
-use basalt_idl::wire::{WireError, WireType};
+use basalt_idl::wire::{Reader, WireError, WireType};
 use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
+use super::from_thrift::Puts;
 use super::{Caller, Failure, Server, access, quotas, scans, schema, slow_log, to_thrift};
 
 mod data;
@@ -16,7 +17,7 @@ mod tables;
 
 use data::{
     append, check_and_delete, check_and_mutate, check_and_put, delete, exists, get_multiple, increment,
-    mutate_row, open_scanner, put, put_multiple, scanner_results,
+    mutate_row, open_scanner, put, put_multiple, put_usual, scanner_results,
 };
 use tables::{
     all_locations, descriptor, descriptors, is_available, is_available_with, namespace, of_namespace,
@@ -45,7 +46,11 @@ pub(super) async fn call<P: Codec>(
             reply.result::<args::Put>(result);
         }
         Method::PutMultiple => {
-            let result = put_multiple(server, args::PutMultiple::decode(reader)?).await;
+            let message = reader.message();
+            let result = match Puts::decode(&mut reader.clone(), &message) {
+                Some(puts) => put_usual(server, puts).await,
+                None => Box::pin(put_multiple(server, args::PutMultiple::decode(reader)?)).await,
+            };
             reply.result::<args::PutMultiple>(result);
         }
         Method::GetMultiple => {
