@@ -84,9 +84,12 @@ pub(super) fn mutate(
         };
         let mut last = None;
         for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
-            let durabilities = group.rows.iter().map(|index| mutations[*index].durability);
-            let logging = durabilities
-                .map(|durability| logging_of(durability, &table.descriptor))
+            // Most rows of a batch ask for the same: what that means is looked up once.
+            let asked = group
+                .rows
+                .chunk_by(|one, next| mutations[*one].durability == mutations[*next].durability);
+            let logging = asked
+                .map(|rows| logging_of(mutations[rows[0]].durability, &table.descriptor))
                 .fold(Logging::Skip, stronger);
             // Commits are published in order, so the last one stands for all.
             last = Some(write_rows(
