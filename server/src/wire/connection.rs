@@ -1,7 +1,8 @@
 //! One connection: read messages, have them answered, write the answers.
 //!
 //! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived together leave
-//! together. The task holds little between calls: an idle connection costs its task and two small buffers.
+//! together, but none waits long for a later one ([`HOLD`]). The task holds little between calls: an idle connection costs its task and
+//! two small buffers.
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
@@ -26,6 +27,9 @@ use crate::parking;
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
+/// How long an answer may wait for those of later calls, so that they leave together. A tenth of it cost batches of puts with four calls in
+/// flight 5 to 8 of 100 calls, and gained nothing that a client would notice.
+const HOLD: Duration = Duration::from_millis(10);
 /// How often a connection with unread calls is looked at while one of its calls runs.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// An answer buffer larger than this is given back after use.
@@ -72,7 +76,7 @@ pub(super) async fn run(
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
     let mut caller = Caller::connected(number).at(socket.peer_addr().ok());
-    let mut answers = Vec::new();
+    let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
@@ -87,6 +91,9 @@ pub(super) async fn run(
         match messages.next_message() {
             Ok(Some((speech, message))) => {
                 message_began = None;
+                if answers.have_waited() {
+                    send(&server, &socket, &mut answers.ready).await?;
+                }
                 held.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 answer(
                     &server,
@@ -99,28 +106,28 @@ pub(super) async fn run(
                 )
                 .await?;
                 held.set(messages.buffered_bytes() + answers.capacity());
-                if answers.len() < FLUSH_BYTES {
+                if answers.ready.len() < FLUSH_BYTES {
                     continue;
                 }
             }
             Ok(None) => {}
             Err(garbled) => {
                 server.connections().protocol_errors.increment(1);
-                farewell(&messages, &garbled, &mut answers);
-                send(&server, &socket, &mut answers).await?;
+                farewell(&messages, &garbled, &mut answers.ready);
+                send(&server, &socket, &mut answers.ready).await?;
                 linger(&server, &mut socket, &stop).await;
                 return Err(garbled.into());
             }
         }
-        send(&server, &socket, &mut answers).await?;
+        send(&server, &socket, &mut answers.ready).await?;
         held.set(messages.buffered_bytes() + answers.capacity());
         if held.is_something()
             && let Err(busy) = memory_for_more(&server).await
         {
             let reason =
                 TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, busy.to_string());
-            refuse_partial(&messages, &reason, &mut answers);
-            send(&server, &socket, &mut answers).await?;
+            refuse_partial(&messages, &reason, &mut answers.ready);
+            send(&server, &socket, &mut answers.ready).await?;
             linger(&server, &mut socket, &stop).await;
             return Err(busy.into());
         }
@@ -159,7 +166,33 @@ async fn memory_for_more(server: &Server) -> Result<(), Busy> {
         .inspect_err(|busy| admission.count(*busy))
 }
 
-/// Appends the answer to one message.
+/// Answers that have not been sent.
+#[derive(Debug, Default)]
+struct Answers {
+    ready: Vec<u8>,
+    /// The answer to the call in hand, if others are ready: those may have to be sent before it is.
+    next: Vec<u8>,
+    /// When a call was first begun behind those that are ready.
+    since: Option<Instant>,
+}
+
+impl Answers {
+    fn capacity(&self) -> usize {
+        self.ready.capacity() + self.next.capacity()
+    }
+
+    /// To be asked before a call is begun: whether those that are ready have waited long enough for the ones behind them.
+    fn have_waited(&mut self) -> bool {
+        if self.ready.is_empty() {
+            self.since = None;
+            return false;
+        }
+        let now = Instant::now();
+        now - *self.since.get_or_insert(now) >= HOLD
+    }
+}
+
+/// Adds the answer to one message to those that are ready.
 async fn answer(
     server: &Arc<Server>,
     socket: &TcpStream,
@@ -167,17 +200,32 @@ async fn answer(
     caller: &mut Caller,
     speech: Speech,
     message: Bytes,
-    answers: &mut Vec<u8>,
+    answers: &mut Answers,
 ) -> Result<(), End> {
-    let frame = speech.framed.then(|| begin_frame(answers));
-    call(server, socket, gone, caller, speech, message, answers).await;
-    frame.map_or(Ok(()), |frame| {
-        end_frame(answers, frame).map_err(|error| End::AnswerTooLarge(error.len))
-    })
+    let Answers { ready, next, .. } = answers;
+    // The first one needs no place of its own: there is nothing to send before it.
+    let is_first = ready.is_empty();
+    let (out, before) = if is_first { (ready, next) } else { (next, ready) };
+    let frame = speech.framed.then(|| begin_frame(out));
+    call(server, socket, gone, caller, speech, message, out, before).await?;
+    if let Some(frame) = frame {
+        end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
+    }
+    if !is_first {
+        before.append(out);
+        if out.capacity() > KEEP_BYTES {
+            *out = Vec::new();
+        }
+    }
+    Ok(())
 }
 
 /// Runs a call to its end. When the client closes the connection meanwhile, the call is told, so that a long scan stops; a
-/// write goes on.
+/// write goes on. When it takes long, the answers `before` it are sent.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what a call is about, and where its answer goes"
+)]
 async fn call(
     server: &Arc<Server>,
     socket: &TcpStream,
@@ -185,16 +233,36 @@ async fn call(
     caller: &mut Caller,
     speech: Speech,
     message: Bytes,
-    answers: &mut Vec<u8>,
-) {
-    let mut call = pin!(server.call(caller, speech.protocol, message, answers));
-    tokio::select! {
-        // Most calls are answered at the first poll: they never look at the socket.
-        biased;
-        () = &mut call => return,
-        () = closed(socket) => gone.store(true, Ordering::Release),
+    out: &mut Vec<u8>,
+    before: &mut Vec<u8>,
+) -> Result<(), End> {
+    let mut call = pin!(server.call(caller, speech.protocol, message, out));
+    let (mut is_closed, mut are_waiting) = (false, !before.is_empty());
+    let mut sent = Ok(());
+    // Boxed when it is polled: most calls are answered at the first poll, and most have none before them.
+    let mut sending = pin!(async {
+        Box::pin(async {
+            tokio::time::sleep(HOLD).await;
+            send(server, socket, before).await
+        })
+        .await
+    });
+    loop {
+        tokio::select! {
+            // Most calls are answered at the first poll: they never look at the socket.
+            biased;
+            () = &mut call => return sent,
+            () = closed(socket), if !is_closed => {
+                gone.store(true, Ordering::Release);
+                is_closed = true;
+            }
+            outcome = &mut sending, if are_waiting => {
+                // A client that cannot be reached is no reason to break a call off.
+                sent = outcome;
+                are_waiting = false;
+            }
+        }
     }
-    call.await;
 }
 
 /// Returns when the client has closed its side of the connection.
@@ -213,7 +281,7 @@ async fn closed(socket: &TcpStream) {
 struct Kept<'a> {
     messages: &'a mut Messages,
     caller: &'a mut Caller,
-    answers: &'a mut Vec<u8>,
+    answers: &'a mut Answers,
     held: &'a mut Held,
 }
 
@@ -226,7 +294,7 @@ impl Kept<'_> {
     fn release(&mut self) {
         self.messages.release();
         self.caller.release();
-        *self.answers = Vec::new();
+        *self.answers = Answers::default();
         self.held.set(self.messages.buffered_bytes());
     }
 }

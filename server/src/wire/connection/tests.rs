@@ -284,3 +284,49 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     flood.join().unwrap();
     drain.join().unwrap();
 }
+
+/// Goal: an answer does not wait for a later call that takes long, and answers that are there together leave together. Method: three calls
+/// in one packet, of which the last waits for a thread of the pool, and the test has all of them.
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_for_no_slow_call_behind_it() {
+    let server = crate::rig::server(Config::default());
+    let table = TableName::parse(b"t").unwrap();
+    let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
+    server.engine().create_table(descriptor, Vec::new()).unwrap();
+    let mut places = Vec::new();
+    for _ in 0..4 {
+        places.push(server.admission().place().await.unwrap());
+    }
+    let mut slow = vec![0; 4];
+    let scan = basalt_idl::thrift2::args::GetScannerResults {
+        table: Bytes::from_static(b"t"),
+        tscan: basalt_idl::thrift2::TScan {
+            filter_string: Some(Bytes::from_static(b"KeyOnlyFilter()")),
+            ..Default::default()
+        },
+        num_rows: 1,
+    };
+    write_call(&mut BinaryWriter::new(&mut slow), 8, &scan);
+    let length = u32::try_from(slow.len() - 4).unwrap();
+    slow[..4].copy_from_slice(&length.to_be_bytes());
+
+    let (mut client, _served) = connect_to(Arc::clone(&server)).await;
+    let together = [framed_call(), framed_call(), slow].concat();
+    client.write_all(&together).await.unwrap();
+    let answer = async |client: &mut TcpStream| {
+        let length = client.read_u32().await.expect("the connection is open");
+        let mut answer = vec![0; length as usize];
+        client.read_exact(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    for _ in 0..2 {
+        let quick = timeout(Duration::from_mins(1), answer(&mut client)).await;
+        assert!(quick.expect("it is held back").contains("getTableNames"));
+    }
+    let waiting = timeout(Duration::from_mins(1), answer(&mut client)).await;
+    assert!(waiting.is_err(), "nobody could answer the scan");
+    places.clear();
+    assert!(answer(&mut client).await.contains("getScannerResults"));
+    // And the connection goes on.
+    call(&mut client).await;
+}
