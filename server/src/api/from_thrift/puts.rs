@@ -381,4 +381,20 @@ mod tests {
             }
         }
     }
+
+    /// The last one counts, as in every Thrift library.
+    #[test]
+    fn a_field_that_comes_twice_is_left_to_the_interface() {
+        let row = |row: u8| [&[11, 0, 1, 0, 0, 0, 1][..], &[row]].concat();
+        let cells = [15, 0, 2, 12, 0, 0, 0, 0];
+        let message = |rows: &[u8]| {
+            let rows: Vec<u8> = rows.iter().flat_map(|name| row(*name)).collect();
+            let put = [&rows[..], &cells, &[0]].concat();
+            let head = [&b"in front"[..], &row(b't'), &[15, 0, 2, 12, 0, 0, 0, 1]].concat();
+            Bytes::from([head, put, vec![0]].concat())
+        };
+        assert!(compared(&message(b"a"), false).0.is_some());
+        let (ours, theirs) = compared(&message(b"ab"), false);
+        assert!(ours.is_none() && theirs.is_some(), "{ours:?} {theirs:?}");
+    }
 }
