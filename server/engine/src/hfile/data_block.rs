@@ -84,7 +84,7 @@ enum Cells {
 pub(super) enum Stepped {
     /// The place is the first cell at or after the target.
     Found,
-    /// All cells that were looked at are before the target, and the block has more. The place is as it was.
+    /// All cells that were looked at are before the target, and the block may have more. The place is as it was.
     NotYet,
     /// All cells up to the end of the block are before the target. The place is as it was.
     Ended,

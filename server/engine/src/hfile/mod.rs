@@ -168,7 +168,7 @@ pub enum Access {
     /// Cells here and there.
     Random,
     /// One row: where the index tells that nothing of the row sought last can follow, the cursor ends and does not read the next block to
-    /// see that. A row's last cell is the last of its block as often as a block has rows.
+    /// see that. Of as many rows as a block has, one ends with the block.
     SingleRow,
     /// Cells one after the other, so that reading ahead pays (scans, compactions).
     Sequential,

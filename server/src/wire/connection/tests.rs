@@ -285,11 +285,12 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     drain.join().unwrap();
 }
 
-/// Goal: an answer does not wait for a later call that takes long, and answers that are there together leave together. Method: three calls
-/// in one packet, of which the last waits for a thread of the pool, and the test has all of them.
-#[tokio::test(start_paused = true)]
-async fn an_answer_waits_for_no_slow_call_behind_it() {
-    let server = crate::rig::server(Config::default());
+/// A server, a framed call that only a thread of its pool can answer, and all places there.
+async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::admission::Place>) {
+    let mut config = Config::default();
+    // The paused clock jumps from timer to timer.
+    config.thrift.write_timeout_ms = 86_400_000;
+    let server = crate::rig::server(config);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
     server.engine().create_table(descriptor, Vec::new()).unwrap();
@@ -309,7 +310,14 @@ async fn an_answer_waits_for_no_slow_call_behind_it() {
     write_call(&mut BinaryWriter::new(&mut slow), 8, &scan);
     let length = u32::try_from(slow.len() - 4).unwrap();
     slow[..4].copy_from_slice(&length.to_be_bytes());
+    (server, slow, places)
+}
 
+/// Goal: an answer does not wait for a later call that takes long, and answers that are there together leave together. Method: three calls
+/// in one packet, of which the last waits for a thread of the pool, and the test has all of them.
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_for_no_slow_call_behind_it() {
+    let (server, slow, mut places) = with_slow_call().await;
     let (mut client, _served) = connect_to(Arc::clone(&server)).await;
     let together = [framed_call(), framed_call(), slow].concat();
     client.write_all(&together).await.unwrap();
@@ -329,4 +337,64 @@ async fn an_answer_waits_for_no_slow_call_behind_it() {
     assert!(answer(&mut client).await.contains("getScannerResults"));
     // And the connection goes on.
     call(&mut client).await;
+}
+
+/// Goal: answers leave once each, also when the call behind them ends while a part of them has left. Method: more answers than the sockets take,
+/// a client that reads when the slow call is over, and its bytes beside those of a client that reads at once.
+#[tokio::test(start_paused = true)]
+async fn answers_that_leave_in_pieces_leave_once() {
+    let (server, slow, mut places) = with_slow_call().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpSocket::new_v4().unwrap();
+    client.set_recv_buffer_size(4096).unwrap();
+    let mut client = client.connect(listener.local_addr().unwrap()).await.unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    socket2::SockRef::from(&socket)
+        .set_send_buffer_size(4096)
+        .unwrap();
+    let _served = tokio::spawn(run(Arc::clone(&server), socket, 1, CancellationToken::new()));
+
+    // Answers as long as the names of all tables.
+    for number in 0..60 {
+        let table = TableName::parse(format!("{number:0>250}").as_bytes()).unwrap();
+        let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
+        server.engine().create_table(descriptor, Vec::new()).unwrap();
+    }
+    let quick = 10;
+    let one = async |client: &mut TcpStream| {
+        let length = client.read_u32().await.expect("the connection is open");
+        let mut answer = vec![0; length as usize];
+        client.read_exact(&mut answer).await.unwrap();
+        answer
+    };
+    let (mut other, _other_served) = connect_to(Arc::clone(&server)).await;
+    other.write_all(&framed_call()).await.unwrap();
+    let expected = one(&mut other).await;
+    assert!(
+        quick * (4 + expected.len()) < FLUSH_BYTES,
+        "they would leave before"
+    );
+
+    let sent_before = server.connections().sent_bytes.get();
+    client
+        .write_all(&[framed_call().repeat(quick), slow].concat())
+        .await
+        .unwrap();
+    // The first piece is there: the answers are leaving, and the rest does not fit.
+    client.readable().await.unwrap();
+    assert_eq!(server.connections().sent_bytes.get(), sent_before);
+    places.clear();
+    let is_over = || {
+        let counts = server.call_counts();
+        counts
+            .iter()
+            .any(|of_method| of_method.method == "getScannerResults" && of_method.calls == 1)
+    };
+    while !is_over() {
+        tokio::task::yield_now().await;
+    }
+    for number in 0..quick {
+        assert_eq!(one(&mut client).await, expected, "answer {number}");
+    }
+    assert!(String::from_utf8_lossy(&one(&mut client).await).contains("getScannerResults"));
 }
