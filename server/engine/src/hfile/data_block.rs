@@ -18,7 +18,8 @@
 //!
 //! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass notes where a search can
 //! begin: where cells start in a plain block (`marks`), the first cell of each section of an encoded one (`sections`). A search is binary over
-//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help. Where each row is one cell they
+//! are the marks.
 //!
 //! A [`Place`] is a cell of a block. Moves that do not find what they look for leave it as it was.
 
@@ -31,13 +32,17 @@ use smallvec::SmallVec;
 
 use super::block::Check;
 use super::encoding;
-use super::marks::Marks;
+use super::marks::{self, Marks};
 use super::place::{Place, Position};
+use super::row_offsets::RowOffsets;
 use super::sections::{self, Sections};
 use crate::cell::{Cell, Key, compare_keys};
 use crate::codec::Cursor;
 use crate::id::SeqId;
 use crate::schema::DataBlockEncoding;
+
+/// What is wrong with row offsets that are not those of the cells.
+const OTHER_ROWS: &str = "row offsets of a data block do not fit its rows";
 
 /// Bytes of the two lengths that a cell begins with.
 pub(super) const LENGTHS_BYTES: usize = 8;
@@ -95,8 +100,8 @@ impl DataBlock {
     /// REQUIRES: at most `PLAIN_BYTES_MAX` bytes.
     pub(super) fn parse(payload: Vec<u8>, encoded: bool, layout: DataLayout) -> Check<Self> {
         if !encoded {
-            let to = payload.len();
-            return Self::plain(payload, 0, to, layout, None);
+            let to = payload.len() as u32;
+            return Self::plain(payload, (0, to), layout, None);
         }
         let id = Cursor::new(&payload)
             .u16_be()
@@ -109,12 +114,12 @@ impl DataBlock {
         }
         if layout.encoding == DataBlockEncoding::RowIndexV1 {
             let rows = RowOffsets::parse(&payload)?;
-            return Self::plain(payload, 2, rows.cells_to, layout, Some(rows));
+            return Self::plain(payload, rows.cells(), layout, Some(rows));
         }
         if layout.tags_compressed {
             let plain = encoding::decode(&payload, layout)?;
-            let to = plain.len();
-            return Self::plain(plain, 0, to, layout, None);
+            let to = plain.len() as u32;
+            return Self::plain(plain, (0, to), layout, None);
         }
         let mut sections = sections::Builder::default();
         encoding::check(&payload, layout, |place, after_value| {
@@ -127,62 +132,49 @@ impl DataBlock {
         })
     }
 
+    /// Checks every cell between the two places, and the row offsets if there are some, and takes them.
     fn plain(
         bytes: Vec<u8>,
-        from: usize,
-        to: usize,
+        (from, to): (u32, u32),
         layout: DataLayout,
         rows: Option<RowOffsets>,
     ) -> Check<Self> {
-        let starts = Self::check_cells(&bytes, from, to, layout.cell, rows)?;
-        let cells = Cells::Plain {
-            from: from as u32,
-            to: to as u32,
-            marks: Marks::new(starts, to - from),
-        };
-        Ok(Self { bytes, layout, cells })
-    }
-
-    /// Checks every cell of `bytes[from..to]`, and the row offsets if there are some; where the cells start.
-    fn check_cells(
-        bytes: &[u8],
-        from: usize,
-        to: usize,
-        layout: CellLayout,
-        rows: Option<RowOffsets>,
-    ) -> Check<Vec<u32>> {
-        let cells = bytes.get(..to).ok_or("data block is cut short")?;
-        let mut starts = Vec::with_capacity((to - from.min(to)) / 128 + 1);
+        let cells = bytes.get(..to as usize).ok_or("data block is cut short")?;
+        let mut marks = marks::Builder::new(rows, (to - from.min(to)) as usize);
+        let mut rows_seen = 0;
         let mut at = from;
-        let mut row_offsets = rows.into_iter().flat_map(|rows| rows.offsets(bytes));
-        let with_rows = rows.is_some();
         let mut previous: Option<Key<'_>> = None;
         while at < to {
-            let position = check_cell(cells, at, layout).ok_or_else(|| {
+            let position = check_cell(cells, at as usize, layout.cell).ok_or_else(|| {
                 format!(
                     "cell {} of a data block, {at} bytes into it, is malformed",
-                    starts.len()
+                    marks.cells()
                 )
             })?;
-            starts.push(at as u32);
-            if with_rows {
+            let mut is_first = false;
+            if let Some(rows) = rows {
                 let key = plain_key(cells, &position);
-                if previous.is_none_or(|previous| previous.row() != key.row())
-                    && row_offsets.next() != Some((at - from) as u32)
-                {
-                    return Err("row offsets of a data block do not fit its rows".into());
+                is_first = previous.is_none_or(|previous| previous.row() != key.row());
+                if is_first {
+                    if rows_seen == rows.len() || rows.start(&bytes, rows_seen) != at {
+                        return Err(OTHER_ROWS.into());
+                    }
+                    rows_seen += 1;
                 }
                 previous = Some(key);
             }
-            at = position.next as usize;
+            marks.add(at, is_first, &bytes);
+            at = position.next;
         }
-        if row_offsets.next().is_some() {
-            return Err("row offsets of a data block do not fit its rows".into());
+        if rows.is_some_and(|rows| rows_seen < rows.len()) {
+            return Err(OTHER_ROWS.into());
         }
-        if starts.is_empty() {
-            return Err("data block without cells".into());
-        }
-        Ok(starts)
+        let marks = marks.finish().ok_or("data block without cells")?;
+        Ok(Self {
+            bytes,
+            layout,
+            cells: Cells::Plain { from, to, marks },
+        })
     }
 
     /// Bytes in memory.
@@ -264,11 +256,11 @@ impl DataBlock {
     pub(super) fn seek(&self, target: Key<'_>, place: &mut Place) -> bool {
         match &self.cells {
             Cells::Plain { marks, .. } => {
-                let before = marks.count_before(target, |start| key_at(&self.bytes, start));
+                let before = marks.count_before(target, &self.bytes, |start| key_at(&self.bytes, start));
                 let found = if marks.is_complete() {
-                    marks.start(before).map(|start| self.at(start))
+                    marks.start(before, &self.bytes).map(|start| self.at(start))
                 } else {
-                    let near = marks.start(before.saturating_sub(1));
+                    let near = marks.start(before.saturating_sub(1), &self.bytes);
                     near.and_then(|start| self.plain_not_before(target, self.at(start)))
                 };
                 found.is_some_and(|found| {
@@ -314,8 +306,9 @@ impl DataBlock {
     pub(super) fn seek_before(&self, target: Key<'_>, place: &mut Place) -> bool {
         match &self.cells {
             Cells::Plain { marks, .. } => {
-                let before = marks.count_before(target, |start| key_at(&self.bytes, start));
-                let Some(start) = before.checked_sub(1).and_then(|mark| marks.start(mark)) else {
+                let before = marks.count_before(target, &self.bytes, |start| key_at(&self.bytes, start));
+                let mark = before.checked_sub(1);
+                let Some(start) = mark.and_then(|mark| marks.start(mark, &self.bytes)) else {
                     return false;
                 };
                 let mut found = self.at(start);
@@ -476,40 +469,6 @@ fn check_cell(bytes: &[u8], start: usize, layout: CellLayout) -> Option<Position
         next: (start + cursor.position()) as u32,
         seq: SeqId(u64::try_from(seq).ok()?),
     })
-}
-
-/// The tail of a ROW_INDEX_V1 block.
-#[derive(Clone, Copy, Debug)]
-struct RowOffsets {
-    /// Where the cells end in the payload.
-    cells_to: usize,
-    /// Where the offsets start and end.
-    offsets_from: usize,
-    offsets_to: usize,
-}
-
-impl RowOffsets {
-    fn parse(payload: &[u8]) -> Check<Self> {
-        let tail = || {
-            let end = payload.len().checked_sub(4)?;
-            let cells_bytes = Cursor::new(payload.get(end..)?).u32_be()? as usize;
-            let cells_to = cells_bytes.checked_add(2)?;
-            let rows = Cursor::new(payload.get(cells_to..end)?).u32_be()? as usize;
-            let offsets_from = cells_to + 4;
-            (rows.checked_mul(4)? == end - offsets_from).then_some(Self {
-                cells_to,
-                offsets_from,
-                offsets_to: end,
-            })
-        };
-        tail().ok_or_else(|| "row offsets of a data block are malformed".into())
-    }
-
-    fn offsets(self, payload: &[u8]) -> impl Iterator<Item = u32> {
-        payload[self.offsets_from..self.offsets_to]
-            .chunks_exact(4)
-            .map(|offset| u32::from_be_bytes([offset[0], offset[1], offset[2], offset[3]]))
-    }
 }
 
 /// The parts of a cell, with those that a file's cells have.

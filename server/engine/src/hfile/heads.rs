@@ -20,6 +20,9 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    /// Bytes that each key's number takes.
+    pub(super) const NUMBER_BYTES: usize = size_of::<u32>();
+
     /// Of so many keys in order, at least one.
     pub(super) fn new<'a>(count: usize, key: impl Fn(usize) -> Key<'a>) -> Self {
         let first_row = key(0).row();

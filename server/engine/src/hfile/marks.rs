@@ -3,12 +3,14 @@
 //! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number (`heads`).
 //!
 //! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at most about a tenth of what
-//! they mark. The numbers are made when the block is searched for the first time: a scan or a compaction that only walks over
-//! the block does without.
+//! they mark. Where every row of a ROW_INDEX_V1 block has one cell, the block's own row offsets say where cells start, and the marks
+//! keep none of their own: a twentieth of the cells less. The numbers are made when the block is searched for the first time: a scan or a
+//! compaction that only walks over the block does without.
 
 use std::sync::OnceLock;
 
 use super::heads::Heads;
+use super::row_offsets::RowOffsets;
 use crate::cell::Key;
 
 /// Where cells take so many bytes or more, each has a mark.
@@ -17,11 +19,12 @@ const LARGE_CELL_BYTES: usize = 80;
 /// Where they take so many, every second has; smaller ones have one mark for four.
 const MIDDLE_CELL_BYTES: usize = 40;
 
-/// Marks of a block, in order; never empty.
+/// Marks of a block, in order; never empty. Who asks for one brings the block's bytes.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// Of each mark: where its cell starts.
-    starts: Box<[u32]>,
+    starts: Starts,
+    /// Number of marks.
+    count: usize,
     /// Whether every cell has one.
     complete: bool,
     /// Where the last cell starts.
@@ -29,29 +32,95 @@ pub(super) struct Marks {
     heads: OnceLock<Heads>,
 }
 
-impl Marks {
-    /// Marks for the cells that start there, all cells of a block. Together they take so many bytes.
-    pub(super) fn new(mut starts: Vec<u32>, cells_bytes: usize) -> Self {
-        let last = starts[starts.len() - 1];
-        let every = match cells_bytes / starts.len() {
+/// Of each mark: where its cell starts.
+#[derive(Debug)]
+enum Starts {
+    Own(Box<[u32]>),
+    /// Where every so-manyth row starts; each row is one cell.
+    Rows {
+        offsets: RowOffsets,
+        every: usize,
+    },
+}
+
+/// Makes the marks of a block from where its cells start.
+#[derive(Debug)]
+pub(super) struct Builder {
+    /// While every row had one cell: the block's row offsets.
+    rows: Option<RowOffsets>,
+    /// Starts of all cells, unless there are `rows`.
+    starts: Vec<u32>,
+    cells: usize,
+    cells_bytes: usize,
+    last: u32,
+}
+
+impl Builder {
+    /// For a block whose cells take so many bytes together, perhaps with row offsets.
+    pub(super) fn new(rows: Option<RowOffsets>, cells_bytes: usize) -> Self {
+        let likely = if rows.is_some() { 0 } else { cells_bytes / 128 + 1 };
+        Self {
+            rows,
+            starts: Vec::with_capacity(likely),
+            cells: 0,
+            cells_bytes,
+            last: 0,
+        }
+    }
+
+    /// Number of cells so far.
+    pub(super) fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// Adds the next cell.
+    /// REQUIRES: with row offsets, `bytes` are the payload that they are of, and the offsets of all rows up to the cell's are right.
+    #[inline]
+    pub(super) fn add(&mut self, start: u32, is_first_of_row: bool, bytes: &[u8]) {
+        match self.rows {
+            Some(_) if is_first_of_row => {}
+            Some(rows) => {
+                // All cells before were rows.
+                self.starts = (0..self.cells).map(|row| rows.start(bytes, row)).collect();
+                self.starts.push(start);
+                self.rows = None;
+            }
+            None => self.starts.push(start),
+        }
+        self.cells += 1;
+        self.last = start;
+    }
+
+    /// The marks; `None` if there were no cells.
+    pub(super) fn finish(self) -> Option<Marks> {
+        let every = match self.cells_bytes.checked_div(self.cells)? {
             LARGE_CELL_BYTES.. => 1,
             MIDDLE_CELL_BYTES.. => 2,
             _ => 4,
         };
-        if every > 1 {
-            starts = starts.into_iter().step_by(every).collect();
-        }
-        Self {
-            starts: starts.into_boxed_slice(),
+        let starts = match self.rows {
+            Some(offsets) => Starts::Rows { offsets, every },
+            None if every == 1 => Starts::Own(self.starts.into_boxed_slice()),
+            None => Starts::Own(self.starts.into_iter().step_by(every).collect()),
+        };
+        Some(Marks {
+            starts,
+            count: self.cells.div_ceil(every),
             complete: every == 1,
-            last,
+            last: self.last,
             heads: OnceLock::new(),
-        }
+        })
     }
+}
 
+impl Marks {
     /// Bytes in memory, the numbers included.
     pub(super) fn weight(&self) -> usize {
-        2 * size_of_val(&*self.starts)
+        let starts = match &self.starts {
+            Starts::Own(starts) => size_of_val(&**starts),
+            Starts::Rows { .. } => 0,
+        };
+        starts + self.count * Heads::NUMBER_BYTES
     }
 
     /// Whether every cell has a mark.
@@ -62,8 +131,13 @@ impl Marks {
 
     /// Where the cell of a mark starts; `None` behind the last mark.
     #[inline]
-    pub(super) fn start(&self, mark: usize) -> Option<u32> {
-        self.starts.get(mark).copied()
+    pub(super) fn start(&self, mark: usize, bytes: &[u8]) -> Option<u32> {
+        match &self.starts {
+            Starts::Own(starts) => starts.get(mark).copied(),
+            Starts::Rows { offsets, every } => {
+                (mark < self.count).then(|| offsets.start(bytes, mark * every))
+            }
+        }
     }
 
     /// Where the last cell of the block starts.
@@ -72,9 +146,20 @@ impl Marks {
     }
 
     /// How many marks have a key before `target`.
-    pub(super) fn count_before<'a>(&self, target: Key<'_>, key_at: impl Fn(u32) -> Key<'a>) -> usize {
-        let key = |mark: usize| key_at(self.starts[mark]);
-        let heads = self.heads.get_or_init(|| Heads::new(self.starts.len(), key));
+    pub(super) fn count_before<'a>(
+        &self,
+        target: Key<'_>,
+        bytes: &[u8],
+        key_at: impl Fn(u32) -> Key<'a>,
+    ) -> usize {
+        let key = |mark: usize| {
+            let start = match &self.starts {
+                Starts::Own(starts) => starts[mark],
+                Starts::Rows { offsets, every } => offsets.start(bytes, mark * every),
+            };
+            key_at(start)
+        };
+        let heads = self.heads.get_or_init(|| Heads::new(self.count, key));
         heads.count_before(target, key)
     }
 }
@@ -95,18 +180,62 @@ mod tests {
         prop::collection::vec(prop::sample::select(vec![0_u8, 1, b'a', 255]), 1..14)
     }
 
+    /// A payload that ends with the offsets of its rows. What stands in place of the cells does not matter to marks.
+    fn row_index(offsets: &[u32]) -> (Vec<u8>, RowOffsets) {
+        let mut payload = vec![0, 7];
+        payload.extend_from_slice(&(offsets.len() as u32).to_be_bytes());
+        for offset in offsets {
+            payload.extend_from_slice(&offset.to_be_bytes());
+        }
+        payload.extend_from_slice(&0_u32.to_be_bytes());
+        let rows = RowOffsets::parse(&payload).unwrap();
+        (payload, rows)
+    }
+
+    /// Marks of cells that start at 2, 3, ..., each a row or not, with row offsets or without.
+    fn marks(are_rows: &[bool], cell_bytes: usize, with_offsets: bool) -> (Vec<u8>, Marks) {
+        let firsts = (0..are_rows.len()).filter(|cell| are_rows[*cell]);
+        let (payload, rows) = row_index(&firsts.map(|cell| cell as u32).collect::<Vec<_>>());
+        let mut builder = Builder::new(with_offsets.then_some(rows), are_rows.len() * cell_bytes);
+        for (cell, is_row) in are_rows.iter().enumerate() {
+            builder.add(2 + cell as u32, with_offsets && *is_row, &payload);
+        }
+        assert_eq!(builder.cells(), are_rows.len());
+        (payload, builder.finish().unwrap())
+    }
+
     #[test]
     fn small_cells_have_fewer_marks() {
-        let starts = || (0..100).collect::<Vec<u32>>();
-        for (cell_bytes, marks) in [(200, 100), (80, 100), (79, 50), (40, 50), (39, 25), (1, 25)] {
-            let found = Marks::new(starts(), 100 * cell_bytes);
-            assert_eq!(
-                (found.starts.len(), found.is_complete()),
-                (marks, marks == 100),
-                "{cell_bytes}"
-            );
-            assert_eq!(found.last(), 99);
-            assert!(found.weight() <= 100 * cell_bytes.max(20) / 10, "{cell_bytes}");
+        for with_offsets in [false, true] {
+            for (cell_bytes, count) in [(200, 100), (80, 100), (79, 50), (40, 50), (39, 25), (1, 25)] {
+                let (payload, found) = marks(&[true; 100], cell_bytes, with_offsets);
+                assert_eq!(
+                    (found.count, found.is_complete(), found.last()),
+                    (count, count == 100, 101),
+                    "{cell_bytes}"
+                );
+                assert_eq!(
+                    found.start(count - 1, &payload),
+                    Some(2 + 100 - 100 / count as u32)
+                );
+                assert_eq!(found.start(count, &payload), None);
+                let part = if with_offsets { 20 } else { 10 };
+                assert!(found.weight() <= 100 * cell_bytes.max(20) / part, "{cell_bytes}");
+            }
+        }
+        assert!(Builder::new(None, 100).finish().is_none());
+    }
+
+    /// Where the first row of several cells comes, the marks go on by themselves.
+    #[test]
+    fn rows_of_several_cells_have_starts_of_their_own() {
+        for second_cell in 1..9 {
+            let mut are_rows = [true; 9];
+            are_rows[second_cell] = false;
+            let (payload, found) = marks(&are_rows, 100, true);
+            let starts: Vec<_> = (0..10).map_while(|mark| found.start(mark, &payload)).collect();
+            assert_eq!(starts, (2..11).collect::<Vec<u32>>(), "{second_cell}");
+            assert_eq!(found.weight(), 9 * 8);
         }
     }
 
@@ -119,19 +248,21 @@ mod tests {
             (target, qualifier) in (row(), 0_u8..3),
             is_inside in any::<bool>(),
             every in prop::sample::select(vec![1_usize, 2, 4]),
+            with_offsets in any::<bool>(),
+            all_rows in any::<bool>(),
         ) {
             let with_common = |row: &[u8]| [&common, row].concat();
             let keys: Vec<KeyBuf> = rows.iter().map(|(row, qualifier)| key(&with_common(row), *qualifier)).collect();
             let target = key(&if is_inside { with_common(&target) } else { target }, qualifier);
-            // As starts serve places in the list.
-            let key_at = |start: u32| keys[start as usize].as_key();
-            let starts: Vec<u32> = (0..keys.len() as u32).collect();
-            let marks = Marks::new(starts, keys.len() * LARGE_CELL_BYTES / every);
+            // As starts serve places in the list, two more.
+            let key_at = |start: u32| keys[start as usize - 2].as_key();
+            let are_rows: Vec<bool> = (0..keys.len()).map(|cell| all_rows || cell % 3 != 1).collect();
+            let (payload, marks) = marks(&are_rows, LARGE_CELL_BYTES / every, with_offsets);
             let marked: Vec<_> = keys.iter().step_by(every).collect();
             let before = marked.partition_point(|key| compare_keys(key.as_key(), target.as_key()).is_lt());
-            prop_assert_eq!(marks.count_before(target.as_key(), key_at), before);
-            prop_assert_eq!(marks.start(before), (before < marked.len()).then_some((before * every) as u32));
-            prop_assert_eq!(marks.last() as usize, keys.len() - 1);
+            prop_assert_eq!(marks.count_before(target.as_key(), &payload, key_at), before);
+            prop_assert_eq!(marks.start(before, &payload), (before < marked.len()).then_some((2 + before * every) as u32));
+            prop_assert_eq!(marks.last() as usize, 2 + keys.len() - 1);
         }
     }
 }

@@ -43,6 +43,7 @@ mod marks;
 mod pins;
 mod place;
 mod reader;
+mod row_offsets;
 mod sections;
 mod trailer;
 mod verify;

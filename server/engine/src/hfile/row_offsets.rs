@@ -1,0 +1,104 @@
+//! The tail of a ROW_INDEX_V1 block: where each row's first cell starts, for readers that search by rows.
+//!
+//! ```text
+//! | cells | row count i32 | offset of each row's first cell i32 | bytes of cells i32 |
+//! ```
+//!
+//! Offsets count from the first cell, which lies behind the two bytes of the encoding id.
+
+use super::block::Check;
+use crate::codec::Cursor;
+
+/// Bytes of the encoding id in front of the cells.
+const ID_BYTES: u32 = 2;
+
+/// Bytes of an offset.
+const OFFSET_BYTES: usize = 4;
+
+/// Where a payload has its row offsets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowOffsets {
+    /// Where the cells end.
+    cells_to: u32,
+    rows: u32,
+}
+
+impl RowOffsets {
+    /// Finds them. The offsets themselves are not looked at.
+    /// REQUIRES: a payload of at most `PLAIN_BYTES_MAX` bytes.
+    pub(super) fn parse(payload: &[u8]) -> Check<Self> {
+        let tail = || {
+            let end = payload.len().checked_sub(4)?;
+            let cells_bytes = Cursor::new(payload.get(end..)?).u32_be()?;
+            let cells_to = cells_bytes.checked_add(ID_BYTES)?;
+            let rows = Cursor::new(payload.get(cells_to as usize..end)?).u32_be()?;
+            let offsets_bytes = (rows as usize).checked_mul(OFFSET_BYTES)?;
+            (offsets_bytes == end - (cells_to as usize + 4)).then_some(Self { cells_to, rows })
+        };
+        tail().ok_or_else(|| "row offsets of a data block are malformed".into())
+    }
+
+    /// Where the cells of the payload begin and end.
+    pub(super) fn cells(self) -> (u32, u32) {
+        (ID_BYTES, self.cells_to)
+    }
+
+    /// Number of rows.
+    pub(super) fn len(self) -> usize {
+        self.rows as usize
+    }
+
+    /// Where in the payload a row's first cell starts, by what the tail says.
+    /// REQUIRES: the payload that was parsed, and a row of it.
+    #[inline]
+    pub(super) fn start(self, payload: &[u8], row: usize) -> u32 {
+        let at = self.cells_to as usize + 4 + row * OFFSET_BYTES;
+        let offset = &payload[at..at + OFFSET_BYTES];
+        // Before they are checked, offsets may be anything.
+        u32::from_be_bytes([offset[0], offset[1], offset[2], offset[3]]).saturating_add(ID_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(cells: &[u8], rows: u32, offsets: &[u32], cells_bytes: u32) -> Vec<u8> {
+        let mut payload = vec![0, 7];
+        payload.extend_from_slice(cells);
+        payload.extend_from_slice(&rows.to_be_bytes());
+        for offset in offsets {
+            payload.extend_from_slice(&offset.to_be_bytes());
+        }
+        payload.extend_from_slice(&cells_bytes.to_be_bytes());
+        payload
+    }
+
+    #[test]
+    fn offsets_count_from_the_first_cell() {
+        let payload = payload(b"abcdef", 2, &[0, 4], 6);
+        let rows = RowOffsets::parse(&payload).unwrap();
+        assert_eq!((rows.len(), rows.cells()), (2, (2, 8)));
+        assert_eq!(payload[rows.start(&payload, 0) as usize], b'a');
+        assert_eq!(payload[rows.start(&payload, 1) as usize], b'e');
+    }
+
+    #[test]
+    fn a_tail_that_does_not_fit_is_malformed() {
+        for (rows, cells_bytes) in [
+            (1, 6),
+            (3, 6),
+            (u32::MAX, 6),
+            (2, 5),
+            (2, 7),
+            (2, 100),
+            (2, u32::MAX),
+        ] {
+            let payload = payload(b"abcdef", rows, &[0, 4], cells_bytes);
+            let error = RowOffsets::parse(&payload).unwrap_err();
+            assert_eq!(error, "row offsets of a data block are malformed");
+        }
+        assert!(RowOffsets::parse(&[0, 7, 1]).is_err());
+        assert!(RowOffsets::parse(&[]).is_err());
+    }
+}
