@@ -290,6 +290,8 @@ impl StoreScanner {
                 Decision::Include | Decision::Skip => self.cursor.advance()?,
                 Decision::IncludeAndNextColumn | Decision::NextColumn => {
                     self.matcher.next_column(cell.key, &mut self.target);
+                    // Mostly this was the column's only cell.
+                    self.cursor.advance()?;
                     self.cursor.seek_forward(Key::trusted(&self.target))?;
                 }
                 Decision::IncludeAndNextRow | Decision::NextRow => {
@@ -395,6 +397,10 @@ impl StoreScanner {
     }
 
     fn seek_past(&mut self, row: &[u8]) -> Result<()> {
+        if self.stands(row) == Some(Ordering::Equal) {
+            // Mostly this was the row's last cell.
+            self.cursor.advance()?;
+        }
         if self.stands(row).is_some_and(Ordering::is_le) {
             self.target.clear();
             let family = &self.family.name;
