@@ -170,6 +170,7 @@ mod tests {
 
     use super::*;
     use crate::cell::{CellType, KeyBuf, compare_keys};
+    use crate::hfile::row_offsets::payload;
 
     fn key(row: &[u8], qualifier: u8) -> KeyBuf {
         KeyBuf::new(row, b"f", &[qualifier], 1, CellType::Put)
@@ -180,22 +181,13 @@ mod tests {
         prop::collection::vec(prop::sample::select(vec![0_u8, 1, b'a', 255]), 1..14)
     }
 
-    /// A payload that ends with the offsets of its rows. What stands in place of the cells does not matter to marks.
-    fn row_index(offsets: &[u32]) -> (Vec<u8>, RowOffsets) {
-        let mut payload = vec![0, 7];
-        payload.extend_from_slice(&(offsets.len() as u32).to_be_bytes());
-        for offset in offsets {
-            payload.extend_from_slice(&offset.to_be_bytes());
-        }
-        payload.extend_from_slice(&0_u32.to_be_bytes());
-        let rows = RowOffsets::parse(&payload).unwrap();
-        (payload, rows)
-    }
-
     /// Marks of cells that start at 2, 3, ..., each a row or not, with row offsets or without.
     fn marks(are_rows: &[bool], cell_bytes: usize, with_offsets: bool) -> (Vec<u8>, Marks) {
         let firsts = (0..are_rows.len()).filter(|cell| are_rows[*cell]);
-        let (payload, rows) = row_index(&firsts.map(|cell| cell as u32).collect::<Vec<_>>());
+        let offsets: Vec<u32> = firsts.map(|cell| cell as u32).collect();
+        // What stands in place of the cells does not matter to marks.
+        let payload = payload(b"", offsets.len() as u32, &offsets, 0);
+        let rows = RowOffsets::parse(&payload).unwrap();
         let mut builder = Builder::new(with_offsets.then_some(rows), are_rows.len() * cell_bytes);
         for (cell, is_row) in are_rows.iter().enumerate() {
             builder.add(2 + cell as u32, with_offsets && *is_row, &payload);

@@ -59,20 +59,20 @@ impl RowOffsets {
     }
 }
 
+/// A payload with such cells and such a tail, right or not.
+#[cfg(test)]
+pub(super) fn payload(cells: &[u8], rows: u32, offsets: &[u32], cells_bytes: u32) -> Vec<u8> {
+    let mut payload = vec![0, 7];
+    payload.extend_from_slice(cells);
+    for number in [&[rows], offsets, &[cells_bytes]].concat() {
+        payload.extend_from_slice(&number.to_be_bytes());
+    }
+    payload
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn payload(cells: &[u8], rows: u32, offsets: &[u32], cells_bytes: u32) -> Vec<u8> {
-        let mut payload = vec![0, 7];
-        payload.extend_from_slice(cells);
-        payload.extend_from_slice(&rows.to_be_bytes());
-        for offset in offsets {
-            payload.extend_from_slice(&offset.to_be_bytes());
-        }
-        payload.extend_from_slice(&cells_bytes.to_be_bytes());
-        payload
-    }
 
     #[test]
     fn offsets_count_from_the_first_cell() {
