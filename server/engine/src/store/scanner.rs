@@ -290,8 +290,6 @@ impl StoreScanner {
                 Decision::Include | Decision::Skip => self.cursor.advance()?,
                 Decision::IncludeAndNextColumn | Decision::NextColumn => {
                     self.matcher.next_column(cell.key, &mut self.target);
-                    // Mostly this was the column's only cell.
-                    self.cursor.advance()?;
                     self.cursor.seek_forward(Key::trusted(&self.target))?;
                 }
                 Decision::IncludeAndNextRow | Decision::NextRow => {
@@ -396,24 +394,34 @@ impl StoreScanner {
         Ok(RowProgress::Done)
     }
 
+    #[inline]
     fn seek_past(&mut self, row: &[u8]) -> Result<()> {
+        match self.stands(row) {
+            Some(Ordering::Less | Ordering::Equal) => self.step_past(row),
+            Some(Ordering::Greater) | None => Ok(()),
+        }
+    }
+
+    /// The rest of [`Self::seek_past`], by itself so that rows which ended with their last column pass it quickly.
+    #[inline(never)]
+    fn step_past(&mut self, row: &[u8]) -> Result<()> {
         if self.stands(row) == Some(Ordering::Equal) {
             // Mostly this was the row's last cell.
             self.cursor.advance()?;
+            if self.stands(row) != Some(Ordering::Equal) {
+                return Ok(());
+            }
         }
-        if self.stands(row).is_some_and(Ordering::is_le) {
-            self.target.clear();
-            let family = &self.family.name;
-            KeyBuf::append(
-                &mut self.target,
-                &self.order.successor(row),
-                family,
-                b"",
-                i64::MAX,
-                CellType::Maximum,
-            );
-            self.cursor.seek_forward(Key::trusted(&self.target))?;
-        }
-        Ok(())
+        self.target.clear();
+        let family = &self.family.name;
+        KeyBuf::append(
+            &mut self.target,
+            &self.order.successor(row),
+            family,
+            b"",
+            i64::MAX,
+            CellType::Maximum,
+        );
+        self.cursor.seek_forward(Key::trusted(&self.target))
     }
 }
