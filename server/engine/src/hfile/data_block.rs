@@ -18,8 +18,8 @@
 //!
 //! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass notes where a search can
 //! begin: where cells start in a plain block (`marks`), the first cell of each section of an encoded one (`sections`). A search is binary over
-//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help. Where each row is one cell they
-//! are the marks.
+//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
+//! Where each row is one cell, those offsets are the marks.
 //!
 //! A [`Place`] is a cell of a block. Moves that do not find what they look for leave it as it was.
 

@@ -4,7 +4,7 @@
 //!
 //! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at most about a tenth of what
 //! they mark. Where every row of a ROW_INDEX_V1 block has one cell, the block's own row offsets say where cells start, and the marks
-//! keep none of their own: a twentieth of the cells less. The numbers are made when the block is searched for the first time: a scan or a
+//! keep no starts of their own, which halves their memory. The numbers are made when the block is searched for the first time: a scan or a
 //! compaction that only walks over the block does without.
 
 use std::sync::OnceLock;
@@ -36,7 +36,7 @@ pub(super) struct Marks {
 #[derive(Debug)]
 enum Starts {
     Own(Box<[u32]>),
-    /// Where every so-manyth row starts; each row is one cell.
+    /// Each row is one cell: the starts of every row, every second or every fourth.
     Rows {
         offsets: RowOffsets,
         every: usize,
@@ -132,11 +132,16 @@ impl Marks {
     /// Where the cell of a mark starts; `None` behind the last mark.
     #[inline]
     pub(super) fn start(&self, mark: usize, bytes: &[u8]) -> Option<u32> {
+        (mark < self.count).then(|| self.start_of(mark, bytes))
+    }
+
+    /// The same.
+    /// REQUIRES: there is that mark.
+    #[inline]
+    fn start_of(&self, mark: usize, bytes: &[u8]) -> u32 {
         match &self.starts {
-            Starts::Own(starts) => starts.get(mark).copied(),
-            Starts::Rows { offsets, every } => {
-                (mark < self.count).then(|| offsets.start(bytes, mark * every))
-            }
+            Starts::Own(starts) => starts[mark],
+            Starts::Rows { offsets, every } => offsets.start(bytes, mark * every),
         }
     }
 
@@ -152,13 +157,7 @@ impl Marks {
         bytes: &[u8],
         key_at: impl Fn(u32) -> Key<'a>,
     ) -> usize {
-        let key = |mark: usize| {
-            let start = match &self.starts {
-                Starts::Own(starts) => starts[mark],
-                Starts::Rows { offsets, every } => offsets.start(bytes, mark * every),
-            };
-            key_at(start)
-        };
+        let key = |mark: usize| key_at(self.start_of(mark, bytes));
         let heads = self.heads.get_or_init(|| Heads::new(self.count, key));
         heads.count_before(target, key)
     }
