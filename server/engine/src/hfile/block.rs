@@ -215,6 +215,16 @@ pub(super) fn unpack(block: Cow<'_, [u8]>, compression: Compression) -> Check<(H
     Ok((header, plain))
 }
 
+/// Size on disk of a block that is not compressed.
+pub(super) fn plain_disk_bytes(payload_bytes: usize) -> usize {
+    with_checksums(HEADER_BYTES + payload_bytes)
+}
+
+/// Size on disk of so many bytes of header and payload.
+fn with_checksums(covered_bytes: usize) -> usize {
+    covered_bytes + 4 * covered_bytes.div_ceil(BYTES_PER_CHECKSUM)
+}
+
 /// Packs `payload` and appends the block to `out`. Returns the block's size on disk.
 pub(super) fn pack(
     out: &mut Vec<u8>,
@@ -233,8 +243,7 @@ pub(super) fn pack(
     out.resize(start + HEADER_BYTES, 0);
     codec.compress(payload, out)?;
     let covered_bytes = out.len() - start;
-    let sums = covered_bytes.div_ceil(BYTES_PER_CHECKSUM);
-    let disk_bytes = covered_bytes + 4 * sums;
+    let disk_bytes = with_checksums(covered_bytes);
 
     let header = &mut out[start..start + HEADER_BYTES];
     header[..8].copy_from_slice(kind.magic());
@@ -245,8 +254,7 @@ pub(super) fn pack(
     header[25..29].copy_from_slice(&(BYTES_PER_CHECKSUM as u32).to_be_bytes());
     header[29..33].copy_from_slice(&(covered_bytes as u32).to_be_bytes());
 
-    for index in 0..sums {
-        let from = start + index * BYTES_PER_CHECKSUM;
+    for from in (start..start + covered_bytes).step_by(BYTES_PER_CHECKSUM) {
         let to = (from + BYTES_PER_CHECKSUM).min(start + covered_bytes);
         let sum = checksum::crc32c(&out[from..to]);
         out.extend_from_slice(&sum.to_be_bytes());

@@ -15,6 +15,21 @@ const ID_BYTES: u32 = 2;
 /// Bytes of an offset.
 const OFFSET_BYTES: usize = 4;
 
+/// Size of the tail of a block with so many rows.
+pub(super) fn tail_bytes(rows: usize) -> usize {
+    4 + rows * OFFSET_BYTES + 4
+}
+
+/// Ends a payload of an encoding id and cells with where each row's first cell starts.
+pub(super) fn put_tail(payload: &mut Vec<u8>, starts: &[u32]) {
+    let cells_bytes = payload.len() as u32 - ID_BYTES;
+    payload.extend_from_slice(&(starts.len() as u32).to_be_bytes());
+    for start in starts {
+        payload.extend_from_slice(&start.to_be_bytes());
+    }
+    payload.extend_from_slice(&cells_bytes.to_be_bytes());
+}
+
 /// Where a payload has its row offsets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowOffsets {

@@ -2,6 +2,8 @@
 //!
 //! 1. Cells are encoded into the open data block. When it is full (never between two cells of the same key) it is packed and
 //!    written, and its index entry is added; full index leaves and bloom chunks follow it at once.
+//!    A block is full when it has its size, or when one more cell would take it into a sector more of the disk than its size
+//!    needs: a read past the page cache takes whole sectors.
 //! 2. `finish` writes the rest of them, the upper index levels, the load-on-open section and the trailer, and syncs once.
 //!
 //! Bytes leave through one buffer in order, so the checksum of the whole file is computed on the way. Tags are always written
@@ -25,10 +27,13 @@ use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File};
-use crate::schema::{BloomType, DataBlockEncoding};
+use crate::schema::{BloomType, Compression, DataBlockEncoding};
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// What common disks read and write at least.
+const SECTOR_BYTES: usize = 512;
 
 /// Everything below the level of blocks: packing, offsets, buffering, checksum.
 #[derive(Debug)]
@@ -235,7 +240,7 @@ impl Writer {
             }
             new_row = last.row() != cell.key.row();
             new_column = new_row || last.qualifier() != cell.key.qualifier();
-            if order.is_lt() && self.encoder.block_bytes() >= self.options.block_bytes {
+            if order.is_lt() && self.is_full(cell, new_row) {
                 self.finish_block()?;
             }
         }
@@ -247,6 +252,23 @@ impl Writer {
         self.totals.add(cell, self.options.tags);
         self.last_key.assign(cell.key);
         Ok(())
+    }
+
+    /// Whether the open block ends before the next cell.
+    ///
+    /// It may end with three quarters of its size if it then covers no more sectors than one of its size that begins with a sector.
+    /// What a compressed block will cover is not known.
+    fn is_full(&self, next: Cell<'_>, new_row: bool) -> bool {
+        let (bytes, size) = (self.encoder.block_bytes(), self.options.block_bytes);
+        if bytes >= size {
+            return true;
+        }
+        if bytes < size - size / 4 || self.options.compression != Compression::None {
+            return false;
+        }
+        let begins = (self.sink.position() % SECTOR_BYTES as u64) as usize;
+        let ends = begins + block::plain_disk_bytes(self.encoder.payload_bytes_with(next, new_row));
+        ends > size.next_multiple_of(SECTOR_BYTES)
     }
 
     /// Limits of the format that would otherwise turn into wrong bytes.

@@ -21,6 +21,7 @@ mod tags;
 use super::block::{Check, PLAIN_BYTES_MAX};
 use super::data_block::{self, CellLayout, DataLayout};
 use super::place::{Place, Position, offset};
+use super::row_offsets;
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint, put_vlong, vlong_len};
 use crate::id::SeqId;
@@ -306,6 +307,16 @@ impl BlockEncoder {
         self.plain_bytes.max(self.payload.len())
     }
 
+    /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they have in common.
+    pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
+        let cells = self.payload.len() + data_block::cell_bytes(cell, self.tags);
+        if self.encoding == DataBlockEncoding::RowIndexV1 {
+            cells + row_offsets::tail_bytes(self.rows.len() + usize::from(new_row))
+        } else {
+            cells
+        }
+    }
+
     /// Adds a cell. `new_row` says whether it is the first of its row.
     /// REQUIRES: cells come in order and are of one family.
     pub(super) fn add(&mut self, cell: Cell<'_>, new_row: bool) {
@@ -346,13 +357,7 @@ impl BlockEncoder {
             self.payload[2..6].copy_from_slice(&(self.plain_bytes as u32).to_be_bytes());
         }
         if self.encoding == DataBlockEncoding::RowIndexV1 {
-            let cells_bytes = self.payload.len() as u32 - 2;
-            self.payload
-                .extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
-            for offset in &self.rows {
-                self.payload.extend_from_slice(&offset.to_be_bytes());
-            }
-            self.payload.extend_from_slice(&cells_bytes.to_be_bytes());
+            row_offsets::put_tail(&mut self.payload, &self.rows);
         }
         &self.payload
     }

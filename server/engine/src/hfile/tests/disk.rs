@@ -287,3 +287,39 @@ fn a_row_costs_the_blocks_that_have_it() {
         assert!(costs_of_rows_there > rows, "{columns} columns");
     }
 }
+
+proptest! {
+    /// Goal: a read of a block past the page cache takes no more sectors than the block's size has, and blocks do not become small for it.
+    /// Method: files of even rows, the sectors that each block lies in. A block may cover more where a cell takes an eighth
+    /// of its size and more, and where blocks are compressed.
+    #[test]
+    fn blocks_cover_no_more_sectors_than_their_size(
+        encoding in 0..DataBlockEncoding::ALL.len(), value_bytes in 0_usize..400, kilobytes in 4_usize..40,
+    ) {
+        let value = vec![b'v'; value_bytes];
+        let cells: Vec<OwnedCell> = (0..4000).map(|row| OwnedCell {
+            key: KeyBuf::new(format!("row{row:05}").as_bytes(), b"f", b"q", 1000, CellType::Put),
+            value: value.clone(),
+            tags: Vec::new(),
+            seq: SeqId(1),
+        }).collect();
+        let block_bytes = kilobytes << 10;
+        let fixture = Fixture::write(&cells, WriterOptions {
+            block_bytes,
+            encoding: DataBlockEncoding::ALL[encoding],
+            ..options()
+        });
+        let entries = index_entries(&fixture.open().unwrap(), 0, usize::MAX).unwrap();
+        let (_, full) = entries.split_last().unwrap();
+        for block in full {
+            let (begins, ends) = (block.offset, block.offset + u64::from(block.bytes));
+            let sectors = (begins / 512)..ends.div_ceil(512);
+            let most = block_bytes as u64 / 512;
+            prop_assert!(sectors.end - sectors.start <= most, "{sectors:?} of at most {most}: {block:?}");
+        }
+        // Keys take 40 bytes a cell in the plain layout, and lengths, the sequence id and a row offset 20 more.
+        let cells_a_block = cells.len() / entries.len();
+        let least = (block_bytes - 512) / (value_bytes + 60) - 2;
+        prop_assert!(cells_a_block >= least, "{cells_a_block} of at least {least}");
+    }
+}
