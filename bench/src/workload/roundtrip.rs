@@ -12,14 +12,19 @@
 //!    own is what differs. A call's latency is counted from when it was sent, with the others.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
+//! With `--share-of-slowest S` the sides have one load instead, which all of them can bear ([`same_load`]).
+//!
 //! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
 //! Client, servers and echo share the machine's cores.
 
+mod alarm;
 mod calls;
 mod clients;
 mod drive;
 mod echo;
 pub(crate) mod overload;
+mod paced;
+mod same_load;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,6 +72,9 @@ pub(crate) struct Arguments {
     /// Calls that each connection sends together, before it waits for their replies.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pipeline: u16,
+    /// Send every side the same calls, at this share of the slowest one's calls a second, instead of as fast as each answers.
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "pipeline")]
+    share_of_slowest: Option<f64>,
     /// How the echo serves its connections.
     #[arg(long, default_value = "threads")]
     echo: Style,
@@ -96,6 +104,13 @@ pub(crate) struct RowOptions {
     replace_tables: bool,
 }
 
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("must be above 0 and at most 1".to_owned()),
+    }
+}
+
 /// A server under comparison.
 struct Side {
     name: String,
@@ -115,6 +130,8 @@ struct Report {
     pipeline: u16,
     echo: Style,
     comparisons: Vec<Comparison>,
+    /// With `--share-of-slowest`, in place of the others.
+    same_load: Vec<same_load::Comparison>,
 }
 
 /// One kind of call over so many connections.
@@ -157,15 +174,33 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         sides.push(side(&options).await?);
     }
     let head = Head::new("roundtrip", &sides[0].target, &arguments.target);
-    let mut comparisons = Vec::new();
+    let drive = |connections| Drive {
+        connections,
+        threads: arguments.client.threads(),
+        time: Duration::from_secs(arguments.seconds),
+        pipeline: arguments.pipeline,
+    };
+    let rounds = arguments.rounds as usize;
+    let (mut comparisons, mut same_load) = (Vec::new(), Vec::new());
     for call in &arguments.calls {
         for connections in &arguments.connections {
-            let comparison = compare(&arguments, &sides, *call, *connections).await?;
+            let drive = drive(*connections);
+            let contest = Contest::begin(&arguments, &sides, *call).await?;
+            match arguments.share_of_slowest {
+                Some(share) => same_load.push(same_load::compare(&contest, drive, rounds, share).await?),
+                None => comparisons.push(compare(&contest, drive, rounds).await?),
+            }
+            contest.end(&arguments.rows, &sides).await?;
             eprintln!("{} over {connections} connections: done", call.name());
-            comparisons.push(comparison);
         }
     }
-    println!("{}", table_of(&comparisons));
+    match arguments.share_of_slowest {
+        Some(_) => {
+            let time = Duration::from_secs(arguments.seconds);
+            println!("{}", same_load::table_of(&same_load, time, rounds));
+        }
+        None => println!("{}", table_of(&comparisons)),
+    }
     if let Some(out) = &arguments.out {
         let report = Report {
             head,
@@ -177,6 +212,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             pipeline: arguments.pipeline,
             echo: arguments.echo,
             comparisons,
+            same_load,
         };
         println!(
             "{}",
@@ -221,47 +257,84 @@ async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<Exchange>
     drive::learn(side.address, call, call.messages(&rows.table, value_bytes)).await
 }
 
-async fn compare(arguments: &Arguments, sides: &[Side], call: Kind, connections: u16) -> Result<Comparison> {
-    let mut exchanges: Vec<(String, SocketAddr, Exchange)> = Vec::new();
-    for side in sides {
-        let exchange = prepare(&arguments.rows, side, call).await?;
-        exchanges.push((side.name.clone(), side.address, exchange));
-    }
-    let (call_bytes, reply_bytes) = exchanges[0].2.sizes();
-    let echo = Echo::start(arguments.echo, call_bytes, reply_bytes)?;
-    let echoed = exchanges[0].2.echoed();
-    exchanges.insert(1, ("TCP echo".to_owned(), echo.address, echoed));
-    let drive = Drive {
-        connections,
-        threads: arguments.client.threads(),
-        time: Duration::from_secs(arguments.seconds),
-        pipeline: arguments.pipeline,
-    };
-    let mut driven: Vec<Vec<Driven>> = exchanges.iter().map(|_| Vec::new()).collect();
-    for round in 0..arguments.rounds as usize {
-        for place in 0..exchanges.len() {
-            let which = (round + place) % exchanges.len();
-            let (_, address, exchange) = &exchanges[which];
-            driven[which].push(drive::run(*address, exchange, drive).await?);
+/// Whom calls are sent to.
+struct Party {
+    name: String,
+    address: SocketAddr,
+    exchange: Exchange,
+}
+
+/// Sides that are ready for one kind of call: the server, the echo, the other server.
+struct Contest {
+    call: Kind,
+    parties: Vec<Party>,
+    /// Ends with this.
+    _echo: Echo,
+}
+
+impl Contest {
+    /// Makes the tables, learns the calls and starts the echo.
+    async fn begin(arguments: &Arguments, sides: &[Side], call: Kind) -> Result<Contest> {
+        let mut parties = Vec::new();
+        for side in sides {
+            parties.push(Party {
+                name: side.name.clone(),
+                address: side.address,
+                exchange: prepare(&arguments.rows, side, call).await?,
+            });
         }
+        let (call_bytes, reply_bytes) = parties[0].exchange.sizes();
+        let echo = Echo::start(arguments.echo, call_bytes, reply_bytes)?;
+        let echoed = Party {
+            name: "TCP echo".to_owned(),
+            address: echo.address,
+            exchange: parties[0].exchange.echoed(),
+        };
+        parties.insert(1, echoed);
+        Ok(Contest {
+            call,
+            parties,
+            _echo: echo,
+        })
     }
-    for side in sides {
-        tables(&arguments.rows, side).drop(&arguments.rows.table).await?;
+
+    /// Whose turn it is, round by round: another one begins in each.
+    fn turns(&self, rounds: usize) -> impl Iterator<Item = usize> + use<> {
+        let parties = self.parties.len();
+        (0..rounds).flat_map(move |round| (0..parties).map(move |place| (round + place) % parties))
+    }
+
+    /// Drops the tables.
+    async fn end(self, rows: &RowOptions, sides: &[Side]) -> Result<()> {
+        for side in sides {
+            tables(rows, side).drop(&rows.table).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn compare(contest: &Contest, drive: Drive, rounds: usize) -> Result<Comparison> {
+    let parties = &contest.parties;
+    let mut driven: Vec<Vec<Driven>> = parties.iter().map(|_| Vec::new()).collect();
+    for which in contest.turns(rounds) {
+        let party = &parties[which];
+        driven[which].push(drive::run(party.address, &party.exchange, drive).await?);
     }
     let first: Vec<f64> = driven[0].iter().map(Driven::calls_per_second).collect();
-    let sides = exchanges.iter().zip(&driven).map(|((name, ..), rounds)| {
+    let sides = parties.iter().zip(&driven).map(|(party, rounds)| {
         let rates: Vec<f64> = rounds.iter().map(Driven::calls_per_second).collect();
         let ratios = rates.iter().zip(&first).map(|(rate, first)| rate / first);
         SideReport {
-            name: name.clone(),
+            name: party.name.clone(),
             ratio_to_first: ratios.collect(),
             calls_per_second: rates,
             latency_seconds: Driven::latencies(rounds).report(),
         }
     });
+    let (call_bytes, reply_bytes) = parties[0].exchange.sizes();
     Ok(Comparison {
-        call,
-        connections,
+        call: contest.call,
+        connections: drive.connections,
         call_bytes,
         reply_bytes,
         sides: sides.collect(),

@@ -472,6 +472,52 @@ fn single_calls_are_compared_with_an_echo() {
     server.stop();
 }
 
+/// Goal: sides that have one load answer all of it, and the load is what the slowest can bear. Method: the server and the echo, at a twentieth of
+/// the slower one's calls a second.
+#[test]
+fn sides_are_compared_under_one_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let arguments = [
+        "roundtrip",
+        "--calls",
+        "get,scan",
+        "--connections",
+        "4",
+        "--seconds",
+        "1",
+        "--rounds",
+        "2",
+        "--share-of-slowest",
+        "0.05",
+    ];
+    bench(&server, &arguments, dir.path());
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("roundtrip.json")).unwrap()).unwrap();
+    assert!(json["comparisons"].as_array().unwrap().is_empty());
+    let comparisons = json["same_load"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 2, "{json}");
+    for comparison in comparisons {
+        let number = |of: &Value, name: &str| of[name].as_f64().unwrap();
+        let offered = number(comparison, "offered_per_second");
+        let sides = comparison["sides"].as_array().unwrap();
+        let peaks = sides.iter().map(|side| number(side, "peak_per_second"));
+        let slowest = peaks.fold(f64::INFINITY, f64::min);
+        assert!((offered - slowest * 0.05).abs() < 1e-6 * offered, "{comparison}");
+        for side in sides {
+            let latency = &side["latency_seconds"];
+            let answered = number(latency, "count") + number(side, "unsent");
+            assert!(
+                (answered - 2.0 * offered).abs() <= 8.0,
+                "{answered} of {offered} in each round"
+            );
+            assert!(number(latency, "p50") >= number(&side["from_sent_seconds"], "p50"));
+        }
+    }
+    assert!(!shell(&server, "list").contains("bench_roundtrip"));
+    server.stop();
+}
+
 /// Calls that are due are sent and answered, at half of what the server can do, and none is left.
 #[test]
 fn calls_are_sent_when_they_are_due() {

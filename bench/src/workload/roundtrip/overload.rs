@@ -3,33 +3,26 @@
 //! For each kind of call:
 //!
 //! 1. The peak is measured: some connections send ready-made messages as fast as they are answered, as in `roundtrip`.
-//! 2. For each share of the peak a crowd of connections sends calls at that rate (open loop): connection `i` of `n` sends its call
-//!    number `k` when call `k * n + i` of all is due, or as soon as it has the answer to its last one.
+//! 2. For each share of the peak a crowd of connections sends calls at that rate ([`paced`]).
 //!
 //! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything else ends the run. Times count from
 //! when the call was sent, and in a column of their own from when it was due: a crowd that is too small for the rate falls behind.
 //! Client and server share the machine's cores, so what the client takes at four times the peak is missing to the server.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
-use super::calls::{Exchange, Kind};
-use super::clients::{self, ClientOptions};
-use super::drive::{self, Drive, Driven, Replies, Reply, broken};
+use super::calls::Kind;
+use super::clients::ClientOptions;
+use super::drive::{self, Drive, Driven};
+use super::paced::{self, Pace};
 use super::{RowOptions, Side, prepare, side, tables};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::load::latency::{Latencies, LatencyReport};
 use crate::report::{self, Head, figure, terminal_table};
 use crate::target::TargetOptions;
-
-/// What HBase says when it has too much to do, and Basalt with it.
-const BUSY: &[u8] = b"RegionTooBusyException";
 
 /// Send more calls than the server can answer, and see what becomes of them.
 #[derive(Clone, Debug, clap::Args)]
@@ -97,59 +90,6 @@ struct PhaseReport {
     refused_seconds: LatencyReport,
 }
 
-/// What a connection's calls came to.
-#[derive(Debug)]
-struct Outcome {
-    accepted: Latencies,
-    accepted_from_due: Latencies,
-    refused: Latencies,
-    unsent: u64,
-}
-
-impl Outcome {
-    fn new() -> Outcome {
-        Outcome {
-            accepted: Latencies::new(),
-            accepted_from_due: Latencies::new(),
-            refused: Latencies::new(),
-            unsent: 0,
-        }
-    }
-
-    fn add(&mut self, other: &Outcome) {
-        self.accepted.add(&other.accepted);
-        self.accepted_from_due.add(&other.accepted_from_due);
-        self.refused.add(&other.refused);
-        self.unsent += other.unsent;
-    }
-}
-
-/// When the calls of one connection are due.
-#[derive(Clone, Copy, Debug)]
-struct Schedule {
-    first: Instant,
-    every: Duration,
-    until: Instant,
-}
-
-impl Schedule {
-    /// That of connection `number` of `crowd`, all of which together send `rate` calls a second.
-    fn new(began: Instant, time: Duration, rate: f64, number: u16, crowd: u16) -> Schedule {
-        let call = |calls: f64| Duration::from_secs_f64(calls / rate);
-        Schedule {
-            first: began + call(f64::from(number)),
-            every: call(f64::from(crowd)),
-            until: began + time,
-        }
-    }
-
-    /// When its call of that number is due; `None` if that is too late.
-    fn due(&self, call: u32) -> Option<Instant> {
-        let due = self.first + self.every * call;
-        (due < self.until).then_some(due)
-    }
-}
-
 /// Runs all phases and prints a table.
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     arguments.target.need_thrift2("overload")?;
@@ -206,7 +146,13 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
     }];
     for share in &arguments.shares {
         let rate = peak * share;
-        let (outcome, took) = crowd(side.address, &exchange, arguments.crowd, threads, rate, time).await?;
+        let pace = Pace {
+            connections: arguments.crowd,
+            threads,
+            rate,
+            time,
+        };
+        let (outcome, took) = paced::run(side.address, &exchange, pace).await?;
         let (accepted, refused) = (outcome.accepted.report(), outcome.refused.report());
         phases.push(PhaseReport {
             call,
@@ -223,78 +169,6 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
     }
     tables(&arguments.rows, side).drop(&arguments.rows.table).await?;
     Ok(phases)
-}
-
-/// Sends calls at a rate for some time. Returns what became of them, and how long it took until the last one was answered.
-async fn crowd(
-    address: SocketAddr,
-    exchange: &Exchange,
-    crowd: u16,
-    threads: usize,
-    rate: f64,
-    time: Duration,
-) -> Result<(Outcome, Duration)> {
-    let exchange = Arc::new(exchange.clone());
-    let mut streams = Vec::new();
-    for _ in 0..crowd {
-        streams.push(drive::connect(address).await?);
-    }
-    let began = Instant::now();
-    let outcomes = clients::run(threads, streams, move |number, stream| {
-        let schedule = Schedule::new(began, time, rate, number, crowd);
-        call_when_due(stream, address, Arc::clone(&exchange), number, schedule)
-    });
-    let mut outcome = Outcome::new();
-    for connection in outcomes.await? {
-        outcome.add(&connection);
-    }
-    Ok((outcome, began.elapsed()))
-}
-
-async fn call_when_due(
-    mut stream: TcpStream,
-    address: SocketAddr,
-    exchange: Arc<Exchange>,
-    number: u16,
-    schedule: Schedule,
-) -> Result<Outcome> {
-    let mut outcome = Outcome::new();
-    let mut replies = Replies::to(&exchange);
-    let mut next = (usize::from(number) * 7) % exchange.messages.len();
-    let mut calls = 0;
-    while let Some(due) = schedule.due(calls) {
-        calls += 1;
-        let mut sent_at = Instant::now();
-        if sent_at >= schedule.until {
-            outcome.unsent += 1;
-            continue;
-        }
-        if sent_at < due {
-            tokio::time::sleep_until(due.into()).await;
-            sent_at = Instant::now();
-        }
-        let sent = stream.write_all(&exchange.messages[next]).await;
-        sent.map_err(|error| broken(address, &error))?;
-        let reply = replies.receive(&mut stream, address, &exchange, next).await?;
-        let answered_at = Instant::now();
-        match reply {
-            Reply::Known => {
-                outcome.accepted.record(answered_at - sent_at);
-                outcome.accepted_from_due.record(answered_at - due);
-            }
-            Reply::Other(reply) if reply.windows(BUSY.len()).any(|window| window == BUSY) => {
-                outcome.refused.record(answered_at - sent_at);
-            }
-            Reply::Other(reply) => {
-                return Err(Error::Different(format!(
-                    "{address} gave another answer than before, and it is no refusal: {:?}",
-                    String::from_utf8_lossy(reply)
-                )));
-            }
-        }
-        next = (next + 1) % exchange.messages.len();
-    }
-    Ok(outcome)
 }
 
 /// A line for each phase.
@@ -344,20 +218,6 @@ fn table_of(phases: &[PhaseReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// All connections together send as many calls as the rate says, evenly.
-    #[test]
-    fn calls_are_due_one_after_the_other() {
-        let began = Instant::now();
-        let schedule = |number| Schedule::new(began, Duration::from_secs(2), 10.0, number, 4);
-        let mut due: Vec<Duration> = (0..4)
-            .flat_map(|number| (0..).map_while(move |call| schedule(number).due(call)))
-            .map(|due| due - began)
-            .collect();
-        due.sort_unstable();
-        let even: Vec<Duration> = (0..20).map(|call| Duration::from_millis(100) * call).collect();
-        assert_eq!(due, even);
-    }
 
     #[test]
     fn shares_are_positive() {
