@@ -50,6 +50,8 @@ enum Workload {
 }
 
 fn main() -> ExitCode {
+    // Some workloads have thousands of connections, and the engine has files.
+    basalt_engine::fs::raise_open_files();
     let result = match CommandLine::parse().workload {
         Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
         Workload::Ids(arguments) => on_runtime(workload::ids::run(*arguments)),

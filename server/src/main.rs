@@ -16,6 +16,7 @@ mod admission;
 mod allocator;
 mod api;
 mod capacity;
+mod descriptors;
 mod heat;
 mod http;
 mod metrics;

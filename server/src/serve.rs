@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use basalt_engine::Engine;
 use basalt_engine::clock::SystemClock;
-use basalt_engine::fs::RealFs;
+use basalt_engine::fs::{RealFs, raise_open_files};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
 use crate::config::Config;
+use crate::descriptors::Descriptors;
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
 use crate::{parking, wire};
 
@@ -44,6 +45,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> Result<(), Failure> {
     let recorder = crate::metrics::install()?;
+    let descriptors = Descriptors::of(raise_open_files());
+    if let Some(warning) = descriptors.warning(config.thrift.max_connections) {
+        tracing::warn!("{warning}");
+    }
     let engine = Engine::open(
         &config.data.dir,
         config.engine_options(),
@@ -58,7 +63,7 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
-    let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder));
+    let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder, descriptors));
     // Blocking work that outlived the drain is abandoned; the engine refuses it from here on.
     runtime.shutdown_timeout(Duration::from_secs(1));
     engine.close()?;
@@ -70,6 +75,7 @@ async fn serve(
     config: Config,
     engine: Arc<Engine>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
+    descriptors: Descriptors,
 ) -> Result<(), Failure> {
     let bind = |what: &'static str, address| async move {
         TcpListener::bind(address)
@@ -92,25 +98,21 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
-    let listen = |socket, max_connections, setting, port: &crate::metrics::Port| wire::Listener {
-        socket,
-        max_connections,
-        setting,
-        port: port.clone(),
-    };
     let (config, connections) = (server.config(), server.connections());
-    let http = listen(
-        http_listener,
-        config.http.max_connections,
-        "http.max_connections",
-        &connections.http,
-    );
-    let thrift = listen(
-        thrift_listener,
-        config.thrift.max_connections,
-        "thrift.max_connections",
-        &connections.thrift,
-    );
+    let http = wire::Listener {
+        socket: http_listener,
+        max_connections: config.http.max_connections,
+        setting: "http.max_connections",
+        descriptors_end: descriptors.http_end(),
+        port: connections.http.clone(),
+    };
+    let thrift = wire::Listener {
+        socket: thrift_listener,
+        max_connections: config.thrift.max_connections,
+        setting: "thrift.max_connections",
+        descriptors_end: descriptors.thrift_end(),
+        port: connections.thrift.clone(),
+    };
     let accepting = [
         tokio::spawn(crate::http::serve(
             http,

@@ -119,7 +119,22 @@ impl Server {
 
     /// The same; what it printed to standard error when it ended instead.
     pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
-        let mut child = serve(&binary("basalt"), data_dir, settings)
+        Self::run(serve(&binary("basalt"), data_dir, settings))
+    }
+
+    /// The same as [`Self::start`], as a process that may have so many open files.
+    pub fn start_with_open_files(data_dir: &Path, settings: &[&str], open_files: u32) -> Self {
+        let serve = serve(&binary("basalt"), data_dir, settings);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n \"$0\" && exec \"$@\""]);
+        limited.arg(open_files.to_string());
+        limited.arg(serve.get_program()).args(serve.get_args());
+        limited.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(limited).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    fn run(mut command: Command) -> Result<Self, String> {
+        let mut child = command
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");

@@ -359,3 +359,44 @@ fn metrics_and_health_are_served() {
     }
     server.stop();
 }
+
+/// Goal: whoever opens connections and leaves them open stops neither writes nor metrics, although he takes every file descriptor that he can get.
+/// Method: a process that may have 512, 600 idle connections, and then writes that need new files.
+#[test]
+fn idle_connections_leave_descriptors_for_files() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let settings = ["memstore.flush_bytes=1048576", "wal.segment_bytes=1048576"];
+    let server = Server::start_with_open_files(&dir.path().join("data"), &settings, 512);
+    assert_eq!(server.metric("process_max_fds"), 512);
+    let mut wire = Wire::connect(server.thrift);
+    create(&mut wire, "t").expect("a good table");
+
+    let mut idle: Vec<TcpStream> = (0..600).map(|_| Wire::connect(server.thrift).0).collect();
+    // A connection that was closed at once ends; one that is served says nothing. The last one was too many.
+    assert_eq!(idle.pop().expect("one of 600").read(&mut [0]).expect("an end"), 0);
+    let refused = server.metric("basalt_thrift_connections_rejected_total");
+    assert!((152..400).contains(&refused), "{refused}");
+
+    let mebibyte = vec![b'v'; 1 << 20];
+    for row in 0..8_u8 {
+        put(&mut wire, &[b'0' + row], "f", mebibyte.clone(), None)
+            .expect("a write with many idle connections");
+    }
+    while server.metric("basalt_flushes_total") < 3 {
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    assert_eq!(server.metric("basalt_flush_failures_total"), 0);
+
+    drop(idle);
+    // Places come back when the server has seen the ends.
+    while server.metric("basalt_thrift_connections ") > 1 {
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    assert_eq!(rows(&mut Wire::connect(server.thrift)), 8);
+    let log = server.stop_and_log();
+    for word in ["thrift.max_connections", "the rest is for files"] {
+        assert!(log.contains(word), "{word} is not in\n{log}");
+    }
+    let complaints = log.matches("the rest is for files").count();
+    assert!(complaints < 20, "{complaints} lines for {refused} connections");
+}

@@ -35,7 +35,7 @@ metric_names! {
     counter CONNECTIONS_ACCEPTED = "basalt_thrift_connections_accepted_total", Unit::Count,
         "Thrift connections accepted, also those that were closed at once.";
     counter CONNECTIONS_REJECTED = "basalt_thrift_connections_rejected_total", Unit::Count,
-        "Thrift connections closed at once because thrift.max_connections was reached.";
+        "Thrift connections closed at once because thrift.max_connections was reached, or the part of the limit of open files that they may have.";
     counter PROTOCOL_ERRORS = "basalt_thrift_protocol_errors_total", Unit::Count,
         "Connections closed, and HTTP requests refused, because of bytes that are no acceptable Thrift message.";
     counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes,
@@ -46,7 +46,7 @@ metric_names! {
     counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,
         "Connections accepted by the HTTP port, also those that were closed at once.";
     counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
-        "Connections of the HTTP port closed at once because http.max_connections was reached.";
+        "Connections of the HTTP port closed at once because http.max_connections was reached, or the part of the limit of open files that they may have.";
 
     counter REFUSED_CALLS = "basalt_refused_calls_total", Unit::Count,
         "Data calls refused with RegionTooBusyException before any work was done, by the limit that was reached.";

@@ -1,11 +1,13 @@
 //! Accepting connections, alike for both ports.
 //!
-//! Each connection takes a place and is a task. With all places taken, a further connection is closed as soon as it is accepted:
-//! its client sees an end instead of waiting in a queue that nobody reads.
+//! Each connection takes a place and is a task. With all places taken, or with so many file descriptors in use that the rest is for files
+//! (`descriptors`), a further connection is closed as soon as it is accepted: its client sees an end instead of waiting in a queue that
+//! nobody reads. A flood of them fills no log: there is a line a second, which says how many were left out.
 
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +16,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::metrics::Port;
 
+/// Time between two lines of the log about connections that were not served.
+const COMPLAINT_PERIOD: Duration = Duration::from_secs(1);
 /// Pause after a failed accept: out of file descriptors is not cured by trying at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A connection that has been silent for this long is probed.
@@ -34,6 +38,8 @@ pub(crate) struct Listener {
     pub(crate) max_connections: usize,
     /// The name of the setting that says so.
     pub(crate) setting: &'static str,
+    /// The first number of a file descriptor that a connection may not have.
+    pub(crate) descriptors_end: RawFd,
     /// Counts.
     pub(crate) port: Port,
 }
@@ -50,6 +56,26 @@ impl Drop for Place {
     }
 }
 
+/// Lines of the log that may come too often.
+#[derive(Debug, Default)]
+struct Complaints {
+    last: Option<Instant>,
+    /// Since then.
+    left_out: u64,
+}
+
+impl Complaints {
+    /// Whether a line may be written now: the number of those that were left out before it, if so.
+    fn next(&mut self, now: Instant) -> Option<u64> {
+        if self.last.is_some_and(|last| now < last + COMPLAINT_PERIOD) {
+            self.left_out += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
 impl Listener {
     /// Accepts until told to stop. `serve` makes the task of a connection, which `tasks` keeps.
     pub(crate) async fn accept<F>(
@@ -61,6 +87,7 @@ impl Listener {
         F: Future<Output = ()> + Send + 'static,
     {
         let places = Arc::new(Semaphore::new(self.max_connections));
+        let mut complaints = Complaints::default();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
@@ -69,7 +96,9 @@ impl Listener {
             let (socket, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed");
+                    if let Some(left_out) = complaints.next(Instant::now()) {
+                        tracing::warn!(%error, left_out, "accepting a connection failed");
+                    }
                     tokio::select! {
                         () = stop.cancelled() => return,
                         () = tokio::time::sleep(ACCEPT_PAUSE) => continue,
@@ -77,10 +106,25 @@ impl Listener {
                 }
             };
             self.port.accepted.increment(1);
-            let Ok(permit) = Arc::clone(&places).try_acquire_owned() else {
-                self.port.rejected.increment(1);
-                tracing::warn!(%peer, "connection closed: {} is reached", self.setting);
-                continue;
+            let place = if socket.as_raw_fd() < self.descriptors_end {
+                Arc::clone(&places)
+                    .try_acquire_owned()
+                    .map_err(|_| format!("{} is reached", self.setting))
+            } else {
+                let end = self.descriptors_end;
+                Err(format!(
+                    "{end} file descriptors are in use, the rest is for files"
+                ))
+            };
+            let permit = match place {
+                Ok(permit) => permit,
+                Err(why) => {
+                    self.port.rejected.increment(1);
+                    if let Some(left_out) = complaints.next(Instant::now()) {
+                        tracing::warn!(%peer, left_out, "connection closed: {why}");
+                    }
+                    continue;
+                }
             };
             self.port.open.increment(1);
             let place = Place {
@@ -114,4 +158,20 @@ fn prepare(socket: &TcpStream) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(UNCONFIRMED))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_a_second_says_how_many_were_left_out() {
+        let mut complaints = Complaints::default();
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let said: Vec<Option<u64>> = [0, 1, 999, 1_000, 1_500, 2_500, 4_000]
+            .map(|millis| complaints.next(at(millis)))
+            .to_vec();
+        assert_eq!(said, [Some(0), None, None, Some(2), None, Some(1), Some(0)]);
+    }
 }

@@ -2,6 +2,7 @@
 //! loop on a real socket, with a server on a simulated disk.
 
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
@@ -28,7 +29,7 @@ struct Port {
 }
 
 impl Port {
-    fn serve(socket: TcpListener, max_connections: usize) -> Self {
+    fn serve(socket: TcpListener, max_connections: usize, descriptors_end: RawFd) -> Self {
         let server = crate::rig::server(Config::default());
         let name = TableName::parse(b"t").unwrap();
         let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
@@ -39,6 +40,7 @@ impl Port {
             socket,
             max_connections,
             setting: "thrift.max_connections",
+            descriptors_end,
             port: server.connections().thrift.clone(),
         };
         let accepting = tokio::spawn(serve(listener, Arc::clone(&server), tasks.clone(), stop.clone()));
@@ -52,7 +54,8 @@ impl Port {
     }
 
     async fn bind(max_connections: usize) -> Self {
-        Self::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), max_connections)
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve(socket, max_connections, RawFd::MAX)
     }
 
     async fn connect(&self) -> TcpStream {
@@ -140,10 +143,20 @@ async fn a_port_outlives_accepts_that_fail() {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     socket.bind(&any.into()).unwrap();
     socket.set_nonblocking(true).unwrap();
-    let port = Port::serve(TcpListener::from_std(socket.into()).unwrap(), 10);
+    let port = Port::serve(TcpListener::from_std(socket.into()).unwrap(), 10, RawFd::MAX);
     // The clock jumps from one try to the next.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!port.accepting.is_finished());
     port.stop.cancel();
     port.accepting.await.unwrap();
+}
+
+/// Goal: descriptors are left for files. Method: a port whose connections may have none.
+#[tokio::test]
+async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = Port::serve(socket, 10, 0);
+    let mut refused = port.connect().await;
+    assert_eq!(refused.read(&mut [0]).await.unwrap(), 0, "closed at once");
+    assert_eq!(port.tasks.len(), 0);
 }

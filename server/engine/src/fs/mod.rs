@@ -15,9 +15,11 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod advised;
 mod direct;
+mod open_files;
 mod real;
 pub mod sim;
 
+pub use open_files::raise_open_files;
 pub use real::RealFs;
 
 /// How [`Vfs::open`] opens.

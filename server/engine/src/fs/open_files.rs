@@ -1,0 +1,35 @@
+//! The limit of open files of this process (`RLIMIT_NOFILE`).
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the limit as far as the process may, from the soft one to the hard one, and returns it; `u64::MAX` is none.
+///
+/// The soft limit is low, 1024 as a rule, for programs that use `select(2)`. Ours uses none, so it may have what the machine's owner allows:
+/// the JVM raises it for HBase in the same way (`-XX:+MaxFDLimit`). Where that is refused the limit stays as it was.
+pub fn raise_open_files() -> u64 {
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limits.maximum,
+        maximum: limits.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limits.maximum,
+        Err(_) => limits.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is returned is what the system then says, and it is what the process was allowed.
+    #[test]
+    fn the_limit_is_raised_to_what_is_allowed() {
+        let raised = raise_open_files();
+        let limits = getrlimit(Resource::Nofile);
+        assert_eq!(limits.current.unwrap_or(u64::MAX), raised);
+        assert_eq!(limits.current, limits.maximum);
+        assert_eq!(raise_open_files(), raised);
+    }
+}
