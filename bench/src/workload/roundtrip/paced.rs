@@ -71,12 +71,12 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// That of connection `number` of `crowd`, all of which together send `rate` calls a second.
-    fn new(began: Instant, time: Duration, rate: f64, number: u16, crowd: u16) -> Schedule {
+    /// That of connection `number` of so many, all of which together send `rate` calls a second.
+    fn new(began: Instant, time: Duration, rate: f64, number: u16, connections: u16) -> Schedule {
         let call = |calls: f64| Duration::from_secs_f64(calls / rate);
         Schedule {
             first: began + call(f64::from(number)),
-            every: call(f64::from(crowd)),
+            every: call(f64::from(connections)),
             until: began + time,
         }
     }
