@@ -1,7 +1,7 @@
 //! `basalt-bench`: the workloads that load a server, and those that compare it with an echo.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use basalt_tests::{Server, binary};
@@ -9,6 +9,11 @@ use serde_json::Value;
 
 use super::shell::shell;
 use super::{bench, report, text};
+
+/// What a workload wrote.
+fn json(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).expect("it was written")).expect("it is JSON")
+}
 
 /// The hotspot workload ends well only if what it reads back is what it wrote; the report tells the designs apart.
 #[test]
@@ -449,8 +454,7 @@ fn single_calls_are_compared_with_an_echo() {
         "10",
     ];
     bench(&server, &arguments, dir.path());
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("roundtrip.json")).unwrap()).unwrap();
+    let json = json(&dir.path().join("roundtrip.json"));
     let comparisons = json["comparisons"].as_array().unwrap();
     let calls: Vec<&str> = comparisons
         .iter()
@@ -492,8 +496,7 @@ fn sides_are_compared_under_one_load() {
         "0.05",
     ];
     bench(&server, &arguments, dir.path());
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("roundtrip.json")).unwrap()).unwrap();
+    let json = json(&dir.path().join("roundtrip.json"));
     assert!(json["comparisons"].as_array().unwrap().is_empty());
     let comparisons = json["same_load"].as_array().unwrap();
     assert_eq!(comparisons.len(), 2, "{json}");
@@ -539,8 +542,7 @@ fn calls_are_sent_when_they_are_due() {
         "10",
     ];
     bench(&server, &arguments, dir.path());
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("overload.json")).unwrap()).unwrap();
+    let json = json(&dir.path().join("overload.json"));
     let [peak, tenth] = json["phases"].as_array().unwrap().as_slice() else {
         panic!("not two phases: {json}");
     };
