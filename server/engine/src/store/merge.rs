@@ -194,7 +194,13 @@ impl<C: CellCursor> MergeCursor<C> {
         for (child, parked) in self.children.iter().zip(&mut reversed.parked) {
             *parked = child.cell().is_none_or(|cell| cell.key.row() != reversed.row);
         }
-        reversed.bound = bound.map(<[u8]>::to_vec);
+        match (&mut reversed.bound, bound) {
+            (Some(old), Some(new)) => {
+                old.clear();
+                old.extend_from_slice(new);
+            }
+            (old, new) => *old = new.map(<[u8]>::to_vec),
+        }
         reversed.on = true;
         self.rebuild();
         Ok(())
