@@ -247,6 +247,19 @@ impl FileCursor {
         self.options.access == Access::SingleRow && self.next_index_key().is_none_or(|next| next.row() > row)
     }
 
+    /// Moves to the first cell at or after `target` by a search from the root.
+    fn search(&mut self, target: Key<'_>, toward: Toward) -> Result<()> {
+        let Some(block) = self.find_block(Choose::Key(target), toward)? else {
+            self.end();
+            return Ok(());
+        };
+        if block.data().seek(target, &mut self.place) {
+            self.stand(block);
+            return Ok(());
+        }
+        self.enter_next_block(self.row_is_over(target.row()))
+    }
+
     /// Goes on behind the block that the path leads to. `row_is_over`: or does not need to.
     fn enter_next_block(&mut self, row_is_over: bool) -> Result<()> {
         if row_is_over {
@@ -302,7 +315,7 @@ impl FileCursor {
                 rows.clear();
                 if !begins_row && data.first_key().row() == start.as_key().row() {
                     // Perhaps in an earlier block.
-                    return self.seek(start.as_key()).map(|()| true);
+                    return self.search(start.as_key(), Toward::Start).map(|()| true);
                 }
                 data.seek(start.as_key(), &mut self.place);
             }
@@ -373,15 +386,7 @@ impl CellCursor for FileCursor {
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        let Some(block) = self.find_block(Choose::Key(target), Toward::End)? else {
-            self.end();
-            return Ok(());
-        };
-        if block.data().seek(target, &mut self.place) {
-            self.stand(block);
-            return Ok(());
-        }
-        self.enter_next_block(self.row_is_over(target.row()))
+        self.search(target, Toward::End)
     }
 
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
