@@ -169,7 +169,11 @@ impl DataBlock {
         }
         match rows.starts.len() {
             0 => RowsBefore::None,
-            _ if rows.is_used_up() => RowsBefore::StartsEarlier,
+            _ if rows.is_used_up() => {
+                // Of rows this large a list saves nothing.
+                rows.growth = 0;
+                RowsBefore::StartsEarlier
+            }
             _ => RowsBefore::Listed,
         }
     }
