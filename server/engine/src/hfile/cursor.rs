@@ -313,11 +313,10 @@ impl FileCursor {
             RowsBefore::StartsEarlier => {
                 let start = row_start(rows.last_key(data));
                 rows.clear();
-                if !begins_row && data.first_key().row() == start.as_key().row() {
-                    // Perhaps in an earlier block.
+                let is_here = begins_row || data.first_key().row() != start.as_key().row();
+                if !(is_here && data.seek(start.as_key(), &mut self.place)) {
                     return self.search(start.as_key(), Toward::Start).map(|()| true);
                 }
-                data.seek(start.as_key(), &mut self.place);
             }
         }
         self.stand(block);
