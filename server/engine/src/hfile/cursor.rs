@@ -377,6 +377,11 @@ impl CellCursor for FileCursor {
         let Some(block) = &self.block else {
             return Ok(());
         };
+        if let Some(backward) = &self.backward
+            && block.data().next_listed(&backward.rows, &mut self.place)
+        {
+            return Ok(());
+        }
         if block.data().next(&mut self.place) {
             return Ok(());
         }
@@ -396,6 +401,11 @@ impl CellCursor for FileCursor {
             return self.seek(target);
         };
         let data = block.data();
+        if let Some(backward) = &self.backward
+            && data.step_to_listed(target, &backward.rows, &mut self.place)
+        {
+            return Ok(());
+        }
         let stepped = data.step_to(target, &mut self.place, STEPS_MAX);
         if stepped == Stepped::Found {
             return Ok(());

@@ -5,8 +5,10 @@
 //! they compare two rows each, and search and decode nothing.
 //!
 //! 1. `rows_before` fills the list with the rows that start in the stretch and are before the target. The last of them is the answer.
-//! 2. [`DataBlock::step_back`] drops rows from the end of the list until the last one is before its target.
-//! 3. When the list is used up, the cursor has it filled from the stretch before, or from the block before.
+//! 2. [`DataBlock::step_back`] takes rows off the end of the list until the last one is before its target.
+//! 3. In a block that is encoded, the step forward from a row of one cell goes to the row that was taken off last, which is decoded
+//!    already ([`DataBlock::next_listed`]): a reversed scan makes it to see that the row is over.
+//! 4. When the list is used up, the cursor has it filled from the stretch before, or from the block before.
 //!
 //! Stretches begin where searches can begin (`marks`, `sections`) and grow while the walk goes on, so that one step from nowhere costs
 //! little. The list has [`BYTES_MAX`] bytes and a row at most: a stretch with more keeps its last rows only.
@@ -17,7 +19,7 @@
 
 use super::data_block::DataBlock;
 use super::place::{Place, Position};
-use crate::cell::Key;
+use crate::cell::{Key, compare_keys};
 
 /// Memory of a list, but for its last row.
 const BYTES_MAX: usize = 64 << 10;
@@ -31,12 +33,16 @@ struct Start {
     position: Position,
     /// Where its key ends in `RowStarts::keys`; it starts where that of the row before ends. Plain blocks hold their keys themselves.
     key_end: u32,
+    /// The row has no other cell: the next entry is the next cell.
+    is_single: bool,
 }
 
 /// The list.
 #[derive(Debug, Default)]
 pub(super) struct RowStarts {
     starts: Vec<Start>,
+    /// How many of them are in the list; those behind were taken off.
+    listed: usize,
     keys: Vec<u8>,
     /// The first entry is a cell inside a row, whose start is in front of the stretch.
     first_is_inside: bool,
@@ -70,6 +76,7 @@ pub(super) enum SteppedBack {
 impl RowStarts {
     pub(super) fn clear(&mut self) {
         self.starts.clear();
+        self.listed = 0;
         self.keys.clear();
         self.first_is_inside = false;
     }
@@ -77,7 +84,7 @@ impl RowStarts {
     /// The key of the last entry.
     /// REQUIRES: there is one, and the list is one of the block.
     pub(super) fn last_key<'a>(&'a self, block: &'a DataBlock) -> Key<'a> {
-        self.key(self.starts.len() - 1, block)
+        self.key(self.listed - 1, block)
     }
 
     fn key<'a>(&'a self, at: usize, block: &'a DataBlock) -> Key<'a> {
@@ -110,30 +117,36 @@ impl RowStarts {
         self.starts.push(Start {
             position: self.walker.position,
             key_end: self.keys.len() as u32,
+            is_single: false,
         });
-    }
-
-    fn pop(&mut self) {
-        if let Some(last) = self.starts.len().checked_sub(1) {
-            self.keys.truncate(self.key_start(last));
-            self.starts.pop();
-        }
+        self.listed = self.starts.len();
     }
 
     /// Moves a place to the last row.
     /// REQUIRES: there is one.
     pub(super) fn place_last(&self, block: &DataBlock, place: &mut Place) {
-        let last = self.starts.len() - 1;
-        place.position = self.starts[last].position;
+        self.place_at(self.listed - 1, block, place);
+    }
+
+    fn place_at(&self, at: usize, block: &DataBlock, place: &mut Place) {
+        place.position = self.starts[at].position;
         if !block.is_plain() {
             place.key.clear();
-            place.key.extend_from_slice(self.key(last, block).bytes());
+            place.key.extend_from_slice(self.key(at, block).bytes());
         }
+    }
+
+    /// The number of the entry behind the last row, if a place is at that row and the entry is the next cell.
+    #[inline]
+    fn next_of(&self, place: &Place) -> Option<usize> {
+        let last = self.starts.get(self.listed.checked_sub(1)?)?;
+        let is_next = last.is_single && last.position.next == place.position.next;
+        is_next.then_some(self.listed)
     }
 
     /// Whether there is no row that may be given out.
     fn is_used_up(&self) -> bool {
-        self.starts.len() <= usize::from(self.first_is_inside)
+        self.listed <= usize::from(self.first_is_inside)
     }
 }
 
@@ -155,14 +168,21 @@ impl DataBlock {
         rows.growth = (rows.growth + 1).min(GROWTH_MAX);
         self.begin_at_search_entry(from, &mut rows.walker);
         rows.first_is_inside = from > 0 || !begins_row;
+        // Of the last row so far.
+        let mut cells = 0_usize;
         loop {
             let row = self.key(&rows.walker).row();
             if target.is_some_and(|target| row >= target.row()) {
                 break;
             }
             if rows.starts.is_empty() || rows.last_key(self).row() != row {
+                if let Some(last) = rows.starts.last_mut() {
+                    last.is_single = cells == 1;
+                }
+                cells = 0;
                 rows.push(self);
             }
+            cells += 1;
             if !self.next(&mut rows.walker) {
                 break;
             }
@@ -186,7 +206,7 @@ impl DataBlock {
             return SteppedBack::Elsewhere;
         }
         loop {
-            rows.pop();
+            rows.listed -= 1;
             if rows.is_used_up() {
                 rows.clear();
                 return SteppedBack::UsedUp;
@@ -196,5 +216,36 @@ impl DataBlock {
                 return SteppedBack::Found;
             }
         }
+    }
+
+    /// Moves a place of this block to the next cell, if the list has that decoded.
+    #[inline]
+    pub(super) fn next_listed(&self, rows: &RowStarts, place: &mut Place) -> bool {
+        if self.is_plain() {
+            return false;
+        }
+        let next = rows.next_of(place);
+        if let Some(next) = next {
+            rows.place_at(next, self, place);
+        }
+        next.is_some()
+    }
+
+    /// Moves a place of this block forward to the first cell at or after `target`, if that is where the place is, or the next cell, and the list
+    /// has the next one decoded.
+    pub(super) fn step_to_listed(&self, target: Key<'_>, rows: &RowStarts, place: &mut Place) -> bool {
+        if self.is_plain() {
+            return false;
+        }
+        let Some(next) = rows.next_of(place) else {
+            return false;
+        };
+        if compare_keys(self.key(place), target).is_lt() {
+            if compare_keys(rows.key(next, self), target).is_lt() {
+                return false;
+            }
+            rows.place_at(next, self, place);
+        }
+        true
     }
 }

@@ -174,9 +174,9 @@ impl<C: CellCursor> MergeCursor<C> {
         self.current = None;
         self.heap.clear();
         self.reversed.on = false;
-        for (child, parked) in self.children.iter_mut().zip(&self.reversed.parked) {
+        for (number, child) in self.children.iter_mut().enumerate() {
             let stays = reusable
-                && *parked
+                && self.reversed.parked[number]
                 && child
                     .cell()
                     .is_none_or(|cell| bound.is_none_or(|bound| cell.key.row() < bound));
