@@ -704,6 +704,7 @@ impl Walker {
 
     /// A node that was kept as a pointer.
     #[inline]
+    #[expect(clippy::unused_self, reason = "the node is borrowed from what keeps it alive")]
     fn own(&self, node: NonNull<Node>) -> NodeRef<'_> {
         // SAFETY: private; only given nodes of `list` (see `go` and `RowSpan`), which we keep alive and which is borrowed for as long as
         // we are.
