@@ -31,7 +31,7 @@ fn random_store(random: &mut Random, encoding: &str) -> TestStore {
         "VERSIONS=2 DATA_BLOCK_ENCODING={encoding} BLOCKSIZE=1024"
     ));
     let rows = 20 + random.below(180);
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..=random.below(4) {
         for number in 0..rows {
             if random.one_in(4) {
                 continue;
