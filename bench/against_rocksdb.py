@@ -92,7 +92,7 @@ def suites(options):
             Group(
                 "one thread",
                 "fillseq,fillrandom,overwrite,compact,readrandom,readrandom,readmissing,seekrandom,readseq,"
-                "readwhilewriting",
+                "readreverse,readwhilewriting",
             )
         ],
         "threads": [

@@ -11,7 +11,8 @@
 //! | `overwrite` | random writes into what is there |
 //! | `readrandom`, `readmissing` | get a random key; one that is not there |
 //! | `seekrandom` | open a scan at a random key and read `--seek-nexts` rows behind the first |
-//! | `readseq` | one scan of `--reads` rows |
+//! | `readseq`, `readreverse` | one scan of `--reads` rows, from the first key or from the last one backward |
+//! | `deleteseq` | delete every key, in key order |
 //! | `readwhilewriting` | `readrandom`, while one more thread writes; only reads are counted |
 //! | `compact` | write memstores to disk and merge all files into one |
 //!
@@ -135,6 +136,8 @@ pub(crate) enum Benchmark {
     ReadMissing,
     SeekRandom,
     ReadSeq,
+    ReadReverse,
+    DeleteSeq,
     ReadWhileWriting,
     Compact,
 }
@@ -150,6 +153,8 @@ impl Benchmark {
             Benchmark::ReadMissing => "readmissing",
             Benchmark::SeekRandom => "seekrandom",
             Benchmark::ReadSeq => "readseq",
+            Benchmark::ReadReverse => "readreverse",
+            Benchmark::DeleteSeq => "deleteseq",
             Benchmark::ReadWhileWriting => "readwhilewriting",
             Benchmark::Compact => "compact",
         }

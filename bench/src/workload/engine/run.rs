@@ -177,7 +177,9 @@ impl<'a> Task<'a> {
                 self.read_random(reads, num)?;
             }
             Benchmark::SeekRandom => self.seek_random(reads, num)?,
-            Benchmark::ReadSeq => self.read_in_order(reads)?,
+            Benchmark::ReadSeq => self.read_in_order(reads, false)?,
+            Benchmark::ReadReverse => self.read_in_order(reads, true)?,
+            Benchmark::DeleteSeq => self.delete_in_order(num)?,
             Benchmark::Compact => unreachable!("compaction has no threads"),
         }
         self.tally.busy = self.started.elapsed();
@@ -242,50 +244,31 @@ impl<'a> Task<'a> {
 
     fn write(&mut self, number: u64, sync: bool) -> Result<()> {
         let began = self.begin();
-        let row = key(number);
         let value = self.values.next();
-        let mutation = RowMutation {
-            row: &row,
-            writes: smallvec![Write::Put {
-                family: FAMILY,
-                qualifier: b"",
-                timestamp: None,
-                value,
-                ttl_ms: None,
-            }],
-            durability: if sync {
-                Durability::FsyncWal
-            } else {
-                Durability::UseDefault
-            },
+        let put = Write::Put {
+            family: FAMILY,
+            qualifier: b"",
+            timestamp: None,
+            value,
+            ttl_ms: None,
         };
         self.tally.bytes += (KEY_BYTES + value.len()) as u64;
-        let mutations = [mutation];
-        loop {
-            let written = self.database.engine.mutate(&self.database.table, &mutations);
-            let written = written.and_then(|commit| {
-                let pause = commit.pause();
-                commit.wait().map(|()| pause)
-            });
-            match written {
-                Ok(pause) => {
-                    std::thread::sleep(pause);
-                    break;
-                }
-                Err(error) if error.kind() == Kind::Retry => {
-                    self.tally.stalls += 1;
-                    std::thread::sleep(STALL);
-                }
-                Err(source) => {
-                    return Err(Error::Engine {
-                        during: "write",
-                        source,
-                    });
-                }
-            }
-        }
-        drop(mutations);
+        self.tally.stalls += mutate(self.database, number, put, sync)?;
         self.finish(began);
+        Ok(())
+    }
+
+    fn delete_in_order(&mut self, num: u64) -> Result<()> {
+        for number in 0..num {
+            let began = self.begin();
+            let delete = Write::DeleteFamily {
+                family: FAMILY,
+                timestamp: None,
+            };
+            self.tally.bytes += KEY_BYTES as u64;
+            self.tally.stalls += mutate(self.database, number, delete, self.arguments.sync)?;
+            self.finish(began);
+        }
         Ok(())
     }
 
@@ -328,7 +311,7 @@ impl<'a> Task<'a> {
             let number = self.random.random_range(0..num);
             let began = self.begin();
             let row = key(number);
-            let mut scanner = self.scanner(row.to_vec(), rows)?;
+            let mut scanner = self.scanner(row.to_vec(), rows, false)?;
             let mut first = true;
             loop {
                 let more = self.fetch(&mut scanner)?;
@@ -346,8 +329,8 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    fn read_in_order(&mut self, reads: u64) -> Result<()> {
-        let mut scanner = self.scanner(Vec::new(), reads)?;
+    fn read_in_order(&mut self, reads: u64, reversed: bool) -> Result<()> {
+        let mut scanner = self.scanner(Vec::new(), reads, reversed)?;
         loop {
             let began = self.begin();
             let more = self.fetch(&mut scanner)?;
@@ -364,9 +347,10 @@ impl<'a> Task<'a> {
         }
     }
 
-    fn scanner(&self, start_row: Vec<u8>, rows: u64) -> Result<Scanner> {
+    fn scanner(&self, start_row: Vec<u8>, rows: u64, reversed: bool) -> Result<Scanner> {
         let scan = Scan {
             start_row,
+            reversed,
             limit: Some(rows),
             ..Scan::default()
         };
@@ -382,6 +366,44 @@ impl<'a> Task<'a> {
             .map(|cell| (KEY_BYTES + cell.value.len()) as u64)
             .sum::<u64>();
         Ok(fetched == Fetched::More)
+    }
+}
+
+/// Applies one write to the row of a number; returns how often it was refused and tried again.
+fn mutate(database: &Database, number: u64, write: Write<'_>, sync: bool) -> Result<u64> {
+    let row = key(number);
+    let mutations = [RowMutation {
+        row: &row,
+        writes: smallvec![write],
+        durability: if sync {
+            Durability::FsyncWal
+        } else {
+            Durability::UseDefault
+        },
+    }];
+    let mut stalls = 0;
+    loop {
+        let written = database.engine.mutate(&database.table, &mutations);
+        let written = written.and_then(|commit| {
+            let pause = commit.pause();
+            commit.wait().map(|()| pause)
+        });
+        match written {
+            Ok(pause) => {
+                std::thread::sleep(pause);
+                return Ok(stalls);
+            }
+            Err(error) if error.kind() == Kind::Retry => {
+                stalls += 1;
+                std::thread::sleep(STALL);
+            }
+            Err(source) => {
+                return Err(Error::Engine {
+                    during: "write",
+                    source,
+                });
+            }
+        }
     }
 }
 

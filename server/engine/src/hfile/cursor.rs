@@ -2,15 +2,22 @@
 //!
 //! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to cell; a block border
 //! moves the path by one entry. A failed move leaves the cursor where it was.
+//!
+//! A reversed step first looks at the list of rows that the step before has made (`row_starts`). Where that is used up, it is made
+//! again, of the same block or of the one before, to which the path leads without a search. Only a step from somewhere else, or over
+//! a row that is larger than a stretch or a block, searches from the root. A cursor that goes backward holds its last two data blocks: a row
+//! that begins in one block and ends in the next is read there and back.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::data_block::Stepped;
-use super::index::IndexBlock;
+use super::index::{Handle, IndexBlock};
 use super::place::Place;
-use super::reader::{Block, ReadAhead, Reader, Want, row_start};
+use super::read_ahead::{ReadAhead, Toward};
+use super::reader::{Block, Reader, Want, row_start};
+use super::row_starts::{RowStarts, RowsBefore, SteppedBack};
 use super::{Access, ReadOptions};
 use crate::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
 use crate::error::Result;
@@ -44,6 +51,36 @@ impl Choose<'_> {
     }
 }
 
+/// What a cursor has that goes backward.
+#[derive(Debug, Default)]
+struct Backward {
+    /// Rows of the data block that the cursor stands in, and that the path leads to; empty when it does not.
+    rows: RowStarts,
+    /// The data blocks that were used last, by offset, the last one first.
+    recent: SmallVec<[(u64, Arc<Block>); RECENT_BLOCKS]>,
+}
+
+/// Data blocks that a cursor holds when it goes backward.
+const RECENT_BLOCKS: usize = 2;
+
+/// A data block that is larger on disk is not held: reading it again is little beside reading its cells.
+const RECENT_BLOCK_BYTES_MAX: u32 = 1 << 20;
+
+impl Backward {
+    fn recent(&self, offset: u64) -> Option<Arc<Block>> {
+        let found = self.recent.iter().find(|(at, _)| *at == offset);
+        found.map(|(_, block)| Arc::clone(block))
+    }
+
+    fn hold(&mut self, handle: Handle, block: &Arc<Block>) {
+        self.recent.retain(|(at, _)| *at != handle.offset);
+        if handle.bytes <= RECENT_BLOCK_BYTES_MAX {
+            self.recent.truncate(RECENT_BLOCKS - 1);
+            self.recent.insert(0, (handle.offset, Arc::clone(block)));
+        }
+    }
+}
+
 /// Walks a file.
 #[derive(Debug)]
 pub struct FileCursor {
@@ -59,6 +96,8 @@ pub struct FileCursor {
     /// Past the end, in contrast to "before the first seek".
     ended: bool,
     ahead: ReadAhead,
+    /// `None` until the first reversed step.
+    backward: Option<Box<Backward>>,
 }
 
 impl FileCursor {
@@ -72,6 +111,7 @@ impl FileCursor {
             place: Place::default(),
             ended: false,
             ahead: ReadAhead::default(),
+            backward: None,
         }
     }
 
@@ -102,9 +142,19 @@ impl FileCursor {
         }
     }
 
-    /// Goes down from entry `entry` at `depth` of the present path to a data block and returns it.
+    /// Goes down from entry `entry` at `depth` of the present path to a data block and returns it. `toward`: where the cursor goes on from
+    /// there.
     /// REQUIRES: the path is that deep and the index block there has the entry.
-    fn descend(&mut self, depth: usize, entry: usize, choose: Choose<'_>) -> Result<Arc<Block>> {
+    fn descend(
+        &mut self,
+        depth: usize,
+        entry: usize,
+        choose: Choose<'_>,
+        toward: Toward,
+    ) -> Result<Arc<Block>> {
+        if let Some(backward) = &mut self.backward {
+            backward.rows.clear();
+        }
         let reader = &*self.reader;
         let mut path: SmallVec<[Level; 2]> = self.path[..depth].iter().cloned().collect();
         let mut root_entry = self.root_entry;
@@ -134,19 +184,30 @@ impl FileCursor {
             None => (&reader.root, root_entry),
             Some(level) => (level.block.index(), level.entry),
         };
-        let block = reader.data_block(index, entry, is_first, self.options, &mut self.ahead)?;
+        let handle = index.handle(entry);
+        let recent = self
+            .backward
+            .as_ref()
+            .and_then(|backward| backward.recent(handle.offset));
+        let block = match recent {
+            Some(block) => block,
+            None => reader.data_block(index, entry, is_first, self.options, &mut self.ahead, toward)?,
+        };
+        if let Some(backward) = &mut self.backward {
+            backward.hold(handle, &block);
+        }
         self.path = path;
         self.root_entry = root_entry;
         Ok(block)
     }
 
     /// The data block in which `target` is, if it is in the file at all. `None` for a file without cells.
-    fn find_block(&mut self, choose: Choose<'_>) -> Result<Option<Arc<Block>>> {
+    fn find_block(&mut self, choose: Choose<'_>, toward: Toward) -> Result<Option<Arc<Block>>> {
         if self.reader.root.len() == 0 {
             return Ok(None);
         }
         let entry = choose.entry(&self.reader.root);
-        self.descend(0, entry, choose).map(Some)
+        self.descend(0, entry, choose, toward).map(Some)
     }
 
     /// The data block after the present one.
@@ -154,7 +215,9 @@ impl FileCursor {
         for depth in (0..=self.path.len()).rev() {
             let (index, entry) = self.level(depth);
             if entry + 1 < index.len() {
-                return self.descend(depth, entry + 1, Choose::First).map(Some);
+                return self
+                    .descend(depth, entry + 1, Choose::First, Toward::End)
+                    .map(Some);
             }
         }
         Ok(None)
@@ -165,7 +228,7 @@ impl FileCursor {
         for depth in (0..=self.path.len()).rev() {
             let (_, entry) = self.level(depth);
             if let Some(entry) = entry.checked_sub(1) {
-                return self.descend(depth, entry, Choose::Last).map(Some);
+                return self.descend(depth, entry, Choose::Last, Toward::Start).map(Some);
             }
         }
         Ok(None)
@@ -184,6 +247,19 @@ impl FileCursor {
         self.options.access == Access::SingleRow && self.next_index_key().is_none_or(|next| next.row() > row)
     }
 
+    /// Moves to the first cell at or after `target` by a search from the root.
+    fn search(&mut self, target: Key<'_>, toward: Toward) -> Result<()> {
+        let Some(block) = self.find_block(Choose::Key(target), toward)? else {
+            self.end();
+            return Ok(());
+        };
+        if block.data().seek(target, &mut self.place) {
+            self.stand(block);
+            return Ok(());
+        }
+        self.enter_next_block(self.row_is_over(target.row()))
+    }
+
     /// Goes on behind the block that the path leads to. `row_is_over`: or does not need to.
     fn enter_next_block(&mut self, row_is_over: bool) -> Result<()> {
         if row_is_over {
@@ -200,24 +276,93 @@ impl FileCursor {
         Ok(())
     }
 
-    /// Moves to the last cell before `target`. Returns whether there is one.
-    fn seek_before(&mut self, target: Key<'_>) -> Result<bool> {
-        let Some(block) = self.find_block(Choose::Key(target))? else {
-            self.end();
-            return Ok(false);
-        };
-        if block.data().seek_before(target, &mut self.place) {
-            self.stand(block);
-            return Ok(true);
+    /// The index key of the data block before the present one, or that of an earlier one where the index has a border in between.
+    fn previous_index_key(&self) -> Option<Key<'_>> {
+        (0..=self.path.len()).rev().find_map(|depth| {
+            let (index, entry) = self.level(depth);
+            entry.checked_sub(1).map(|entry| index.key(entry))
+        })
+    }
+
+    /// Whether the index tells that the first cell of the block is the first one of its row. `block`: where the path leads.
+    fn begins_row(&self, block: &Block) -> bool {
+        let (index, entry) = self.level(self.path.len());
+        let first = block.data().first_key();
+        let is_first_block = self.root_entry == 0 && self.path.iter().all(|level| level.entry == 0);
+        is_first_block || index.key(entry).row() < first.row()
+    }
+
+    /// A step back by the list of rows.
+    fn step_back(&mut self, row: &[u8]) -> SteppedBack {
+        match (&self.block, &mut self.backward) {
+            (Some(block), Some(backward)) => block.data().step_back(row, &mut backward.rows, &mut self.place),
+            _ => SteppedBack::Elsewhere,
         }
-        // An index key may be smaller than the first cell of its block. Then the cell before is in the block before.
-        let Some(block) = self.previous_block()? else {
-            self.end();
-            return Ok(false);
-        };
-        block.data().last(&mut self.place);
+    }
+
+    /// Stands at the start of the greatest row before `target` (`None`: the end). Returns false, and stays where it is, if the block has
+    /// no cell before `target`.
+    /// REQUIRES: the path leads to the block, `target` is before all cells of its row, and no later block has a cell before it.
+    fn stand_before(&mut self, target: Option<Key<'_>>, block: Arc<Block>) -> Result<bool> {
+        let begins_row = self.begins_row(&block);
+        let rows = &mut self.backward.get_or_insert_default().rows;
+        let data = block.data();
+        match data.rows_before(target, begins_row, rows) {
+            RowsBefore::None => return Ok(false),
+            RowsBefore::Listed => rows.place_last(data, &mut self.place),
+            RowsBefore::StartsEarlier => {
+                let start = row_start(rows.last_key(data));
+                rows.clear();
+                let is_here = begins_row || data.first_key().row() != start.as_key().row();
+                if !(is_here && data.seek(start.as_key(), &mut self.place)) {
+                    return self.search(start.as_key(), Toward::Start).map(|()| true);
+                }
+            }
+        }
         self.stand(block);
         Ok(true)
+    }
+
+    /// A step back to the row before `target`, in the block where the list of rows was used up, or in the one before it. Returns false, and
+    /// stays where it is, if it is in neither.
+    fn step_on_back(&mut self, target: Key<'_>) -> Result<bool> {
+        let Some(block) = &self.block else {
+            return Ok(false);
+        };
+        if block.data().first_key().row() < target.row() {
+            return self.stand_before(Some(target), Arc::clone(block));
+        }
+        let is_in_previous = self
+            .previous_index_key()
+            .is_some_and(|key| compare_keys(key, target).is_lt());
+        if !is_in_previous {
+            return Ok(false);
+        }
+        match self.previous_block()? {
+            Some(block) => self.stand_before(Some(target), block),
+            None => Ok(false),
+        }
+    }
+
+    /// Searches for the greatest row before `target`.
+    fn search_back(&mut self, target: Key<'_>) -> Result<()> {
+        self.backward.get_or_insert_default();
+        let Some(block) = self.find_block(Choose::Key(target), Toward::Start)? else {
+            self.end();
+            return Ok(());
+        };
+        if self.stand_before(Some(target), block)? {
+            return Ok(());
+        }
+        // An index key may be smaller than the first cell of its block. Then the cell before is in the block before.
+        let found = match self.previous_block()? {
+            Some(block) => self.stand_before(Some(target), block)?,
+            None => false,
+        };
+        if !found {
+            self.end();
+        }
+        Ok(())
     }
 }
 
@@ -232,6 +377,11 @@ impl CellCursor for FileCursor {
         let Some(block) = &self.block else {
             return Ok(());
         };
+        if let Some(backward) = &self.backward
+            && block.data().next_listed(&backward.rows, &mut self.place)
+        {
+            return Ok(());
+        }
         if block.data().next(&mut self.place) {
             return Ok(());
         }
@@ -240,15 +390,7 @@ impl CellCursor for FileCursor {
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        let Some(block) = self.find_block(Choose::Key(target))? else {
-            self.end();
-            return Ok(());
-        };
-        if block.data().seek(target, &mut self.place) {
-            self.stand(block);
-            return Ok(());
-        }
-        self.enter_next_block(self.row_is_over(target.row()))
+        self.search(target, Toward::End)
     }
 
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
@@ -259,6 +401,11 @@ impl CellCursor for FileCursor {
             return self.seek(target);
         };
         let data = block.data();
+        if let Some(backward) = &self.backward
+            && data.step_to_listed(target, &backward.rows, &mut self.place)
+        {
+            return Ok(());
+        }
         let stepped = data.step_to(target, &mut self.place, STEPS_MAX);
         if stepped == Stepped::Found {
             return Ok(());
@@ -277,24 +424,27 @@ impl CellCursor for FileCursor {
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
-        // With an empty family and the greatest time and type this is before every cell of the row.
-        let start = KeyBuf::new(row, b"", b"", i64::MAX, CellType::Maximum);
-        if !self.seek_before(start.as_key())? {
+        let stepped = self.step_back(row);
+        if stepped == SteppedBack::Found {
             return Ok(());
         }
-        let found = self.cell().map(|cell| row_start(cell.key));
-        found.map_or(Ok(()), |start| self.seek(start.as_key()))
+        // With an empty family and the greatest time and type this is before every cell of the row.
+        let target = KeyBuf::new(row, b"", b"", i64::MAX, CellType::Maximum);
+        if stepped == SteppedBack::UsedUp && self.step_on_back(target.as_key())? {
+            return Ok(());
+        }
+        self.search_back(target.as_key())
     }
 
     fn seek_last_row(&mut self) -> Result<()> {
-        let Some(block) = self.find_block(Choose::Last)? else {
+        self.backward.get_or_insert_default();
+        let Some(block) = self.find_block(Choose::Last, Toward::Start)? else {
             self.end();
             return Ok(());
         };
-        let data = block.data();
-        let mut last = Place::default();
-        data.last(&mut last);
-        let start = row_start(data.key(&last));
-        self.seek(start.as_key())
+        if !self.stand_before(None, block)? {
+            self.end();
+        }
+        Ok(())
     }
 }

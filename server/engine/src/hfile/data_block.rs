@@ -203,14 +203,6 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place, of this block or of another, to the last cell.
-    pub(super) fn last(&self, place: &mut Place) {
-        match &self.cells {
-            Cells::Plain { marks, .. } => place.position = self.at(marks.last()),
-            Cells::Encoded(sections) => self.begin_section(sections, sections.len() - 1, place),
-        }
-    }
-
     fn begin_section(&self, sections: &Sections, section: usize, place: &mut Place) {
         sections.begin(section, &self.bytes, self.layout.cell, place);
     }
@@ -302,42 +294,47 @@ impl DataBlock {
         (position.next < *to).then(|| self.at(position.next))
     }
 
-    /// Moves a place, of this block or of another, to the last cell before `target`; `false` when there is none.
-    pub(super) fn seek_before(&self, target: Key<'_>, place: &mut Place) -> bool {
+    /// Whether cells lie whole in the block.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.cells, Cells::Plain { .. })
+    }
+
+    /// The key of a cell of a plain block.
+    #[inline]
+    pub(super) fn plain_key(&self, position: &Position) -> Key<'_> {
+        plain_key(&self.bytes, position)
+    }
+
+    /// How many of the cells at which a search can begin are before `target` (`None`: the end). They come first.
+    pub(super) fn search_entries_before(&self, target: Option<Key<'_>>) -> usize {
+        match (&self.cells, target) {
+            (Cells::Plain { marks, .. }, Some(target)) => {
+                marks.count_before(target, &self.bytes, |start| key_at(&self.bytes, start))
+            }
+            (Cells::Plain { marks, .. }, None) => marks.len(),
+            (Cells::Encoded(sections), Some(target)) => sections.count_before(target),
+            (Cells::Encoded(sections), None) => sections.len(),
+        }
+    }
+
+    /// How many of those cells the shortest stretch has that a reversed walk decodes at once (`row_starts`).
+    pub(super) fn search_entries_of_a_stretch(&self) -> usize {
+        match &self.cells {
+            Cells::Plain { .. } => 8,
+            Cells::Encoded(_) => 2,
+        }
+    }
+
+    /// Moves a place, of this block or of another, to one of those cells.
+    /// REQUIRES: there is that one.
+    pub(super) fn begin_at_search_entry(&self, entry: usize, place: &mut Place) {
         match &self.cells {
             Cells::Plain { marks, .. } => {
-                let before = marks.count_before(target, &self.bytes, |start| key_at(&self.bytes, start));
-                let mark = before.checked_sub(1);
-                let Some(start) = mark.and_then(|mark| marks.start(mark, &self.bytes)) else {
-                    return false;
-                };
-                let mut found = self.at(start);
-                while let Some(next) = self.plain_next(&found)
-                    && compare_keys(plain_key(&self.bytes, &next), target) == Ordering::Less
-                {
-                    found = next;
-                }
-                place.position = found;
-                true
+                let start = marks.start(entry, &self.bytes);
+                place.position = self.at(start.expect("the entry was counted"));
             }
-            Cells::Encoded(sections) => {
-                let Some(section) = sections.count_before(target).checked_sub(1) else {
-                    return false;
-                };
-                // A cell cannot be decoded from the one behind it: count the steps, and take one less.
-                self.begin_section(sections, section, place);
-                let mut steps = 0_u32;
-                while encoding::step(&self.bytes, self.layout, place)
-                    && compare_keys(place.decoded_key(), target) == Ordering::Less
-                {
-                    steps += 1;
-                }
-                self.begin_section(sections, section, place);
-                for _ in 0..steps {
-                    encoding::step(&self.bytes, self.layout, place);
-                }
-                true
-            }
+            Cells::Encoded(sections) => self.begin_section(sections, entry, place),
         }
     }
 

@@ -27,8 +27,6 @@ pub(super) struct Marks {
     count: usize,
     /// Whether every cell has one.
     complete: bool,
-    /// Where the last cell starts.
-    last: u32,
     heads: OnceLock<Heads>,
 }
 
@@ -52,7 +50,6 @@ pub(super) struct Builder {
     starts: Vec<u32>,
     cells: usize,
     cells_bytes: usize,
-    last: u32,
 }
 
 impl Builder {
@@ -64,7 +61,6 @@ impl Builder {
             starts: Vec::with_capacity(likely),
             cells: 0,
             cells_bytes,
-            last: 0,
         }
     }
 
@@ -88,7 +84,6 @@ impl Builder {
             None => self.starts.push(start),
         }
         self.cells += 1;
-        self.last = start;
     }
 
     /// The marks; `None` if there were no cells.
@@ -107,7 +102,6 @@ impl Builder {
             starts,
             count: self.cells.div_ceil(every),
             complete: every == 1,
-            last: self.last,
             heads: OnceLock::new(),
         })
     }
@@ -121,6 +115,11 @@ impl Marks {
             Starts::Rows { .. } => 0,
         };
         starts + self.count * Heads::NUMBER_BYTES
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.count
     }
 
     /// Whether every cell has a mark.
@@ -143,11 +142,6 @@ impl Marks {
             Starts::Own(starts) => starts[mark],
             Starts::Rows { offsets, every } => offsets.start(bytes, mark * every),
         }
-    }
-
-    /// Where the last cell of the block starts.
-    pub(super) fn last(&self) -> u32 {
-        self.last
     }
 
     /// How many marks have a key before `target`.
@@ -201,8 +195,8 @@ mod tests {
             for (cell_bytes, count) in [(200, 100), (80, 100), (79, 50), (40, 50), (39, 25), (1, 25)] {
                 let (payload, found) = marks(&[true; 100], cell_bytes, with_offsets);
                 assert_eq!(
-                    (found.count, found.is_complete(), found.last()),
-                    (count, count == 100, 101),
+                    (found.len(), found.is_complete()),
+                    (count, count == 100),
                     "{cell_bytes}"
                 );
                 assert_eq!(
@@ -253,7 +247,7 @@ mod tests {
             let before = marked.partition_point(|key| compare_keys(key.as_key(), target.as_key()).is_lt());
             prop_assert_eq!(marks.count_before(target.as_key(), &payload, key_at), before);
             prop_assert_eq!(marks.start(before, &payload), (before < marked.len()).then_some((2 + before * every) as u32));
-            prop_assert_eq!(marks.last() as usize, 2 + keys.len() - 1);
+            prop_assert_eq!(marks.len(), marked.len());
         }
     }
 }

@@ -5,6 +5,7 @@
 //! put into the block cache, or kept here (see [`super::pins`]). Shared by all threads; takes no lock but the cache's.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::data_block::{CellLayout, DataBlock, DataLayout};
 use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
 use super::pins::Pins;
+use super::read_ahead::{ReadAhead, Toward};
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
@@ -114,68 +116,6 @@ impl Want {
             Self::Leaf => kind == BlockKind::LeafIndex,
             Self::Intermediate => kind == BlockKind::IntermediateIndex,
             Self::Bloom => kind == BlockKind::BloomChunk,
-        }
-    }
-}
-
-/// Bytes read ahead of a cursor. Windows double while the cursor reads on, so a short scan reads little too much.
-#[derive(Debug, Default)]
-pub(super) struct ReadAhead {
-    offset: u64,
-    bytes: Vec<u8>,
-    window_bytes: usize,
-}
-
-const WINDOW_BYTES_MIN: usize = 128 << 10;
-const WINDOW_BYTES_MAX: usize = 1 << 20;
-
-impl ReadAhead {
-    /// The bytes of a block, read now together with what follows if they are not here yet.
-    /// REQUIRES: it ends before the load-on-open section.
-    pub(super) fn read(&mut self, reader: &Reader, handle: Handle) -> Result<&[u8]> {
-        let wanted = handle.bytes as usize;
-        let here = handle.offset.checked_sub(self.offset).and_then(|skip| {
-            let skip = usize::try_from(skip).ok()?;
-            (skip + wanted <= self.bytes.len()).then_some(skip)
-        });
-        let skip = if let Some(skip) = here {
-            skip
-        } else {
-            let follows = handle.offset >= self.offset
-                && handle.offset <= self.offset + self.bytes.len() as u64
-                && !self.bytes.is_empty();
-            self.window_bytes = if follows {
-                (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
-            } else {
-                WINDOW_BYTES_MIN
-            };
-            let left = reader.trailer.load_on_open_offset - handle.offset;
-            let bytes = self
-                .window_bytes
-                .max(wanted)
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.bytes.resize(bytes, 0);
-            self.offset = handle.offset;
-            if let Err(error) = reader.read_exact(&mut self.bytes, handle.offset) {
-                self.bytes.clear();
-                return Err(error);
-            }
-            if follows {
-                self.begin_next(reader);
-            }
-            0
-        };
-        Ok(&self.bytes[skip..skip + wanted])
-    }
-
-    /// Has the system begin to read the window behind this one, so that the disk works while we use this one.
-    fn begin_next(&self, reader: &Reader) {
-        let start = self.offset + self.bytes.len() as u64;
-        let end = start + (self.window_bytes * 2).min(WINDOW_BYTES_MAX) as u64;
-        let bytes = end.min(reader.trailer.load_on_open_offset).saturating_sub(start);
-        // No bytes would mean all of them.
-        if bytes > 0 {
-            reader.file.advise(start, bytes, Advice::WillNeed);
         }
     }
 }
@@ -451,7 +391,7 @@ impl Reader {
         Ok(block.may_contain(row, bloom))
     }
 
-    /// The data block of an index entry, checked against what the index knows of it.
+    /// The data block of an index entry, checked against what the index knows of it. `toward`: where its user will go next.
     pub(super) fn data_block(
         &self,
         index: &IndexBlock,
@@ -459,12 +399,13 @@ impl Reader {
         is_first: bool,
         options: ReadOptions,
         ahead: &mut ReadAhead,
+        toward: Toward,
     ) -> Result<Arc<Block>> {
         let handle = index.handle(entry);
         let block = if let Some(block) = self.cached(Want::Data, handle, options)? {
             block
         } else {
-            let block = self.read_block(Want::Data, handle, options, Some(ahead))?;
+            let block = self.read_block(Want::Data, handle, options, Some((ahead, toward)))?;
             let data = block.data();
             if compare_keys(data.first_key(), index.key(entry)).is_lt() {
                 return Err(self.corrupt(
@@ -548,14 +489,16 @@ impl Reader {
         want: Want,
         handle: Handle,
         options: ReadOptions,
-        ahead: Option<&mut ReadAhead>,
+        ahead: Option<(&mut ReadAhead, Toward)>,
     ) -> Result<Block> {
         let end = handle.offset.checked_add(u64::from(handle.bytes));
         if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
         let bytes = match ahead {
-            Some(ahead) if options.access == Access::Sequential => ahead.read(self, handle)?.into(),
+            Some((ahead, toward)) if options.access == Access::Sequential => {
+                ahead.read(self, handle, toward)?.into()
+            }
             _ => {
                 let file = match &self.direct {
                     Some(direct) if options.access != Access::Sequential => direct,
@@ -600,6 +543,15 @@ impl Reader {
             previous: header.previous,
             content,
         })
+    }
+
+    /// Tells the system that a part of the file will be read soon. Nothing is told of an empty part.
+    pub(super) fn will_need(&self, part: Range<u64>) {
+        let bytes = part.end.saturating_sub(part.start);
+        // No bytes would mean all of them.
+        if bytes > 0 {
+            self.file.advise(part.start, bytes, Advice::WillNeed);
+        }
     }
 
     /// Reads bytes of the file.

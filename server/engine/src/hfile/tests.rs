@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Open, RealFs, Vfs};
 use crate::id::FileId;
 
+mod backward;
 mod damage;
 mod disk;
 

@@ -18,7 +18,8 @@ use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::bloom::Bloom;
 use super::index::{Handle, IndexBlock};
 use super::place::Place;
-use super::reader::{Block, ReadAhead, Reader, Want};
+use super::read_ahead::{ReadAhead, Toward};
+use super::reader::{Block, Reader, Want};
 use super::trailer::TRAILER_BYTES;
 use super::{Access, ReadOptions};
 use crate::cache::Priority;
@@ -105,12 +106,12 @@ impl Reader {
                 offset,
                 bytes: bytes as u32,
             };
-            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)))?;
+            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)), Toward::End)?;
             let header = Header::parse(bytes).map_err(|what| self.corrupt(offset, what))?;
             if header.disk_bytes > left {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
-            let bytes = ahead.read(self, here(header.disk_bytes))?;
+            let bytes = ahead.read(self, here(header.disk_bytes), Toward::End)?;
             block::unpack(bytes.into(), self.trailer.compression)
                 .map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {
@@ -180,7 +181,7 @@ impl Reader {
                 self.verify_index(block.index(), depth + 1, first && entry == 0, walk, ahead)?;
                 continue;
             }
-            let block = self.data_block(index, entry, first && entry == 0, OPTIONS, ahead)?;
+            let block = self.data_block(index, entry, first && entry == 0, OPTIONS, ahead, Toward::End)?;
             walk.blocks.push(handle);
             let data = block.data();
             let mut place = Place::default();

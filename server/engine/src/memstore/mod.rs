@@ -225,28 +225,16 @@ impl CellCursor for MemstoreCursor {
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
-        let place = RowPlace::new(row);
         self.sought = true;
-        self.walker.go(|list| {
-            let last = list.around(&place).0?;
-            first_of_row(list, last.cell().key.row())
-        });
+        self.walker.seek_row_before(&RowPlace::new(row));
         Ok(())
     }
 
     fn seek_last_row(&mut self) -> Result<()> {
         self.sought = true;
-        self.walker.go(|list| {
-            let last = list.around(&End).0?;
-            first_of_row(list, last.cell().key.row())
-        });
+        self.walker.seek_row_before(&End);
         Ok(())
     }
-}
-
-/// The first cell of a row, or of the next one when the row has none.
-fn first_of_row<'a>(list: &'a SkipList, row: &[u8]) -> Option<NodeRef<'a>> {
-    list.around(&RowPlace::new(row)).1
 }
 
 impl fmt::Debug for MemstoreCursor {

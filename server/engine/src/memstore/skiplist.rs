@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 use super::arena::ALIGN;
 use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Sought, Writing};
-use super::list::{Builder, CellList, CellPlace, Node, NodeRef, Place};
+use super::list::{Builder, CellList, CellPlace, Node, NodeRef, Place, RowPlace};
 use super::pool::ChunkPool;
 use crate::cell::Cell;
 use crate::sync::Mutex;
@@ -575,6 +575,32 @@ impl SkipList {
     }
 }
 
+impl SkipList {
+    /// The node at which a walk begins that ends at a place and goes over about [`STRETCH`] cells, and what it fetches. `None`: there is no cell
+    /// before the place.
+    fn stretch_before(&self, place: &impl Place) -> Option<(NodeRef<'_>, Ahead)> {
+        let mut leaf = self.leaf_of(place)?;
+        let end = leaf.find(place);
+        let mut from = end.saturating_sub(STRETCH);
+        if end < STRETCH
+            && let Some(first) = leaf.first()
+            && let Some(previous) = self.leaf_of(&first.place())
+        {
+            from = previous.len().saturating_sub(STRETCH - end);
+            leaf = previous;
+        }
+        let start = leaf
+            .last_before_entry(from + 1, place)
+            .or_else(|| self.cells.around(None, &RowPlace::new(b"")).1)?;
+        let ahead = Ahead {
+            leaf: NonNull::from(leaf),
+            at: from + 2,
+            lead: 0,
+        };
+        Some((start, ahead))
+    }
+}
+
 #[cfg(test)]
 impl SkipList {
     /// The leaves of a level.
@@ -629,15 +655,31 @@ struct Ahead {
     lead: usize,
 }
 
+/// A row in the list: its first and its last node, which are of the walker's list.
+#[derive(Clone, Copy)]
+struct RowSpan {
+    first: NonNull<Node>,
+    last: NonNull<Node>,
+}
+
+/// Entries of a leaf that a walk backward goes over at once.
+const STRETCH: usize = if cfg!(any(loom, miri)) { 3 } else { 32 };
+
 /// A position in a list that it keeps alive.
 ///
 /// The list is one link after the other, and each is a wait for memory. What follows in the leaf is known at once. So a walk fetches that,
 /// the more the longer it gets.
+///
+/// Links lead forward only. A walk backward from row to row ([`Self::seek_row_before`]) goes forward over a stretch in front of where it stands, notes
+/// where the rows in it begin and end, and then goes down these notes. A cell that was inserted meanwhile is noticed: then the last node
+/// of a row does not lead to the first of the next, and the notes are made again.
 pub(super) struct Walker {
     list: Arc<SkipList>,
     /// A node of `list`.
     node: Option<NonNull<Node>>,
     ahead: Option<Ahead>,
+    /// Consecutive rows. The last one is where the last step back went; of the first one only a part may be here.
+    rows: Vec<RowSpan>,
 }
 
 // SAFETY: the pointers are not tied to a thread, and what they point to lives as long as `list`, which is Send and Sync.
@@ -650,14 +692,23 @@ impl Walker {
             list,
             node: None,
             ahead: None,
+            rows: Vec::new(),
         }
     }
 
     /// The node it stands on.
     #[inline]
     pub(super) fn node(&self) -> Option<NodeRef<'_>> {
-        // SAFETY: a node of `list` (see `go`), which we keep alive and which is borrowed for as long as we are.
-        self.node.map(|node| unsafe { NodeRef::new(node) })
+        self.node.map(|node| self.own(node))
+    }
+
+    /// A node that was kept as a pointer.
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the node is borrowed from what keeps it alive")]
+    fn own(&self, node: NonNull<Node>) -> NodeRef<'_> {
+        // SAFETY: private; only given nodes of `list` (see `go` and `RowSpan`), which we keep alive and which is borrowed for as long as
+        // we are.
+        unsafe { NodeRef::new(node) }
     }
 
     /// Moves to the first node after a place.
@@ -691,12 +742,77 @@ impl Walker {
         }
     }
 
-    /// Moves to where `find` says, which is given the list. Since `find` has to work for any lifetime, it can only answer with a node of
-    /// that list (or of one that is never dropped).
-    #[inline]
-    pub(super) fn go(&mut self, find: impl for<'a> FnOnce(&'a SkipList) -> Option<NodeRef<'a>>) {
-        self.node = find(&self.list).map(NodeRef::pointer);
+    /// Moves to the first node of the last row before a place, which is in front of a row or at the end.
+    pub(super) fn seek_row_before(&mut self, place: &impl Place) {
+        if !self.step_back(place) {
+            self.rows.clear();
+            self.search_back(place);
+        }
+    }
+
+    /// Goes down the notes. Returns whether they had the row.
+    fn step_back(&mut self, place: &impl Place) -> bool {
+        let reaches = self
+            .rows
+            .last()
+            .is_some_and(|row| !place.is_behind(self.own(row.first)));
+        if !reaches {
+            return false;
+        }
+        while let Some(above) = self.rows.pop() {
+            // The first one may be incomplete, and nothing is known of what is in front of it.
+            let [.., before, row] = self.rows[..] else {
+                return false;
+            };
+            if place.is_behind(self.own(row.first)) {
+                let leads_to = |row: RowSpan, next: RowSpan| {
+                    self.own(row.last).next().map(NodeRef::pointer) == Some(next.first)
+                };
+                let is_true = leads_to(before, row) && leads_to(row, above);
+                if is_true {
+                    self.node = Some(row.first);
+                    self.ahead = None;
+                }
+                return is_true;
+            }
+        }
+        false
+    }
+
+    /// Searches, and notes the rows of a stretch that ends at the place.
+    fn search_back(&mut self, place: &impl Place) {
+        let Some((start, ahead)) = self.list.stretch_before(place) else {
+            self.node = None;
+            return;
+        };
+        (self.node, self.ahead) = (Some(start.pointer()), Some(ahead));
+        while let Some(node) = self.node()
+            && place.is_behind(node)
+        {
+            let (row, node) = (node.key().row(), node.pointer());
+            let goes_on = self
+                .rows
+                .last()
+                .is_some_and(|last| self.own(last.first).key().row() == row);
+            match self.rows.last_mut() {
+                Some(last) if goes_on => last.last = node,
+                _ => self.rows.push(RowSpan {
+                    first: node,
+                    last: node,
+                }),
+            }
+            self.step();
+        }
         self.ahead = None;
+        self.node = match self.rows[..] {
+            [] => None,
+            [row] => {
+                // All of the stretch is of this row, which may start in front of it.
+                let place = RowPlace::new(self.own(row.first).key().row());
+                self.list.around(&place).1.map(NodeRef::pointer)
+            }
+            [.., row] => Some(row.first),
+        };
     }
 }
 

@@ -475,6 +475,60 @@ enum Step {
 }
 
 /// Few different bytes, and lengths on both sides of the inline prefix.
+/// The rows that a cursor finds from the last one backward. `between` is called at each of them.
+fn walk_backward(memstore: &Arc<Memstore>, mut between: impl FnMut(&[u8])) -> Vec<Vec<u8>> {
+    let mut cursor = memstore.cursor();
+    cursor.seek_last_row().unwrap();
+    let mut rows: Vec<Vec<u8>> = Vec::new();
+    while let Some(cell) = cursor.cell() {
+        let row = cell.key.row().to_vec();
+        assert!(rows.last().is_none_or(|last| row < *last), "{rows:?} {row:?}");
+        between(&row);
+        cursor.seek_row_before(&row).unwrap();
+        rows.push(row);
+    }
+    rows
+}
+
+/// No row that was there before a walk backward began is passed over, whatever is inserted meanwhile.
+#[test]
+fn a_walk_backward_meets_what_was_there() {
+    let rows: u64 = if cfg!(miri) { 60 } else { 20_000 };
+    let memstore = Arc::new(Memstore::default());
+    let at = |number: u64, qualifier| key(&number.to_be_bytes(), qualifier, 1);
+    for number in (0..rows).rev() {
+        insert(&memstore, &at(2 * number, b""), b"", b"", number);
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for thread in 0..2_u64 {
+            let (memstore, is_over) = (&memstore, &is_over);
+            scope.spawn(move || {
+                for turn in 0.. {
+                    // Between the rows, and more cells of them.
+                    let number = (turn * 7_919 + thread * 104_729) % (2 * rows);
+                    let seq = rows + 2 * turn + thread;
+                    insert(memstore, &at(number, b"later"), b"", b"", seq);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        for _ in 0..3 {
+            let found = walk_backward(&memstore, |_| {});
+            let mut old = found.into_iter().filter(|row| row[7] % 2 == 0);
+            assert!(
+                (0..rows)
+                    .rev()
+                    .all(|number| old.next().unwrap() == (2 * number).to_be_bytes())
+            );
+            assert!(old.next().is_none());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
 fn row() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(255)];
     let tail = proptest::collection::vec(byte.clone(), 0..3);
@@ -535,6 +589,40 @@ proptest! {
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
+
+    /// Each step of a walk backward goes to the greatest row that is before the one where it stands at that moment.
+    #[test]
+    fn steps_back_meet_what_has_come(
+        rows in proptest::collection::vec((0..300_u16, 1..5_u8), 1..if cfg!(miri) { 20 } else { 400 }),
+        later in proptest::collection::vec((0..300_u16, 0..40_u16), 0..if cfg!(miri) { 5 } else { 60 }),
+    ) {
+        let memstore = Arc::new(Memstore::default());
+        let mut present = std::collections::BTreeSet::new();
+        let mut seq = 0;
+        for (row, cells) in rows {
+            let row = row.to_be_bytes().to_vec();
+            for qualifier in 0..cells {
+                seq += 1;
+                insert(&memstore, &key(&row, &[qualifier], 1), b"", b"", seq);
+            }
+            present.insert(row);
+        }
+        let mut expected = present.last().cloned();
+        walk_backward(&memstore, |row| {
+            assert_eq!(Some(row), expected.as_deref());
+            // What comes just before the row where the walk stands, or further down, the next steps meet.
+            for (at, distance) in &later {
+                if *at == u16::from_be_bytes([row[0], row[1]]) {
+                    seq += 1;
+                    let came = at.saturating_sub(*distance).to_be_bytes().to_vec();
+                    insert(&memstore, &key(&came, b"later", 1), b"", b"", seq);
+                    present.insert(came);
+                }
+            }
+            expected = present.range(..row.to_vec()).next_back().cloned();
+        });
+        prop_assert_eq!(expected, None);
+    }
 
     #[test]
     fn behaves_like_a_sorted_map(steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 })) {

@@ -105,6 +105,11 @@ impl<C: CellCursor> MergeCursor<C> {
                 self.heap.push(child);
             }
         }
+        self.order_heap();
+    }
+
+    /// Orders the children that the heap has in any order, and takes the first one out.
+    fn order_heap(&mut self) {
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
@@ -169,9 +174,9 @@ impl<C: CellCursor> MergeCursor<C> {
         self.current = None;
         self.heap.clear();
         self.reversed.on = false;
-        for (child, parked) in self.children.iter_mut().zip(&self.reversed.parked) {
+        for (number, child) in self.children.iter_mut().enumerate() {
             let stays = reusable
-                && *parked
+                && self.reversed.parked[number]
                 && child
                     .cell()
                     .is_none_or(|cell| bound.is_none_or(|bound| cell.key.row() < bound));
@@ -182,22 +187,47 @@ impl<C: CellCursor> MergeCursor<C> {
                 }
             }
         }
+        self.confine(bound);
+        Ok(())
+    }
+
+    /// Confines the merge to the greatest row that a child stands at, and parks the other children.
+    fn confine(&mut self, bound: Option<&[u8]>) {
+        let mut greatest: &[u8] = &[];
+        for (child, cursor) in self.children.iter().enumerate() {
+            let Some(cell) = cursor.cell() else {
+                continue;
+            };
+            let row = cell.key.row();
+            let order = if self.heap.is_empty() {
+                Ordering::Greater
+            } else {
+                row.cmp(greatest)
+            };
+            if order.is_gt() {
+                greatest = row;
+                self.heap.clear();
+            }
+            if order.is_ge() {
+                self.heap.push(child);
+            }
+        }
         let reversed = &mut self.reversed;
         reversed.row.clear();
-        let greatest = self
-            .children
-            .iter()
-            .filter_map(CellCursor::cell)
-            .map(|cell| cell.key.row())
-            .max();
-        reversed.row.extend_from_slice(greatest.unwrap_or_default());
-        for (child, parked) in self.children.iter().zip(&mut reversed.parked) {
-            *parked = child.cell().is_none_or(|cell| cell.key.row() != reversed.row);
+        reversed.row.extend_from_slice(greatest);
+        reversed.parked.fill(true);
+        for child in &self.heap {
+            reversed.parked[*child] = false;
         }
-        reversed.bound = bound.map(<[u8]>::to_vec);
+        match (&mut reversed.bound, bound) {
+            (Some(old), Some(new)) => {
+                old.clear();
+                old.extend_from_slice(new);
+            }
+            (old, new) => *old = new.map(<[u8]>::to_vec),
+        }
         reversed.on = true;
-        self.rebuild();
-        Ok(())
+        self.order_heap();
     }
 }
 

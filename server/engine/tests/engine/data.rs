@@ -1,17 +1,20 @@
 //! Reads and writes of one thread, from memory and from files.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, LATEST};
+use basalt_engine::clock::SystemClock;
+use basalt_engine::engine::Fetched;
 use basalt_engine::op::{
-    Check, ColumnAppend, ColumnIncrement, CompareOp, Get, ReadSpec, RowUpdate, Scan, Write,
+    Check, ColumnAppend, ColumnIncrement, CompareOp, FetchLimits, Get, ReadSpec, RowUpdate, Scan, Write,
 };
 use basalt_engine::options::Options;
 use basalt_engine::schema::Durability;
 
 use crate::rig::{
-    F, Rig, apply, create, descriptor, get, mutation, name, put, put_at, row, rows, scan, value,
+    F, Rig, apply, create, descriptor, get, mutation, name, put, put_at, row, rows, scan, shown, value,
 };
 
 /// Runs the same test on data in memory, and on data that has been flushed before it is read.
@@ -508,6 +511,52 @@ fn a_filter_that_ends_the_scan_within_a_row_ends_it() {
             .map(|cell| (cell.row.as_bytes(), &*cell.column))
             .collect();
         assert_eq!(columns, [(&*first, "f:a")]);
+    }
+}
+
+/// Goal: a scan of the newest rows behind deleted ones answers in time and goes on where it was, in both directions. Method: a fetch that has no
+/// time ends after one row; as many fetches as there are rows pass over all of them, also when the rows are flushed meanwhile.
+#[test]
+fn a_fetch_over_deleted_rows_ends_in_time_and_the_next_one_goes_on() {
+    let rows = 300;
+    for reversed in [false, true] {
+        let mut rig = Rig::in_memory();
+        rig.clock = Arc::new(SystemClock::new());
+        let engine = rig.open();
+        let table = create(&engine);
+        (0..rows).for_each(|number| put(&engine, &table, &row(number), b"v"));
+        put(&engine, &table, b"a", b"first");
+        engine.flush(&table).unwrap();
+        for number in 0..rows {
+            let delete = Write::DeleteRow { timestamp: None };
+            apply(&engine, &table, &[mutation(&row(number), &[delete])]).unwrap();
+        }
+        put(&engine, &table, b"z", b"last");
+        let scan = Scan {
+            reversed,
+            limit: Some(2),
+            ..Scan::default()
+        };
+        let no_time = FetchLimits {
+            results: 100,
+            bytes: 1 << 20,
+            time: Duration::ZERO,
+        };
+        let mut scanner = engine.scan(&table, scan).unwrap();
+        let (mut out, mut fetches) = (CellBatch::new(), 0);
+        while scanner.fetch(&no_time, &mut out).unwrap() == Fetched::More {
+            fetches += 1;
+            assert!(fetches <= rows + 3, "a fetch begins with a row that was passed");
+            if fetches == rows / 2 {
+                engine.flush(&table).unwrap();
+            }
+        }
+        assert!(fetches >= rows, "{fetches} fetches: one looked at many rows");
+        let mut values: Vec<_> = shown(&out).into_iter().map(|cell| cell.value).collect();
+        if reversed {
+            values.reverse();
+        }
+        assert_eq!(values, ["first", "last"]);
     }
 }
 

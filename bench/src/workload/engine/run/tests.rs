@@ -48,6 +48,8 @@ fn benchmarks_do_what_they_say() {
         );
         let in_order = check(Benchmark::ReadSeq, &arguments, &database);
         assert_eq!((in_order.operations, in_order.bytes), (4_000, 4_000 * 46));
+        let backward = check(Benchmark::ReadReverse, &arguments, &database);
+        assert_eq!((backward.operations, backward.bytes), (4_000, 4_000 * 46));
         let seeks = check(Benchmark::SeekRandom, &arguments, &database);
         assert_eq!((seeks.operations, seeks.found), (4_000, Some(4_000)));
         // Ten rows a seek, but at the end of the table.
@@ -89,6 +91,21 @@ fn the_database_is_described_as_it_stands() {
         (reopened.store_bytes, reopened.wal_bytes),
         (compacted.store_bytes, 0)
     );
+    database.close().unwrap();
+}
+
+#[test]
+fn deleted_keys_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("db");
+    let arguments = arguments(&dir, &[]);
+    let database = Database::open(&arguments).unwrap();
+    check(Benchmark::FillSeq, &arguments, &database);
+    let deleted = check(Benchmark::DeleteSeq, &arguments, &database);
+    assert_eq!((deleted.operations, deleted.bytes), (2_000, 2_000 * 16));
+    for direction in [Benchmark::ReadSeq, Benchmark::ReadReverse] {
+        assert_eq!(check(direction, &arguments, &database).operations, 0);
+    }
     database.close().unwrap();
 }
 

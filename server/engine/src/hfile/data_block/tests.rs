@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::cell::{CellType, KeyBuf};
 use crate::hfile::encoding::BlockEncoder;
+use crate::hfile::row_starts::{RowStarts, RowsBefore, SteppedBack};
 use crate::hfile::sections::SECTION_BYTES;
 
 /// A cell of a test.
@@ -83,9 +84,6 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
         cells.len() - 1,
         "the end moves nothing"
     );
-    let mut last = Place::default();
-    block.last(&mut last);
-    assert_eq!(number_of(&block, &last, cells), cells.len() - 1);
 
     for target in targets {
         let before = cells.partition_point(|own| compare_keys(own.key.as_key(), target.as_key()).is_lt());
@@ -98,13 +96,6 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
             number_of(&block, &place, cells),
             if found { before } else { from },
             "{target:?}"
-        );
-        let mut place = places[from].clone();
-        let found = block.seek_before(target.as_key(), &mut place);
-        assert_eq!(found, before > 0);
-        assert_eq!(
-            number_of(&block, &place, cells),
-            if found { before - 1 } else { from }
         );
         for from in [
             0,
@@ -131,6 +122,62 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
             }
             assert_eq!(number_of(&block, &place, cells), now);
         }
+    }
+}
+
+/// The number of the first cell of the greatest row before `row`, if there is one.
+fn start_before(cells: &[Own], row: &[u8]) -> Option<usize> {
+    let last = cells.iter().rfind(|own| own.key.as_key().row() < row)?;
+    let row = last.key.as_key().row();
+    cells.iter().position(|own| own.key.as_key().row() == row)
+}
+
+/// From any row on, steps back come to the start of each row before it, to the block's first.
+fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
+    let block = block(cells, layout);
+    // One list for all walks, as a cursor has: its stretches grow.
+    let mut rows = RowStarts::default();
+    for own in cells {
+        let mut place = Place::default();
+        let mut row = own.key.as_key().row().to_vec();
+        loop {
+            let expected = start_before(cells, &row);
+            let stepped = block.step_back(&row, &mut rows, &mut place);
+            if stepped != SteppedBack::Found {
+                let target = KeyBuf::first_on_row(&row, b"");
+                match block.rows_before(Some(target.as_key()), true, &mut rows) {
+                    RowsBefore::None => {
+                        assert_eq!(expected, None);
+                        break;
+                    }
+                    RowsBefore::Listed => rows.place_last(&block, &mut place),
+                    RowsBefore::StartsEarlier => {
+                        let start = KeyBuf::first_on_row(rows.last_key(&block).row(), b"");
+                        rows.clear();
+                        assert!(block.seek(start.as_key(), &mut place));
+                    }
+                }
+            }
+            assert_eq!(Some(number_of(&block, &place, cells)), expected, "before {row:?}");
+            row = block.key(&place).row().to_vec();
+        }
+    }
+    // A row before which there is nothing, and one that the list does not reach.
+    assert_eq!(
+        block.step_back(b"", &mut rows, &mut Place::default()),
+        SteppedBack::Elsewhere
+    );
+    if block.rows_before(None, true, &mut rows) == RowsBefore::Listed {
+        let mut place = Place::default();
+        rows.place_last(&block, &mut place);
+        assert_eq!(
+            Some(number_of(&block, &place, cells)),
+            start_before(cells, &[255; 9])
+        );
+        assert_eq!(
+            block.step_back(&[255; 9], &mut rows, &mut place),
+            SteppedBack::Elsewhere
+        );
     }
 }
 
@@ -162,7 +209,29 @@ fn seeks_find_the_neighbours() {
             }
             targets.extend(cells.iter().map(|own| own.key.clone()));
             moves_are_right(&cells, &targets, layout(*encoding, false));
+            steps_back_are_right(&cells, layout(*encoding, false));
         }
+    }
+}
+
+/// Goal: keys that are long beside what is kept of them on disk take bounded memory. Method: rows of 8 KiB that differ at their end.
+#[test]
+fn a_list_of_rows_is_bounded() {
+    let row = |number: usize| [&[b'r'; 8_000][..], format!("{number:03}").as_bytes()].concat();
+    let cells: Vec<Own> = (0..100)
+        .map(|number| Own {
+            key: key(&row(number), b"q", 1),
+            value: Vec::new(),
+            tags: Vec::new(),
+            seq: 0,
+        })
+        .collect();
+    for encoding in DataBlockEncoding::ALL {
+        let block = block(&cells, layout(*encoding, false));
+        let mut rows = RowStarts::default();
+        assert_eq!(block.rows_before(None, true, &mut rows), RowsBefore::Listed);
+        assert!(rows.bytes() <= (64 << 10) + 9_000, "{encoding}: {}", rows.bytes());
+        steps_back_are_right(&cells[..40], layout(*encoding, false));
     }
 }
 
@@ -260,6 +329,7 @@ proptest! {
         }
         let targets: Vec<KeyBuf> = cells.iter().chain(&others).map(|own| own.key.clone()).collect();
         moves_are_right(&cells, &targets, layout(DataBlockEncoding::ALL[which], tags));
+        steps_back_are_right(&cells, layout(DataBlockEncoding::ALL[which], tags));
     }
 
     #[test]
@@ -297,7 +367,13 @@ proptest! {
             if block.seek(target, &mut place) {
                 let _ = block.cell(&place);
             }
-            let _ = block.seek_before(target, &mut place);
+            let start = KeyBuf::first_on_row(target.row(), b"");
+            let mut rows = RowStarts::default();
+            if block.rows_before(Some(start.as_key()), false, &mut rows) == RowsBefore::Listed {
+                rows.place_last(&block, &mut place);
+                let _ = block.step_back(target.row(), &mut rows, &mut place);
+                let _ = block.cell(&place);
+            }
             let _ = block.step_to(target, &mut place, 4);
         }
     }

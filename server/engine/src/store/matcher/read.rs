@@ -117,6 +117,7 @@ impl ReadMatcher {
 
     /// Judges the next cell of the row. Where it must not jump, the next version of the same column is judged like any other cell: a
     /// filter that is done with an empty qualifier sees all its versions, as in HBase (`ScanQueryMatcher.getKeyForNextColumn`).
+    #[inline]
     pub(in crate::store) fn decide(
         &mut self,
         cell: Cell<'_>,

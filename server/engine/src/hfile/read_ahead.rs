@@ -1,0 +1,113 @@
+//! What a cursor reads of the file beyond the block that it needs: a window of the blocks that come next.
+//!
+//! A cursor that goes forward reads a window that begins with the block, one that goes backward a window that ends with it. Windows
+//! double while the cursor goes on in the same direction, so a short scan reads little too much, and from the second one on the
+//! system is told of the window to come, so that the disk works while this one is used.
+//!
+//! Belongs to one cursor. Holds one window: [`WINDOW_BYTES_MAX`] bytes, or one block that is larger.
+
+use super::index::Handle;
+use super::reader::Reader;
+use crate::error::Result;
+
+/// Where a cursor that needs a block will go next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Toward {
+    /// To the block behind it.
+    #[default]
+    End,
+    /// To the block in front of it.
+    Start,
+}
+
+/// A window of the file in memory.
+#[derive(Debug, Default)]
+pub(super) struct ReadAhead {
+    offset: u64,
+    bytes: Vec<u8>,
+    window_bytes: usize,
+}
+
+const WINDOW_BYTES_MIN: usize = 128 << 10;
+const WINDOW_BYTES_MAX: usize = 1 << 20;
+
+impl ReadAhead {
+    /// The bytes of a block, read now together with what is next to it if they are not here yet.
+    /// REQUIRES: it ends before the load-on-open section.
+    pub(super) fn read(&mut self, reader: &Reader, handle: Handle, toward: Toward) -> Result<&[u8]> {
+        let wanted = handle.bytes as usize;
+        let skip = match self.skip_to(handle) {
+            Some(skip) => skip,
+            None => self.fill(reader, handle, toward)?,
+        };
+        Ok(&self.bytes[skip..skip + wanted])
+    }
+
+    /// Where in the window the block is, if the window has all of it.
+    fn skip_to(&self, handle: Handle) -> Option<usize> {
+        let skip = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
+        (skip + handle.bytes as usize <= self.bytes.len()).then_some(skip)
+    }
+
+    /// Reads the window of a block; returns where in it the block is.
+    fn fill(&mut self, reader: &Reader, handle: Handle, toward: Toward) -> Result<usize> {
+        let goes_on = self.goes_on(handle, toward);
+        self.window_bytes = if goes_on {
+            self.next_window_bytes()
+        } else {
+            WINDOW_BYTES_MIN
+        };
+        let block_end = handle.offset + u64::from(handle.bytes);
+        let window_bytes = self.window_bytes.max(handle.bytes as usize) as u64;
+        let (start, end) = match toward {
+            Toward::End => {
+                let end = handle.offset.saturating_add(window_bytes);
+                (handle.offset, end.min(reader.trailer.load_on_open_offset))
+            }
+            Toward::Start => (block_end.saturating_sub(window_bytes), block_end),
+        };
+        self.bytes.resize((end - start) as usize, 0);
+        self.offset = start;
+        if let Err(error) = reader.read_exact(&mut self.bytes, start) {
+            self.bytes.clear();
+            return Err(error);
+        }
+        if goes_on {
+            self.begin_next(reader, toward);
+        }
+        Ok((handle.offset - start) as usize)
+    }
+
+    fn next_window_bytes(&self) -> usize {
+        (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
+    }
+
+    /// Whether a block that the window does not have whole is the one that comes next.
+    fn goes_on(&self, handle: Handle, toward: Toward) -> bool {
+        if self.bytes.is_empty() {
+            return false;
+        }
+        let window_end = self.offset + self.bytes.len() as u64;
+        let block_end = handle.offset + u64::from(handle.bytes);
+        match toward {
+            Toward::End => (self.offset..=window_end).contains(&handle.offset),
+            // Between two data blocks there may be a block of the index or of a bloom filter, which is read by itself.
+            Toward::Start => {
+                handle.offset < self.offset && block_end + WINDOW_BYTES_MIN as u64 >= self.offset
+            }
+        }
+    }
+
+    /// Has the system begin to read the window that comes next.
+    fn begin_next(&self, reader: &Reader, toward: Toward) {
+        let bytes = self.next_window_bytes() as u64;
+        let next = match toward {
+            Toward::End => {
+                let start = self.offset + self.bytes.len() as u64;
+                start..(start + bytes).min(reader.trailer.load_on_open_offset)
+            }
+            Toward::Start => self.offset.saturating_sub(bytes)..self.offset,
+        };
+        reader.will_need(next);
+    }
+}

@@ -1,0 +1,251 @@
+//! Where the rows of a stretch of a data block start, so that a cursor can walk them backward.
+//!
+//! A block can be decoded forward only. The step to the row before a given one therefore decodes a stretch of the block in front of
+//! that row once ([`DataBlock::rows_before`]) and notes where each row of it starts. The steps that follow go down this list:
+//! they compare two rows each, and search and decode nothing.
+//!
+//! 1. `rows_before` fills the list with the rows that start in the stretch and are before the target. The last of them is the answer.
+//! 2. [`DataBlock::step_back`] takes rows off the end of the list until the last one is before its target.
+//! 3. In a block that is encoded, the step forward from a row of one cell goes to the row that was taken off last, which is decoded
+//!    already ([`DataBlock::next_listed`]): a reversed scan makes it to see that the row is over.
+//! 4. When the list is used up, the cursor has it filled from the stretch before, or from the block before.
+//!
+//! Stretches begin where searches can begin (`marks`, `sections`) and grow while the walk goes on, so that one step from nowhere costs
+//! little. The list has [`BYTES_MAX`] bytes and a row at most: a stretch with more keeps its last rows only.
+//!
+//! Invariants:
+//! - The rows of the list are consecutive: no other row starts between two of them.
+//! - A list belongs to one block. The cursor clears it before it moves to another.
+
+use super::data_block::DataBlock;
+use super::place::{Place, Position};
+use crate::cell::{Key, compare_keys};
+
+/// Memory of a list, but for its last row.
+const BYTES_MAX: usize = 64 << 10;
+
+/// A stretch has at most `1 << GROWTH_MAX` times as many search entries as the first one.
+const GROWTH_MAX: u32 = 3;
+
+/// The first cell of a row.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    position: Position,
+    /// Where its key ends in `RowStarts::keys`; it starts where that of the row before ends. Plain blocks hold their keys themselves.
+    key_end: u32,
+    /// The row has no other cell: the next entry is the next cell.
+    is_single: bool,
+}
+
+/// The list.
+#[derive(Debug, Default)]
+pub(super) struct RowStarts {
+    starts: Vec<Start>,
+    /// How many of them are in the list; those behind were taken off.
+    listed: usize,
+    keys: Vec<u8>,
+    /// The first entry is a cell inside a row, whose start is in front of the stretch.
+    first_is_inside: bool,
+    growth: u32,
+    /// Walks over the stretch.
+    walker: Place,
+}
+
+/// What [`DataBlock::rows_before`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowsBefore {
+    /// No cell of the block is before the target.
+    None,
+    /// The last row before the target is the last one of the list.
+    Listed,
+    /// The last row before the target starts in front of the stretch, perhaps in an earlier block. The list has one cell of it.
+    StartsEarlier,
+}
+
+/// What [`DataBlock::step_back`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SteppedBack {
+    /// The place is at the start of the row.
+    Found,
+    /// The row before the target starts in front of all rows of the list, which is empty now.
+    UsedUp,
+    /// The list does not reach up to the target.
+    Elsewhere,
+}
+
+impl RowStarts {
+    pub(super) fn clear(&mut self) {
+        self.starts.clear();
+        self.listed = 0;
+        self.keys.clear();
+        self.first_is_inside = false;
+    }
+
+    /// The key of the last entry.
+    /// REQUIRES: there is one, and the list is one of the block.
+    pub(super) fn last_key<'a>(&'a self, block: &'a DataBlock) -> Key<'a> {
+        self.key(self.listed - 1, block)
+    }
+
+    fn key<'a>(&'a self, at: usize, block: &'a DataBlock) -> Key<'a> {
+        let start = &self.starts[at];
+        if block.is_plain() {
+            return block.plain_key(&start.position);
+        }
+        Key::trusted(&self.keys[self.key_start(at)..start.key_end as usize])
+    }
+
+    fn key_start(&self, at: usize) -> usize {
+        at.checked_sub(1)
+            .map_or(0, |before| self.starts[before].key_end as usize)
+    }
+
+    /// Bytes of the rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.starts.len() * size_of::<Start>() + self.keys.len()
+    }
+
+    /// Adds the cell where the walker is.
+    fn push(&mut self, block: &DataBlock) {
+        if self.bytes() > BYTES_MAX {
+            self.clear();
+            self.growth = 0;
+        }
+        if !block.is_plain() {
+            self.keys.extend_from_slice(&self.walker.key);
+        }
+        self.starts.push(Start {
+            position: self.walker.position,
+            key_end: self.keys.len() as u32,
+            is_single: false,
+        });
+        self.listed = self.starts.len();
+    }
+
+    /// Moves a place to the last row.
+    /// REQUIRES: there is one.
+    pub(super) fn place_last(&self, block: &DataBlock, place: &mut Place) {
+        self.place_at(self.listed - 1, block, place);
+    }
+
+    fn place_at(&self, at: usize, block: &DataBlock, place: &mut Place) {
+        place.position = self.starts[at].position;
+        if !block.is_plain() {
+            place.key.clear();
+            place.key.extend_from_slice(self.key(at, block).bytes());
+        }
+    }
+
+    /// The number of the entry behind the last row, if a place is at that row and the entry is the next cell.
+    #[inline]
+    fn next_of(&self, place: &Place) -> Option<usize> {
+        let last = self.starts.get(self.listed.checked_sub(1)?)?;
+        let is_next = last.is_single && last.position.next == place.position.next;
+        is_next.then_some(self.listed)
+    }
+
+    /// Whether there is no row that may be given out.
+    fn is_used_up(&self) -> bool {
+        self.listed <= usize::from(self.first_is_inside)
+    }
+}
+
+impl DataBlock {
+    /// Lists rows that start before `target` (`None`: the end), in a stretch that ends there.
+    /// REQUIRES: `target` is before all cells of its row, and `begins_row` only if the block's first cell is the first of its row.
+    pub(super) fn rows_before(
+        &self,
+        target: Option<Key<'_>>,
+        begins_row: bool,
+        rows: &mut RowStarts,
+    ) -> RowsBefore {
+        rows.clear();
+        let before = self.search_entries_before(target);
+        if before == 0 {
+            return RowsBefore::None;
+        }
+        let from = before.saturating_sub(self.search_entries_of_a_stretch() << rows.growth);
+        rows.growth = (rows.growth + 1).min(GROWTH_MAX);
+        self.begin_at_search_entry(from, &mut rows.walker);
+        rows.first_is_inside = from > 0 || !begins_row;
+        // Of the last row so far.
+        let mut cells = 0_usize;
+        loop {
+            let row = self.key(&rows.walker).row();
+            if target.is_some_and(|target| row >= target.row()) {
+                break;
+            }
+            if rows.starts.is_empty() || rows.last_key(self).row() != row {
+                if let Some(last) = rows.starts.last_mut() {
+                    last.is_single = cells == 1;
+                }
+                cells = 0;
+                rows.push(self);
+            }
+            cells += 1;
+            if !self.next(&mut rows.walker) {
+                break;
+            }
+        }
+        match rows.starts.len() {
+            0 => RowsBefore::None,
+            _ if rows.is_used_up() => {
+                // Of rows this large a list saves nothing.
+                rows.growth = 0;
+                RowsBefore::StartsEarlier
+            }
+            _ => RowsBefore::Listed,
+        }
+    }
+
+    /// Moves a place to the start of the greatest row before `row`, if the list has it.
+    /// REQUIRES: `rows` is a list of this block; its last row, if any, is the one that was found last.
+    #[inline]
+    pub(super) fn step_back(&self, row: &[u8], rows: &mut RowStarts, place: &mut Place) -> SteppedBack {
+        if rows.is_used_up() || rows.last_key(self).row() < row {
+            return SteppedBack::Elsewhere;
+        }
+        loop {
+            rows.listed -= 1;
+            if rows.is_used_up() {
+                rows.clear();
+                return SteppedBack::UsedUp;
+            }
+            if rows.last_key(self).row() < row {
+                rows.place_last(self, place);
+                return SteppedBack::Found;
+            }
+        }
+    }
+
+    /// Moves a place of this block to the next cell, if the list has that decoded.
+    #[inline]
+    pub(super) fn next_listed(&self, rows: &RowStarts, place: &mut Place) -> bool {
+        if self.is_plain() {
+            return false;
+        }
+        let next = rows.next_of(place);
+        if let Some(next) = next {
+            rows.place_at(next, self, place);
+        }
+        next.is_some()
+    }
+
+    /// Moves a place of this block forward to the first cell at or after `target`, if that is where the place is, or the next cell, and the list
+    /// has the next one decoded.
+    pub(super) fn step_to_listed(&self, target: Key<'_>, rows: &RowStarts, place: &mut Place) -> bool {
+        if self.is_plain() {
+            return false;
+        }
+        let Some(next) = rows.next_of(place) else {
+            return false;
+        };
+        if compare_keys(self.key(place), target).is_lt() {
+            if compare_keys(rows.key(next, self), target).is_lt() {
+                return false;
+            }
+            rows.place_at(next, self, place);
+        }
+        true
+    }
+}
