@@ -1,7 +1,8 @@
 //! File descriptors: the limit of open files, divided by purpose.
 //!
-//! The process has a limit of open files (`RLIMIT_NOFILE`). Without a descriptor no log segment begins, no memstore is flushed, no
-//! block is read and no client is answered, so each purpose has a share that no other one can take:
+//! The process has a limit of open files (`RLIMIT_NOFILE`). Without a descriptor no log segment
+//! begins, no memstore is flushed, no block is read and no client is answered, so each purpose has
+//! a share that no other one can take:
 //!
 //! | purpose | share | kept by |
 //! | --- | --- | --- |
@@ -10,13 +11,16 @@
 //! | Thrift port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
 //! | store files | what is left, [`FILES_MIN`] at least, `store.max_open_files` at most | the engine's handle cache |
 //!
-//! A limit that does not hold the smallest shares is refused at the start, before anything is written.
+//! A limit that does not hold the smallest shares is refused at the start, before anything is
+//! written.
 //!
-//! What housekeeping holds: standard streams, the directory's lock, the manifest and its successor, the log's segment and the next
-//! one, the runtime's pollers and signal pipes, two listeners, and for a moment a connection to refuse on each port, directories
-//! being synced or listed, `/proc` for metrics, the profiler's pipe. A process may also inherit descriptors. So that these never
-//! meet an empty table, the number of a connection's descriptor is checked too ([`Descriptors::thrift_end`]): the system gives the
-//! lowest free number, hence a connection with the number `n` says that `n` others are open.
+//! What housekeeping holds: standard streams, the directory's lock, the manifest and its successor,
+//! the log's segment and the next one, the runtime's pollers and signal pipes, two listeners, and
+//! for a moment a connection to refuse on each port, directories being synced or listed, `/proc`
+//! for metrics, the profiler's pipe. A process may also inherit descriptors. So that these never
+//! meet an empty table, the number of a connection's descriptor is checked too
+//! ([`Descriptors::thrift_end`]): the system gives the lowest free number, hence a connection with
+//! the number `n` says that `n` others are open.
 
 use std::os::fd::RawFd;
 
@@ -28,8 +32,8 @@ const HOUSEKEEPING: u64 = 64;
 const HTTP_MIN: u64 = 16;
 /// Fewest descriptors of the Thrift port.
 const THRIFT_MIN: u64 = 16;
-/// Fewest descriptors of store files: at least one for each thread that reads or writes them, so that the handle cache stays
-/// within its limit (`engine::fs::HandleCache`).
+/// Fewest descriptors of store files: at least one for each thread that reads or writes them, so
+/// that the handle cache stays within its limit (`engine::fs::HandleCache`).
 const FILES_MIN: u64 = OPEN_FILES_MIN as u64;
 /// Smallest limit of open files.
 const LIMIT_MIN: u64 = HOUSEKEEPING + HTTP_MIN + THRIFT_MIN + FILES_MIN;
@@ -74,13 +78,15 @@ impl Descriptors {
         })
     }
 
-    /// The first number that a descriptor of a Thrift connection may not have: half of housekeeping's share, and the HTTP port's,
-    /// are free then, whatever else the process has open.
+    /// The first number that a descriptor of a Thrift connection may not have: half of
+    /// housekeeping's share, and the HTTP port's, are free then, whatever else the process has
+    /// open.
     pub(crate) fn thrift_end(self) -> RawFd {
         self.end(HOUSEKEEPING / 2 + self.http as u64)
     }
 
-    /// The first number that a descriptor of an HTTP connection may not have: half of housekeeping's share is free then.
+    /// The first number that a descriptor of an HTTP connection may not have: half of
+    /// housekeeping's share is free then.
     pub(crate) fn http_end(self) -> RawFd {
         self.end(HOUSEKEEPING / 2)
     }
@@ -186,7 +192,13 @@ mod tests {
         let wants = config(10_000, 50, 5_000);
         let shares = Descriptors::divide(1024, &wants).unwrap();
         let warnings = shares.warnings(&wants).join("\n");
-        for word in ["10000", "1024", "thrift.max_connections", "store.max_open_files", "5000"] {
+        for word in [
+            "10000",
+            "1024",
+            "thrift.max_connections",
+            "store.max_open_files",
+            "5000",
+        ] {
             assert!(warnings.contains(word), "{warnings}");
         }
         assert!(shares.thrift_bound(&wants).contains("share of the limit"));
@@ -194,7 +206,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the limit and the settings: the shares and housekeeping's fit together, and none is below its least.
+        /// Whatever the limit and the settings: the shares and housekeeping's fit together, and
+        /// none is below its least.
         #[test]
         fn shares_fit_the_limit(
             limit in prop_oneof![LIMIT_MIN..1_000, LIMIT_MIN..100_000, LIMIT_MIN..=u64::MAX],

@@ -192,7 +192,9 @@ impl Config {
         if (1..OPEN_FILES_MIN).contains(&self.store.max_open_files) {
             return refuse(
                 "store.max_open_files",
-                format!("must be at least {OPEN_FILES_MIN}, or 0 for what the limit of open files has room for"),
+                format!(
+                    "must be at least {OPEN_FILES_MIN}, or 0 for what the limit of open files has room for"
+                ),
             );
         }
         if !(self.compaction.ratio.is_finite() && self.compaction.ratio > 0.0) {

@@ -26,8 +26,9 @@ fn fill(wire: &mut Wire, table: &str) {
     wire.ok(&own::BasaltFlush { table: bytes(table) });
 }
 
-/// Goal: store files never take the last descriptors. Method: half as many store files again as the process may have open files;
-/// then everything else that needs a descriptor, before and after a restart with the same limit.
+/// Goal: store files never take the last descriptors. Method: half as many store files again as the
+/// process may have open files; then everything else that needs a descriptor, before and after a
+/// restart with the same limit.
 #[test]
 fn store_files_leave_descriptors_for_everything_else() {
     let mut shared = start_with_open_files(LIMIT);
@@ -57,16 +58,24 @@ fn store_files_leave_descriptors_for_everything_else() {
     }
     let log = crate::client::shut_down(shared);
     assert!(!log.contains("Too many open files"), "{log}");
-    assert!(log.contains("80 for store files, 40 for the Thrift port"), "{log}");
+    assert!(
+        log.contains("80 for store files, 40 for the Thrift port"),
+        "{log}"
+    );
 }
 
-/// Goal: a limit that cannot work is told at the start, with the numbers and the remedy, and before anything is written.
+/// Goal: a limit that cannot work is told at the start, with the numbers and the remedy, and before
+/// anything is written.
 #[test]
 fn a_limit_that_is_too_small_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let refusal = Server::try_start_with_open_files(&data, &[], 175).expect_err("too few");
-    for word in ["open files is 175, and 176 are needed", "80 for store files", "LimitNOFILE"] {
+    for word in [
+        "open files is 175, and 176 are needed",
+        "80 for store files",
+        "LimitNOFILE",
+    ] {
         assert!(refusal.contains(word), "{refusal}");
     }
     assert!(!data.exists(), "nothing is written");

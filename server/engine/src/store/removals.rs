@@ -1,19 +1,22 @@
 //! Removing obsolete store files where nobody waits for it.
 //!
-//! The last one to let go of a file is whoever used an old version last: a writer, a network thread. Removing it takes long: the cache lets
-//! go of its blocks, and the file system gives a gigabyte's extents back with the last close, one after the other; with the mount option
-//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in three steps:
+//! The last one to let go of a file is whoever used an old version last: a writer, a network
+//! thread. Removing it takes long: the cache lets go of its blocks, and the file system gives a
+//! gigabyte's extents back with the last close, one after the other; with the mount option
+//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in
+//! three steps:
 //!
 //! 1. the file's blocks leave the cache;
-//! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may have to open it again by its
-//!    name ([`crate::fs::HandleCache`]);
+//! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may
+//!    have to open it again by its name ([`crate::fs::HandleCache`]);
 //! 3. it is closed.
 //!
-//! Every reader of a file holds a version that has it, and drops its cursors first, so a file is hardly ever held. When the thread
-//! ends, held files lose their names too, since a name that is left would be an orphan at the next start.
+//! Every reader of a file holds a version that has it, and drops its cursors first, so a file is
+//! hardly ever held. When the thread ends, held files lose their names too, since a name that is
+//! left would be an orphan at the next start.
 //!
-//! Without that thread (in simulation, and before the engine's threads have started and after they have stopped) the caller removes
-//! the file itself, before it returns.
+//! Without that thread (in simulation, and before the engine's threads have started and after they
+//! have stopped) the caller removes the file itself, before it returns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +104,8 @@ pub(super) fn remove_all(context: &StoreContext, files: Vec<Arc<Reader>>, held: 
     }
     held.extend(files);
     held.retain(|file| {
-        // The last one cannot become two again: readers come by way of a version, and no version has the file.
+        // The last one cannot become two again: readers come by way of a version, and no version
+        // has the file.
         let is_read = Arc::strong_count(file) > 1;
         if !is_read {
             remove_name(context, file);

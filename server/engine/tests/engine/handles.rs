@@ -15,8 +15,8 @@ use crate::rig::{F, Rig, Shown, create, descriptor, drain, get, name, put, row, 
 /// Descriptors of store files.
 const HANDLES: usize = 2;
 
-/// Descriptors of everything else in an engine without threads: the lock, the manifest and its successor, the log's segment and
-/// the next one, a directory being synced.
+/// Descriptors of everything else in an engine without threads: the lock, the manifest and its
+/// successor, the log's segment and the next one, a directory being synced.
 const OTHERS: usize = 6;
 
 const FILES: usize = 30;
@@ -54,8 +54,9 @@ fn fetch(scanner: &mut Scanner, results: usize) -> Vec<Shown> {
     shown(&out)
 }
 
-/// Goal: the number of store files does not matter: not to writes, reads and compactions, nor to a start. Method: four times as many
-/// files as the process may have descriptors, through everything that opens files.
+/// Goal: the number of store files does not matter: not to writes, reads and compactions, nor to a
+/// start. Method: four times as many files as the process may have descriptors, through everything
+/// that opens files.
 #[test]
 fn a_database_of_many_files_lives_with_few_descriptors() {
     let (disk, rig) = few_descriptors();
@@ -91,8 +92,9 @@ fn a_database_of_many_files_lives_with_few_descriptors() {
     assert!(summary.is_sound() && summary.orphans == 0, "{problems:?}");
 }
 
-/// Goal: a scan reads to its end what it began with, although its files were dropped and had to be opened again. Method: every way in
-/// which a table loses files while a scan of it is in the first of them; each read opens its file by its name.
+/// Goal: a scan reads to its end what it began with, although its files were dropped and had to be
+/// opened again. Method: every way in which a table loses files while a scan of it is in the first
+/// of them; each read opens its file by its name.
 #[test]
 fn files_that_are_read_keep_their_names() {
     let losses: [(&str, fn(&Engine, &TableName)); 5] = [
@@ -129,7 +131,9 @@ fn files_that_are_read_keep_their_names() {
         assert_eq!(seen, expected, "{loss}");
         drop(scanner);
         let left = disk.files();
-        let left = left.iter().filter(|path| path.starts_with("/data/tables/default/t/f"));
+        let left = left
+            .iter()
+            .filter(|path| path.starts_with("/data/tables/default/t/f"));
         let expected = match loss {
             "restore of a snapshot" => FILES,
             "compaction" => 1,
@@ -139,7 +143,8 @@ fn files_that_are_read_keep_their_names() {
     }
 }
 
-/// Goal: a file that cannot be opened again fails the read that needs it, by name, and no other one.
+/// Goal: a file that cannot be opened again fails the read that needs it, by name, and no other
+/// one.
 #[test]
 fn a_file_that_cannot_be_opened_again_fails_one_read() {
     let (disk, rig) = few_descriptors();
@@ -154,7 +159,10 @@ fn a_file_that_cannot_be_opened_again_fails_one_read() {
         };
         let error = engine.get(&table, &request, &mut CellBatch::new()).unwrap_err();
         let struck = disk.struck(fault);
-        assert!(error.to_string().contains(&struck[0].1.display().to_string()), "{error}");
+        assert!(
+            error.to_string().contains(&struck[0].1.display().to_string()),
+            "{error}"
+        );
         assert_eq!(get(&engine, &table, &wanted), Some(b"v".to_vec()));
         put(&engine, &table, b"after", b"v");
         engine.flush(&table).unwrap();

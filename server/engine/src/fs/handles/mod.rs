@@ -1,31 +1,38 @@
 //! The handle cache: bounds how many store files are open at a time.
 //!
-//! A database may have more store files than the process may have descriptors. A reader therefore holds a [`CachedFile`], which
-//! is a path and, for as long as the cache lets it, an open handle. A handle takes one descriptor.
+//! A database may have more store files than the process may have descriptors. A reader therefore
+//! holds a [`CachedFile`], which is a path and, for as long as the cache lets it, an open handle. A
+//! handle takes one descriptor.
 //!
 //! A read:
-//! 1. takes the file's handle (one uncontended lock; reads served by the block cache never get here);
+//! 1. takes the file's handle (one uncontended lock; reads served by the block cache never get
+//!    here);
 //! 2. on a miss reserves a descriptor, opens the file and enters it in the queue;
 //! 3. reads, and returns its share of the handle.
 //!
-//! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses: the queue is in the order of
-//! opening, and a handle that was used since the last look goes to its end once more (second chance).
+//! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses:
+//! the queue is in the order of opening, and a handle that was used since the last look goes to its
+//! end once more (second chance).
 //!
-//! Files being written ([`HandleCache::create`]) take a descriptor of the same limit until they are dropped. They are never closed
-//! for others.
+//! Files being written ([`HandleCache::create`]) take a descriptor of the same limit until they are
+//! dropped. They are never closed for others.
 //!
 //! Invariants:
-//! - `open` counts exactly the descriptors that are open, being opened or being closed: a [`Permit`] lives as long as its descriptor.
-//! - `open` is at most `limit`, or the number of descriptors in use by threads at this moment if that is larger. A thread uses one
-//!   to read and one to write at most. So no read waits for another one, and none fails for want of a handle.
-//! - A handle in use is never closed: shares are handed out under the lock of the file's slot, and under that lock an eviction
-//!   closes only a handle without any.
-//! - A file with a handle is in the queue exactly once, but for the moment between opening and entering it, in which it is in use.
+//! - `open` counts exactly the descriptors that are open, being opened or being closed: a
+//!   [`Permit`] lives as long as its descriptor.
+//! - `open` is at most `limit`, or the number of descriptors in use by threads at this moment if
+//!   that is larger. A thread uses one to read and one to write at most. So no read waits for
+//!   another one, and none fails for want of a handle.
+//! - A handle in use is never closed: shares are handed out under the lock of the file's slot, and
+//!   under that lock an eviction closes only a handle without any.
+//! - A file with a handle is in the queue exactly once, but for the moment between opening and
+//!   entering it, in which it is in use.
 //!
-//! REQUIRES: the file of a path does not change, and keeps its name until its last [`CachedFile`] has done its last read
-//! (`store::removals`).
+//! REQUIRES: the file of a path does not change, and keeps its name until its last [`CachedFile`]
+//! has done its last read (`store::removals`).
 //!
-//! Lock order: the queue, then a slot. No lock is held while a file is opened or read, or an evicted handle closed.
+//! Lock order: the queue, then a slot. No lock is held while a file is opened or read, or an
+//! evicted handle closed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -44,7 +51,8 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Queue entries of files that are gone are tolerated up to this many, and up to one per open handle.
+/// Queue entries of files that are gone are tolerated up to this many, and up to one per open
+/// handle.
 const STALE_ENTRIES: usize = 64;
 
 /// Figures of a [`HandleCache`].
@@ -85,8 +93,8 @@ impl HandleCache {
         })
     }
 
-    /// Opens an existing file for reading. The returned file opens itself again when its handle has been closed meanwhile; a
-    /// failure of that is the failure of the read that needed it.
+    /// Opens an existing file for reading. The returned file opens itself again when its handle has
+    /// been closed meanwhile; a failure of that is the failure of the read that needed it.
     pub fn open(self: &Arc<Self>, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
         debug_assert!(matches!(how, Open::Read | Open::Direct), "{how:?}");
         let file = Arc::new_cyclic(|me| CachedFile {
@@ -120,7 +128,8 @@ impl HandleCache {
         }
     }
 
-    /// Takes a descriptor, after closing another one if there is no room. If all are in use, the limit is exceeded by this one.
+    /// Takes a descriptor, after closing another one if there is no room. If all are in use, the
+    /// limit is exceeded by this one.
     fn reserve(self: &Arc<Self>) -> Permit {
         loop {
             let take = |open| (open < self.limit).then_some(open + 1);
@@ -165,7 +174,8 @@ impl HandleCache {
     fn enter(&self, file: Weak<CachedFile>) {
         let mut queue = self.queue.lock();
         queue.push_back(file);
-        // Entries of files that are gone are at least half of the queue then, so this costs a constant time per entry.
+        // Entries of files that are gone are at least half of the queue then, so this costs a
+        // constant time per entry.
         if queue.len() > 2 * self.open.load(Ordering::Relaxed) + STALE_ENTRIES {
             queue.retain(|entry| entry.strong_count() > 0);
         }
@@ -182,7 +192,8 @@ impl Drop for Permit {
     }
 }
 
-/// An open file and its descriptor's permit. Fields are dropped in this order: a descriptor is closed before it is free.
+/// An open file and its descriptor's permit. Fields are dropped in this order: a descriptor is
+/// closed before it is free.
 #[derive(Debug)]
 struct Handle {
     file: Arc<dyn File>,
@@ -209,7 +220,8 @@ impl Slot {
 
     /// The handle, if it is not in use and was not used since the last call.
     fn take_if_cold(&mut self) -> Option<Arc<Handle>> {
-        // Shares are made from the slot only, so that nobody adds one to the only one while the slot is locked.
+        // Shares are made from the slot only, so that nobody adds one to the only one while the
+        // slot is locked.
         let is_idle = self
             .handle
             .as_ref()
@@ -300,8 +312,8 @@ impl File for CachedFile {
         self.handle()?.file.len()
     }
 
-    /// Advice for the whole file (no offset, no length) holds for every handle the file will have; other advice is given to the
-    /// present handle, if there is one.
+    /// Advice for the whole file (no offset, no length) holds for every handle the file will have;
+    /// other advice is given to the present handle, if there is one.
     fn advise(&self, offset: u64, len: u64, advice: Advice) {
         let handle = {
             let mut slot = self.slot.lock();

@@ -12,8 +12,8 @@ fn read(file: &dyn File) -> u8 {
     byte[0]
 }
 
-/// Three threads read two files with one handle: each reads its own file, and afterwards the count of descriptors is that of the
-/// disk.
+/// Three threads read two files with one handle: each reads its own file, and afterwards the count
+/// of descriptors is that of the disk.
 #[test]
 fn loom_reads_beside_evictions() {
     check(2, || {

@@ -115,9 +115,9 @@ fn what_is_still_read_keeps_its_name() {
     let path = Path::new("db/tables/default/t/f").join(name);
     assert!(context.vfs.exists(&path).unwrap());
     assert_eq!((held.len(), alive.strong_count()), (1, 2));
-    // Two other files take the handles, so that the cursor has to open its own again.
+    // Other files take the handles, so that the cursor has to open its own again.
     let handles = &context.reader.handles;
-    let _others = ["x", "y"].map(|name| {
+    let _others = ["x", "y", "z"].map(|name| {
         drop(handles.create(Path::new(name)).unwrap());
         handles.open(Path::new(name), Open::Read).unwrap()
     });
