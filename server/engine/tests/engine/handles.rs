@@ -151,6 +151,10 @@ fn a_file_that_cannot_be_opened_again_fails_one_read() {
     let engine = rig.open();
     let table = fill(&engine);
     for errno in [Errno::MFILE, Errno::IO] {
+        // Other files take the handles.
+        for number in 5..15 {
+            get(&engine, &table, &row(number));
+        }
         let fault = disk.fail(OpKind::Open, "/tables/default/t/f/", errno, Times::Once);
         let wanted = row(0);
         let request = Get {
@@ -182,7 +186,7 @@ fn both_handles_of_direct_reads_count() {
         assert_eq!(get(engine, &table, &row(7)), Some(b"v".to_vec()));
         engine.handle_usage().opens - before
     };
-    assert!(reads(&engine) > FILES as u64);
+    assert!(reads(&engine) >= FILES as u64);
     assert_eq!(engine.handle_usage().open, HANDLES);
     assert!(disk.take_most_descriptors() <= HANDLES + OTHERS);
 }
