@@ -71,7 +71,9 @@ impl Removals {
                 // Nobody leaves anything behind from now on: it is told under this lock.
                 state.served = false;
                 drop(state);
-                held.iter().for_each(|file| remove_name(context, file));
+                for file in &held {
+                    remove_name(context, file);
+                }
                 return;
             } else if files.is_empty() && held.is_empty() {
                 self.changed.wait(&mut state);
