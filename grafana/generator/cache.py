@@ -96,6 +96,16 @@ READS = [
         description="Rows read by gets and scans.",
     ),
     graph(
+        "Store files opened for reads", "ops",
+        (total("basalt_store_file_opens_total"), "opened"), (total("basalt_store_file_evictions_total"), "closed for others"),
+        description="Closed for others: more files are read than may be open (basalt_store_files_open_limit).",
+    ),
+    graph(
+        "Store files open", "short",
+        (summed("basalt_store_files_open"), "open"), (summed("basalt_store_files_open_limit"), "limit"),
+        description="Descriptors of store files, and their share of the limit of open files.",
+    ),
+    graph(
         "Memory held by scans", "bytes", (summed("basalt_memstore_pinned_bytes"), "memstores"),
         description="Memstores that were flushed and that open scans still hold.",
         width=24,

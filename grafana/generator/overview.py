@@ -93,6 +93,7 @@ PROCESS = [
         "File descriptors", "short",
         (value("process_open_fds"), "open {{instance}}"),
         (value("process_max_fds"), "limit {{instance}}"),
+        (value("basalt_store_files_open"), "store files {{instance}}"),
         description="Each connection and each open store file takes one.",
         width=6,
     ),

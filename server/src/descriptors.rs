@@ -1,71 +1,226 @@
-//! File descriptors: connections may not take those that the engine needs for its files.
+//! File descriptors: the limit of open files, divided by purpose.
 //!
-//! Without one, no log segment can begin and no memstore can be flushed, and whoever opens connections and leaves them open could stop
-//! all writes. So an eighth of the limit is kept for files, and half of that eighth may also be taken by connections of the HTTP port, so
-//! that metrics and pages can be read when clients of Thrift have all the rest.
+//! The process has a limit of open files (`RLIMIT_NOFILE`). Without a descriptor no log segment
+//! begins, no memstore is flushed, no block is read and no client is answered, so each purpose has
+//! a share that no other one can take:
 //!
-//! The system gives a new connection the lowest number that is free. One with the number `n` therefore says that `n` others are open,
-//! files or connections, without counting them.
+//! | purpose | share | kept by |
+//! | --- | --- | --- |
+//! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | what the others leave |
+//! | HTTP port | a sixteenth, [`HTTP_MIN`] at least, `http.max_connections` at most | a count of its connections |
+//! | Thrift port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
+//! | store files | what is left, [`FILES_MIN`] at least, `store.max_open_files` at most | the engine's handle cache |
+//!
+//! A limit that does not hold the smallest shares is refused at the start, before anything is
+//! written.
+//!
+//! What housekeeping holds: standard streams, the directory's lock, the manifest and its successor,
+//! the log's segment and the next one, the runtime's pollers and signal pipes, two listeners, and
+//! for a moment a connection to refuse on each port, directories being synced or listed, `/proc`
+//! for metrics, the profiler's pipe. A process may also inherit descriptors. So that these never
+//! meet an empty table, the number of a connection's descriptor is checked too
+//! ([`Descriptors::thrift_end`]): the system gives the lowest free number, hence a connection with
+//! the number `n` says that `n` others are open.
 
 use std::os::fd::RawFd;
 
-/// The limit of open files, and how much of it connections may have.
+use crate::config::{Config, OPEN_FILES_MIN};
+
+/// Descriptors of log, manifest, directories and runtime.
+const HOUSEKEEPING: u64 = 64;
+/// Fewest descriptors of the HTTP port.
+const HTTP_MIN: u64 = 16;
+/// Fewest descriptors of the Thrift port.
+const THRIFT_MIN: u64 = 16;
+/// Fewest descriptors of store files: at least one for each thread that reads or writes them, so
+/// that the handle cache stays within its limit (`engine::fs::HandleCache`).
+const FILES_MIN: u64 = OPEN_FILES_MIN as u64;
+/// Smallest limit of open files.
+const LIMIT_MIN: u64 = HOUSEKEEPING + HTTP_MIN + THRIFT_MIN + FILES_MIN;
+
+/// The limit of open files and its shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptors {
     limit: u64,
+    /// Most connections of the Thrift port.
+    pub(crate) thrift: usize,
+    /// Most connections of the HTTP port.
+    pub(crate) http: usize,
+    /// Most descriptors of store files.
+    pub(crate) files: usize,
 }
 
 impl Descriptors {
-    /// Of a process that may have so many open files.
-    pub(crate) fn of(limit: u64) -> Self {
-        Self { limit }
+    /// Divides the limit of open files; the text says why it is too small.
+    pub(crate) fn divide(limit: u64, config: &Config) -> Result<Self, String> {
+        if limit < LIMIT_MIN {
+            return Err(format!(
+                "the limit of open files is {limit}, and {LIMIT_MIN} are needed: {HOUSEKEEPING} for log, manifest and runtime, \
+                 {FILES_MIN} for store files, {THRIFT_MIN} for the Thrift port and {HTTP_MIN} for the HTTP port. Raise it \
+                 (LimitNOFILE= of systemd, ulimit -Hn)"
+            ));
+        }
+        let http = (limit / 16).clamp(HTTP_MIN, (config.http.max_connections as u64).max(HTTP_MIN));
+        let rest = limit - HOUSEKEEPING - http;
+        let thrift = (rest / 4 * 3)
+            .min(rest - FILES_MIN)
+            .min(config.thrift.max_connections as u64);
+        let files = match config.store.max_open_files {
+            0 => rest - thrift,
+            wanted => (rest - thrift).min(wanted as u64),
+        };
+        let count = |share| usize::try_from(share).unwrap_or(usize::MAX);
+        Ok(Self {
+            limit,
+            thrift: count(thrift),
+            http: count(http).min(config.http.max_connections),
+            files: count(files),
+        })
     }
 
-    /// The first number that a connection of the Thrift port may not have.
+    /// The first number that a descriptor of a Thrift connection may not have: half of
+    /// housekeeping's share, and the HTTP port's, are free then, whatever else the process has
+    /// open.
     pub(crate) fn thrift_end(self) -> RawFd {
-        self.end(self.limit / 8)
+        self.end(HOUSEKEEPING / 2 + self.http as u64)
     }
 
-    /// The first number that a connection of the HTTP port may not have.
+    /// The first number that a descriptor of an HTTP connection may not have: half of
+    /// housekeeping's share is free then.
     pub(crate) fn http_end(self) -> RawFd {
-        self.end(self.limit / 16)
+        self.end(HOUSEKEEPING / 2)
     }
 
     fn end(self, kept: u64) -> RawFd {
         RawFd::try_from(self.limit - kept).unwrap_or(RawFd::MAX)
     }
 
-    /// What is said at the start if so many Thrift connections are allowed as the limit has no room for.
-    pub(crate) fn warning(self, max_connections: usize) -> Option<String> {
-        let end = self.thrift_end();
-        (RawFd::try_from(max_connections).unwrap_or(RawFd::MAX) > end).then(|| {
+    /// The name of what bounds the connections of the Thrift port.
+    pub(crate) fn thrift_bound(self, config: &Config) -> &'static str {
+        if self.thrift < config.thrift.max_connections {
+            "the Thrift port's share of the limit of open files"
+        } else {
+            "thrift.max_connections"
+        }
+    }
+
+    /// The name of what bounds the connections of the HTTP port.
+    pub(crate) fn http_bound(self, config: &Config) -> &'static str {
+        if self.http < config.http.max_connections {
+            "the HTTP port's share of the limit of open files"
+        } else {
+            "http.max_connections"
+        }
+    }
+
+    /// The shares in one line, for the log.
+    pub(crate) fn line(self) -> String {
+        format!(
+            "limit of open files {}: {HOUSEKEEPING} for log, manifest and runtime, {} for store files, {} for the Thrift port, {} for \
+             the HTTP port",
+            self.limit, self.files, self.thrift, self.http
+        )
+    }
+
+    /// Settings that the limit has no room for, a sentence each.
+    pub(crate) fn warnings(self, config: &Config) -> Vec<String> {
+        [
+            ("thrift.max_connections", config.thrift.max_connections, self.thrift),
+            ("store.max_open_files", config.store.max_open_files, self.files),
+        ]
+        .into_iter()
+        .filter(|(_, wanted, share)| wanted > share)
+        .map(|(setting, wanted, share)| {
             format!(
-                "thrift.max_connections is {max_connections}, and the limit of open files is {} (LimitNOFILE, ulimit -n): files and connections \
-                 can have {end} together",
+                "{setting} is {wanted}, and the limit of open files ({}; LimitNOFILE, ulimit -Hn) has room for {share}",
                 self.limit
             )
         })
+        .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
+    fn config(thrift: usize, http: usize, files: usize) -> Config {
+        let mut config = Config::default();
+        config.thrift.max_connections = thrift;
+        config.http.max_connections = http;
+        config.store.max_open_files = files;
+        config
+    }
+
+    fn shares(limit: u64, config: &Config) -> (usize, usize, usize) {
+        let shares = Descriptors::divide(limit, config).unwrap();
+        (shares.files, shares.thrift, shares.http)
+    }
+
+    /// The examples of docs/operations.md.
     #[test]
-    fn a_part_is_kept_for_files() {
-        let few = Descriptors::of(1024);
-        assert_eq!((few.thrift_end(), few.http_end()), (896, 960));
-        let warning = few.warning(10_000).expect("there is no room");
-        for word in ["10000", "1024", "896", "ulimit"] {
-            assert!(warning.contains(word), "{warning}");
+    fn shares_are_those_of_the_page() {
+        let default = Config::default();
+        assert_eq!(shares(1024, &default), (224, 672, 64));
+        assert_eq!(shares(4096, &default), (944, 2832, 256));
+        assert_eq!(shares(524_288, &default), (504_224, 10_000, 10_000));
+        assert_eq!(shares(176, &default), (80, 16, 16));
+        assert_eq!(shares(524_288, &config(100, 100, 5_000)), (5_000, 100, 100));
+    }
+
+    #[test]
+    fn without_a_limit_the_settings_hold() {
+        let shares = Descriptors::divide(u64::MAX, &Config::default()).unwrap();
+        assert_eq!((shares.thrift, shares.http), (10_000, 10_000));
+        assert!(shares.files > 1 << 40);
+        assert_eq!((shares.thrift_end(), shares.http_end()), (RawFd::MAX, RawFd::MAX));
+        assert!(shares.warnings(&Config::default()).is_empty());
+    }
+
+    #[test]
+    fn a_limit_that_is_too_small_is_refused_with_numbers_and_remedy() {
+        let refusal = Descriptors::divide(LIMIT_MIN - 1, &Config::default()).unwrap_err();
+        for word in ["175", "176", "64", "80", "16", "LimitNOFILE"] {
+            assert!(refusal.contains(word), "{refusal}");
         }
-        assert_eq!(few.warning(896), None);
-        let no_limit = Descriptors::of(u64::MAX);
-        assert_eq!(
-            (no_limit.thrift_end(), no_limit.http_end()),
-            (RawFd::MAX, RawFd::MAX)
-        );
-        assert_eq!(no_limit.warning(10_000), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let wants = config(10_000, 50, 5_000);
+        let shares = Descriptors::divide(1024, &wants).unwrap();
+        let warnings = shares.warnings(&wants).join("\n");
+        for word in [
+            "10000",
+            "1024",
+            "thrift.max_connections",
+            "store.max_open_files",
+            "5000",
+        ] {
+            assert!(warnings.contains(word), "{warnings}");
+        }
+        assert!(shares.thrift_bound(&wants).contains("share of the limit"));
+        assert_eq!(shares.http_bound(&wants), "http.max_connections");
+    }
+
+    proptest! {
+        /// Whatever the limit and the settings: the shares and housekeeping's fit together, and
+        /// none is below its least.
+        #[test]
+        fn shares_fit_the_limit(
+            limit in prop_oneof![LIMIT_MIN..1_000, LIMIT_MIN..100_000, LIMIT_MIN..=u64::MAX],
+            thrift in 1_usize..20_000, http in 1_usize..20_000, files in prop_oneof![Just(0), 80_usize..50_000],
+        ) {
+            let config = config(thrift, http, files);
+            let shares = Descriptors::divide(limit, &config).unwrap();
+            let sum = [shares.files, shares.thrift, shares.http].iter().map(|share| *share as u128).sum::<u128>();
+            prop_assert!(sum + u128::from(HOUSEKEEPING) <= u128::from(limit), "{shares:?}");
+            prop_assert!(shares.files as u64 >= FILES_MIN, "{shares:?}");
+            prop_assert!(shares.thrift >= thrift.min(THRIFT_MIN as usize), "{shares:?}");
+            prop_assert!(shares.http >= http.min(HTTP_MIN as usize), "{shares:?}");
+            prop_assert!(shares.thrift <= thrift && shares.http <= http);
+        }
     }
 }

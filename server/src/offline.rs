@@ -31,7 +31,8 @@ pub(crate) fn check(dir: &Path) -> ExitCode {
 /// Prints a file for people.
 pub(crate) fn dump(file: &Path, cells: bool) -> ExitCode {
     let mut out = std::io::stdout().lock();
-    match basalt_engine::engine::dump(&RealFs, file, cells, &mut out) {
+    let vfs: Arc<dyn Vfs> = Arc::new(RealFs);
+    match basalt_engine::engine::dump(&vfs, file, cells, &mut out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => crate::fail(&error),
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use basalt_engine::Engine;
 use basalt_engine::clock::SystemClock;
 use basalt_engine::fs::{RealFs, raise_open_files};
+use basalt_engine::options::Options;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,13 +46,17 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Serves until told to stop.
 pub(crate) fn run(config: Config) -> Result<(), Failure> {
     let recorder = crate::metrics::install()?;
-    let descriptors = Descriptors::of(raise_open_files());
-    if let Some(warning) = descriptors.warning(config.thrift.max_connections) {
+    let descriptors = Descriptors::divide(raise_open_files(), &config)?;
+    tracing::info!("{}", descriptors.line());
+    for warning in descriptors.warnings(&config) {
         tracing::warn!("{warning}");
     }
     let engine = Engine::open(
         &config.data.dir,
-        config.engine_options(),
+        Options {
+            max_open_files: descriptors.files,
+            ..config.engine_options()
+        },
         Arc::new(RealFs),
         Arc::new(SystemClock::new()),
         Arc::new(EngineEvents::new()),
@@ -101,15 +106,15 @@ async fn serve(
     let (config, connections) = (server.config(), server.connections());
     let http = wire::Listener {
         socket: http_listener,
-        max_connections: config.http.max_connections,
-        setting: "http.max_connections",
+        max_connections: descriptors.http,
+        setting: descriptors.http_bound(config),
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
     };
     let thrift = wire::Listener {
         socket: thrift_listener,
-        max_connections: config.thrift.max_connections,
-        setting: "thrift.max_connections",
+        max_connections: descriptors.thrift,
+        setting: descriptors.thrift_bound(config),
         descriptors_end: descriptors.thrift_end(),
         port: connections.thrift.clone(),
     };

@@ -124,13 +124,23 @@ impl Server {
 
     /// The same as [`Self::start`], as a process that may have so many open files.
     pub fn start_with_open_files(data_dir: &Path, settings: &[&str], open_files: u32) -> Self {
+        Self::try_start_with_open_files(data_dir, settings, open_files)
+            .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// [`Self::start_with_open_files`], or what the process printed to standard error when it ended instead.
+    pub fn try_start_with_open_files(
+        data_dir: &Path,
+        settings: &[&str],
+        open_files: u32,
+    ) -> Result<Self, String> {
         let serve = serve(&binary("basalt"), data_dir, settings);
         let mut limited = Command::new("sh");
         limited.args(["-c", "ulimit -n \"$0\" && exec \"$@\""]);
         limited.arg(open_files.to_string());
         limited.arg(serve.get_program()).args(serve.get_args());
         limited.stdin(Stdio::null()).stdout(Stdio::piped());
-        Self::run(limited).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+        Self::run(limited)
     }
 
     fn run(mut command: Command) -> Result<Self, String> {

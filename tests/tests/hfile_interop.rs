@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
-use basalt_engine::fs::{Open, RealFs, Vfs};
+use basalt_engine::fs::{HandleCache, Open, RealFs, Vfs};
 use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
 use basalt_engine::id::{FileId, SeqId, Uuid};
 use basalt_engine::metrics::Counters;
@@ -278,11 +278,12 @@ fn our_options() -> WriterOptions {
 
 fn open(path: &Path) -> Arc<Reader> {
     let context = ReaderContext {
+        handles: HandleCache::new(Arc::new(RealFs), usize::MAX),
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
         direct_reads: false,
     };
-    Reader::open(&RealFs, path.to_owned(), FileId(1), context).unwrap()
+    Reader::open(path.to_owned(), FileId(1), context).unwrap()
 }
 
 fn read_ours(reader: &Arc<Reader>) -> Vec<Line> {

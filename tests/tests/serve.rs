@@ -394,9 +394,12 @@ fn idle_connections_leave_descriptors_for_files() {
     }
     assert_eq!(rows(&mut Wire::connect(server.thrift)), 8);
     let log = server.stop_and_log();
-    for word in ["thrift.max_connections", "the rest is for files"] {
+    for word in [
+        "thrift.max_connections",
+        "share of the limit of open files is reached",
+    ] {
         assert!(log.contains(word), "{word} is not in\n{log}");
     }
-    let complaints = log.matches("the rest is for files").count();
+    let complaints = log.matches("share of the limit of open files is reached").count();
     assert!(complaints < 20, "{complaints} lines for {refused} connections");
 }

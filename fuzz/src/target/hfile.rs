@@ -15,6 +15,7 @@ use std::sync::Arc;
 use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{CellCursor as _, KeyBuf};
 use basalt_engine::codec::Cursor;
+use basalt_engine::fs::HandleCache;
 use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, dump};
 use basalt_engine::id::FileId;
 use basalt_engine::metrics::Counters;
@@ -101,11 +102,12 @@ pub fn run(input: &[u8]) {
     let counters = Arc::new(Counters::default());
     let open = || {
         let context = ReaderContext {
+            handles: HandleCache::new(Arc::new(disk.clone()), usize::MAX),
             cache: Arc::clone(&cache),
             counters: Arc::clone(&counters),
             direct_reads: false,
         };
-        Reader::open(&disk, PATH.into(), FileId(1), context)
+        Reader::open(PATH.into(), FileId(1), context)
     };
     let trailer = &file[file.len().saturating_sub(disk::TRAILER_BYTES)..];
     let unpacked = file.len() * unpacked_per_byte(trailer);

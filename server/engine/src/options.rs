@@ -43,6 +43,9 @@ pub struct Options {
     pub block_cache_bytes: u64,
     /// Whether point reads go past the system's page cache (RocksDB: `use_direct_reads`). Scans and compactions go through it.
     pub direct_reads: bool,
+    /// Most store files that have a descriptor at a time, those being written included (RocksDB: `max_open_files`); with
+    /// `direct_reads` a file counts twice. `usize::MAX` is no bound.
+    pub max_open_files: usize,
     /// A store with a file set larger than this makes its region split (HBase: `hbase.hregion.max.filesize`).
     pub region_max_bytes: u64,
     /// Whether stores are compacted without being asked to (HBase: `hbase.regionserver.compaction.enabled`).
@@ -97,6 +100,7 @@ impl Default for Options {
             memstore_total_bytes: 1024 * MIB,
             block_cache_bytes: 1024 * MIB,
             direct_reads: false,
+            max_open_files: usize::MAX,
             region_max_bytes: 10 * 1024 * MIB,
             compaction_enabled: true,
             compaction_min_files: 3,

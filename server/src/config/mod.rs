@@ -15,7 +15,7 @@ mod sections;
 
 pub use sections::{
     BlockCache, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics, Quota,
-    Region, Rehearsal, Requests, Row, Scanner, SlowLog, Thrift, ThriftProtocol, ThriftTransport, Wal,
+    Region, Rehearsal, Requests, Row, Scanner, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport, Wal,
     WalSync,
 };
 
@@ -25,6 +25,9 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
 const MAX_CONNECTIONS: usize = 1 << 24;
+
+/// Fewest open store files: each thread that reads or writes them may need one.
+pub const OPEN_FILES_MIN: usize = 80;
 
 /// Less does not hold a few keys for each of a thousand times.
 pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
@@ -55,6 +58,8 @@ pub struct Config {
     pub memstore: Memstore,
     /// Block cache.
     pub block_cache: BlockCache,
+    /// Store files.
+    pub store: Store,
     /// Regions.
     pub region: Region,
     /// Rows and cells.
@@ -182,6 +187,14 @@ impl Config {
             return refuse(
                 "compaction.max_files",
                 "must be at least compaction.min_files".into(),
+            );
+        }
+        if (1..OPEN_FILES_MIN).contains(&self.store.max_open_files) {
+            return refuse(
+                "store.max_open_files",
+                format!(
+                    "must be at least {OPEN_FILES_MIN}, or 0 for what the limit of open files has room for"
+                ),
             );
         }
         if !(self.compaction.ratio.is_finite() && self.compaction.ratio > 0.0) {

@@ -217,6 +217,14 @@ section! {
 }
 
 section! {
+    /// Store files.
+    Store {
+        /// Most store files that are open at a time; 0: as many as the limit of open files has room for.
+        max_open_files: usize = 0,
+    }
+}
+
+section! {
     /// Regions.
     Region {
         /// A region with a larger store splits.

@@ -35,7 +35,7 @@ metric_names! {
     counter CONNECTIONS_ACCEPTED = "basalt_thrift_connections_accepted_total", Unit::Count,
         "Thrift connections accepted, also those that were closed at once.";
     counter CONNECTIONS_REJECTED = "basalt_thrift_connections_rejected_total", Unit::Count,
-        "Thrift connections closed at once because thrift.max_connections was reached, or the part of the limit of open files that they may have.";
+        "Thrift connections closed at once because thrift.max_connections was reached, or the Thrift port's share of the limit of open files.";
     counter PROTOCOL_ERRORS = "basalt_thrift_protocol_errors_total", Unit::Count,
         "Connections closed, and HTTP requests refused, because of bytes that are no acceptable Thrift message.";
     counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes,
@@ -46,7 +46,7 @@ metric_names! {
     counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,
         "Connections accepted by the HTTP port, also those that were closed at once.";
     counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
-        "Connections of the HTTP port closed at once because http.max_connections was reached, or the part of the limit of open files that they may have.";
+        "Connections of the HTTP port closed at once because http.max_connections was reached, or the HTTP port's share of the limit of open files.";
 
     counter REFUSED_CALLS = "basalt_refused_calls_total", Unit::Count,
         "Data calls refused with RegionTooBusyException before any work was done, by the limit that was reached.";
@@ -143,6 +143,12 @@ metric_names! {
     gauge CACHE_BLOCKS = "basalt_block_cache_blocks", Unit::Count, "Cached blocks, by priority.";
     gauge CACHE_PINNED_BYTES = "basalt_block_cache_pinned_bytes", Unit::Bytes, "Memory of blocks that open store files keep, within the cache's capacity.";
     gauge CACHE_CAPACITY_BYTES = "basalt_block_cache_capacity_bytes", Unit::Bytes, "block_cache.bytes.";
+    gauge OPEN_FILES = "basalt_store_files_open", Unit::Count, "Descriptors that store files take, those being written included.";
+    gauge OPEN_FILES_LIMIT = "basalt_store_files_open_limit", Unit::Count,
+        "Most descriptors of store files: their share of the limit of open files, or store.max_open_files.";
+    counter FILE_OPENS = "basalt_store_file_opens_total", Unit::Count, "Store files opened for reading.";
+    counter FILE_EVICTIONS = "basalt_store_file_evictions_total", Unit::Count,
+        "Store files closed because another one needed the descriptor.";
     counter BLOOM_CHECKS = "basalt_bloom_checks_total", Unit::Count, "Bloom filters asked.";
     counter BLOOM_SKIPS = "basalt_bloom_skips_total", Unit::Count, "Store files left out of a read by their bloom filter.";
     counter BLOOM_FALSE_POSITIVES = "basalt_bloom_false_positives_total", Unit::Count,

@@ -93,6 +93,12 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     let bytes = snapshots.iter().map(|snapshot| snapshot.bytes());
     gauge!(names::SNAPSHOT_BYTES).set(bytes.sum::<u64>() as f64);
 
+    let handles = engine.handle_usage();
+    gauge!(names::OPEN_FILES).set(handles.open as f64);
+    gauge!(names::OPEN_FILES_LIMIT).set(handles.limit as f64);
+    counter!(names::FILE_OPENS).absolute(handles.opens);
+    counter!(names::FILE_EVICTIONS).absolute(handles.evictions);
+
     let cache = engine.cache_usage();
     counter!(names::CACHE_MISSES).absolute(cache.misses);
     gauge!(names::CACHE_PINNED_BYTES).set(cache.pinned_bytes as f64);

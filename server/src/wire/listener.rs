@@ -1,7 +1,7 @@
 //! Accepting connections, alike for both ports.
 //!
-//! Each connection takes a place and is a task. With all places taken, or with so many file descriptors in use that the rest is for files
-//! (`descriptors`), a further connection is closed as soon as it is accepted: its client sees an end instead of waiting in a queue that
+//! Each connection takes a place and is a task. With all places taken, which are at most the port's share of the limit of open files, or
+//! with so many file descriptors in use that the rest is for files (`descriptors`), a further connection is closed as soon as it is accepted: its client sees an end instead of waiting in a queue that
 //! nobody reads. A flood of them fills no log: there is a line a second, which says how many were left out.
 
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     /// Most connections at once.
     pub(crate) max_connections: usize,
-    /// The name of the setting that says so.
+    /// The name of what says so: a setting, or the port's share of the limit of open files.
     pub(crate) setting: &'static str,
     /// The first number of a file descriptor that a connection may not have.
     pub(crate) descriptors_end: RawFd,

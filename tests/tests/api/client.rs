@@ -25,6 +25,21 @@ pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
     Arc::new(Shared { server, _dir: dir })
 }
 
+/// A server whose process may have that many open files.
+pub(crate) fn start_with_open_files(open_files: u32) -> Arc<Shared> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start_with_open_files(&dir.path().join("data"), &[], open_files);
+    Arc::new(Shared { server, _dir: dir })
+}
+
+/// Stops the server and starts it again as a process that may have that many open files. Nobody else may use it.
+pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) -> Arc<Shared> {
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    server.stop();
+    let server = Server::start_with_open_files(&dir.path().join("data"), &[], open_files);
+    Arc::new(Shared { server, _dir: dir })
+}
+
 impl Shared {
     /// Where its data is.
     pub(crate) fn data_dir(&self) -> std::path::PathBuf {

@@ -4,6 +4,7 @@
 
 mod client;
 mod filters;
+mod open_files;
 mod options;
 mod quotas;
 mod reads2;

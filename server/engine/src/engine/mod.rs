@@ -18,7 +18,7 @@ use crate::catalog::Catalog;
 use crate::cell::CellBatch;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::fs::{DirLock, Vfs};
+use crate::fs::{DirLock, HandleUsage, Vfs};
 use crate::id::{RegionId, SeqId, Uuid};
 use crate::metrics::{Counters, EventListener};
 use crate::op::{Check, Get, ReadTier, RowMutation, RowUpdate, Scan};
@@ -410,6 +410,10 @@ impl Engine {
     /// What the block cache holds.
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
+    }
+    /// Descriptors of store files.
+    pub fn handle_usage(&self) -> HandleUsage {
+        self.catalog.shared().store.reader.handles.usage()
     }
     /// Space on the disk as of the last look, and whether writes are suspended for want of it.
     pub fn disk(&self) -> DiskStats {

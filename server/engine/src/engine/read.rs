@@ -100,10 +100,11 @@ pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,
     range: ScanRange,
+    /// Reads the region in hand; `None` until it is begun. Dropped before the version that it reads: a file loses its name with
+    /// the last version that has it.
+    current: Option<RegionScanner>,
     /// In the order of the scan; the first is in hand.
     ahead: VecDeque<Ahead>,
-    /// Reads the region in hand; `None` until it is begun.
-    current: Option<RegionScanner>,
     /// What it sees.
     open: OpenMoment,
     /// `Shared::let_go` when the scan last looked whether its regions have let go of something.

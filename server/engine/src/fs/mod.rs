@@ -15,10 +15,12 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod advised;
 mod direct;
+mod handles;
 mod open_files;
 mod real;
 pub mod sim;
 
+pub use handles::{HandleCache, HandleUsage};
 pub use open_files::raise_open_files;
 pub use real::RealFs;
 

@@ -59,6 +59,7 @@ use std::sync::Arc;
 
 use crate::cache::{BlockCache, Priority};
 use crate::cell::KeyBuf;
+use crate::fs::HandleCache;
 use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
@@ -144,6 +145,8 @@ pub struct Written {
 /// How a reader gets at its blocks.
 #[derive(Clone, Debug)]
 pub struct ReaderContext {
+    /// Opens files, and bounds how many are open.
+    pub handles: Arc<HandleCache>,
     /// The cache, shared by all files.
     pub cache: Arc<BlockCache<Block>>,
     /// Counters for bloom checks.

@@ -23,7 +23,7 @@ use crate::cache::{BlockKey, Weighted};
 use crate::cell::{Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
 use crate::error::{Error, Result};
-use crate::fs::{Advice, File, Open, Vfs};
+use crate::fs::{Advice, File, Open};
 use crate::id::FileId;
 use crate::schema::BloomType;
 
@@ -151,10 +151,13 @@ struct Loaded {
 }
 
 impl Reader {
-    /// Opens a file: reads and verifies trailer and load-on-open section.
-    pub fn open(vfs: &dyn Vfs, path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
+    /// Opens a file: reads and verifies trailer and load-on-open section. From there on the file has a descriptor only while the
+    /// handle cache grants it one.
+    pub fn open(path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
         let open = |how| {
-            vfs.open(&path, how)
+            context
+                .handles
+                .open(&path, how)
                 .map_err(|source| Error::io("opening", &path, source))
         };
         let file = open(Open::Read)?;

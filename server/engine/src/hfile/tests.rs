@@ -69,6 +69,7 @@ fn reads() -> ReadOptions {
 
 fn context() -> ReaderContext {
     ReaderContext {
+        handles: HandleCache::new(Arc::new(RealFs), usize::MAX),
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
         direct_reads: false,
@@ -101,7 +102,7 @@ impl Fixture {
     }
 
     fn open(&self) -> Result<Arc<Reader>> {
-        Reader::open(&RealFs, self.path.clone(), FileId(1), context())
+        Reader::open(self.path.clone(), FileId(1), context())
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -467,7 +468,7 @@ fn bloom_filters_answer() {
             },
         );
         let context = context();
-        let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+        let reader = Reader::open(fixture.path.clone(), FileId(1), context.clone()).unwrap();
         for cell in &cells {
             let key = cell.key.as_key();
             assert!(reader.may_contain_row(key.row(), reads()).unwrap());

@@ -19,7 +19,7 @@ use super::{lock_dir, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
-use crate::fs::Vfs;
+use crate::fs::{HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::{self, FileMeta, ManifestState};
@@ -262,6 +262,8 @@ impl Checker<'_> {
             vfs: Arc::clone(self.vfs),
             clock: Arc::new(SystemClock::new()),
             reader: ReaderContext {
+                // Each thread has the one file open that it verifies.
+                handles: HandleCache::new(Arc::clone(self.vfs), usize::MAX),
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,

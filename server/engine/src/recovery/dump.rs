@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cache::BlockCache;
 use crate::error::{Error, Result};
-use crate::fs::{Open, Vfs};
+use crate::fs::{HandleCache, Open, Vfs};
 use crate::hfile::{self, Reader, ReaderContext};
 use crate::id::FileId;
 use crate::metrics::Counters;
@@ -26,23 +26,24 @@ enum FileKind {
 
 /// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with an error at the first
 /// damage, after what could be read before it.
-pub fn dump(vfs: &dyn Vfs, file: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
-    match kind(vfs, file)? {
+pub fn dump(vfs: &Arc<dyn Vfs>, file: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
+    match kind(&**vfs, file)? {
         FileKind::Manifest => {
             let mut text = String::new();
-            let dumped = manifest::dump(vfs, file, &mut text);
+            let dumped = manifest::dump(&**vfs, file, &mut text);
             out.write_all(text.as_bytes())
                 .map_err(|source| Error::io("printing", file, source))?;
             dumped
         }
-        FileKind::Wal => wal::dump(vfs, file, cells, out),
+        FileKind::Wal => wal::dump(&**vfs, file, cells, out),
         FileKind::StoreFile => {
             let context = ReaderContext {
+                handles: HandleCache::new(Arc::clone(vfs), usize::MAX),
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
             };
-            let reader = Reader::open(vfs, file.to_path_buf(), FileId::default(), context)?;
+            let reader = Reader::open(file.to_path_buf(), FileId::default(), context)?;
             hfile::dump(&reader, cells, out)
         }
     }

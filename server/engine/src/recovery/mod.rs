@@ -2,7 +2,8 @@
 //!
 //! 1. Lock the directory; a second process is refused.
 //! 2. Read the manifest: what there should be.
-//! 3. Open every store file it names. A file that is missing, has another identity or another size: refuse, and name all
+//! 3. Open every store file it names, through the handle cache: a start has no more of them open at a time than a running server
+//!    may. A file that is missing, has another identity or another size: refuse, and name all
 //!    such files. Files that nobody refers to are moved to `orphans/`, not deleted. Files of snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
 //! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
@@ -25,7 +26,7 @@ use crate::cache::BlockCache;
 use crate::catalog::{Catalog, Table, Tables};
 use crate::clock::{Clock, Timestamps};
 use crate::error::{Error, Result};
-use crate::fs::{DirLock, Vfs};
+use crate::fs::{DirLock, HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::manifest::{FileMeta, Manifest, ManifestState, RegionState};
@@ -83,6 +84,7 @@ pub fn open(
         vfs: Arc::clone(vfs),
         clock: Arc::clone(&clock),
         reader: ReaderContext {
+            handles: HandleCache::new(Arc::clone(vfs), options.max_open_files),
             cache: Arc::new(BlockCache::new(options.block_cache_bytes)),
             counters: Arc::clone(&counters),
             direct_reads: options.direct_reads,

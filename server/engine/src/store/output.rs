@@ -81,10 +81,9 @@ impl<'a> FileOutput<'a> {
             Some(writer) => writer,
             none => {
                 let path = file_path(&self.target.dir, self.target.id);
-                let file = self
-                    .context
-                    .vfs
-                    .open(&path, crate::fs::Open::CreateNew)
+                let handles = &self.context.reader.handles;
+                let file = handles
+                    .create(&path)
                     .map_err(|source| Error::io("creating", &path, source))?;
                 self.created = true;
                 none.insert(Writer::create(file, &path, self.options.clone())?)
@@ -124,12 +123,7 @@ impl<'a> FileOutput<'a> {
             .vfs
             .sync_dir(&self.target.dir)
             .map_err(|source| Error::io("syncing", &self.target.dir, source))?;
-        let reader = Reader::open(
-            &*self.context.vfs,
-            path.clone(),
-            self.target.id,
-            self.context.reader.clone(),
-        )?;
+        let reader = Reader::open(path.clone(), self.target.id, self.context.reader.clone())?;
         let properties = reader.properties();
         if written.cells != self.cells
             || properties.cells != self.cells

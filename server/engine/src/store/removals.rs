@@ -1,15 +1,22 @@
 //! Removing obsolete store files where nobody waits for it.
 //!
-//! The last one to let go of a file is whoever used an old version last: a writer, a network thread. Removing it takes long: the cache lets
-//! go of its blocks, and the file system gives a gigabyte's extents back with the last close, one after the other; with the mount option
-//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in three steps:
+//! The last one to let go of a file is whoever used an old version last: a writer, a network
+//! thread. Removing it takes long: the cache lets go of its blocks, and the file system gives a
+//! gigabyte's extents back with the last close, one after the other; with the mount option
+//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in
+//! three steps:
 //!
 //! 1. the file's blocks leave the cache;
-//! 2. its name is removed;
-//! 3. when nobody reads in it any more, it is closed. Until then it is *held*.
+//! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may
+//!    have to open it again by its name ([`crate::fs::HandleCache`]);
+//! 3. it is closed.
 //!
-//! Without that thread (in simulation, and before the engine's threads have started and after they have stopped) the caller removes
-//! the file himself, before he returns.
+//! Every reader of a file holds a version that has it, and drops its cursors first, so a file is
+//! hardly ever held. When the thread ends, held files lose their names too, since a name that is
+//! left would be an orphan at the next start.
+//!
+//! Without that thread (in simulation, and before the engine's threads have started and after they
+//! have stopped) the caller removes the file itself, before it returns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,11 +65,16 @@ impl Removals {
         let mut held: Vec<Arc<Reader>> = Vec::new();
         let mut state = self.state.lock();
         state.served = true;
-        while state.served {
+        loop {
             let files = std::mem::take(&mut state.waiting);
             if files.is_empty() && state.stopped {
                 // Nobody leaves anything behind from now on: it is told under this lock.
                 state.served = false;
+                drop(state);
+                for file in &held {
+                    remove_name(context, file);
+                }
+                return;
             } else if files.is_empty() && held.is_empty() {
                 self.changed.wait(&mut state);
             } else {
@@ -87,19 +99,30 @@ impl Removals {
     }
 }
 
-/// All steps. Keeps in `held` what somebody reads in.
+/// All steps. Keeps in `held` the files that are still read.
 pub(super) fn remove_all(context: &StoreContext, files: Vec<Arc<Reader>>, held: &mut Vec<Arc<Reader>>) {
     for file in &files {
-        remove_now(context, file);
+        context.reader.cache.remove_file(file.id());
     }
     held.extend(files);
-    // The last one cannot become two again: readers come by way of a version, and no version has the file.
-    held.retain(|file| Arc::strong_count(file) > 1);
+    held.retain(|file| {
+        // The last one cannot become two again: readers come by way of a version, and no version
+        // has the file.
+        let is_read = Arc::strong_count(file) > 1;
+        if !is_read {
+            remove_name(context, file);
+        }
+        is_read
+    });
 }
 
-/// Steps 1 and 2.
+/// All steps, without waiting for readers.
 fn remove_now(context: &StoreContext, file: &Reader) {
     context.reader.cache.remove_file(file.id());
+    remove_name(context, file);
+}
+
+fn remove_name(context: &StoreContext, file: &Reader) {
     let path = file.path();
     if let Err(source) = context.vfs.remove_file(path) {
         let error = Error::io("removing obsolete", path, source);

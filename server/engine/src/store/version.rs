@@ -39,21 +39,31 @@ impl Clip {
     }
 }
 
-/// A file on disk, shared by the regions that read it. Has the file removed when it is dropped and nobody needs it any more.
+/// A file on disk, shared by the regions that read it. The fields are dropped in this order.
 #[derive(Debug)]
 struct SharedFile {
-    /// Open for reading.
+    /// Reads it.
     reader: Arc<Reader>,
+    /// Has the file removed when it is dropped and no region needs it any more.
+    life: FileLife,
+}
+
+/// Decides whether a file is removed at the end of its [`SharedFile`].
+#[derive(Debug)]
+struct FileLife {
+    /// Handed over to the removal. The only reader then, unless a cursor outlives the version it is of.
+    reader: Option<Arc<Reader>>,
     /// What removal needs.
     context: StoreContext,
     /// Shares that are not obsolete. The file is removed with the drop that finds 0.
     live_shares: AtomicUsize,
 }
 
-impl Drop for SharedFile {
+impl Drop for FileLife {
     fn drop(&mut self) {
-        if self.live_shares.load(Ordering::Acquire) == 0 {
-            let file = Arc::clone(&self.reader);
+        if self.live_shares.load(Ordering::Acquire) == 0
+            && let Some(file) = self.reader.take()
+        {
             self.context.removals.remove(&self.context, file);
         }
     }
@@ -75,7 +85,7 @@ impl StoreFile {
     /// the table that wrote it (`meta.dir_table`) and the family.
     pub fn open(context: &StoreContext, dir: &Path, meta: FileMeta, clip: Clip) -> Result<Arc<Self>> {
         let path = file_path(dir, meta.id);
-        let reader = Reader::open(&*context.vfs, path, meta.id, context.reader.clone())?;
+        let reader = Reader::open(path, meta.id, context.reader.clone())?;
         let properties = reader.properties();
         let wrong = |what: String| Err(Error::corrupt(reader.path(), 0, what));
         if properties.uuid != Some(meta.uuid) {
@@ -99,9 +109,12 @@ impl StoreFile {
     /// The first share in a file that has just been written.
     pub fn adopt(context: &StoreContext, meta: FileMeta, reader: Arc<Reader>, clip: Clip) -> Arc<Self> {
         let file = Arc::new(SharedFile {
+            life: FileLife {
+                reader: Some(Arc::clone(&reader)),
+                context: context.clone(),
+                live_shares: AtomicUsize::new(0),
+            },
             reader,
-            context: context.clone(),
-            live_shares: AtomicUsize::new(0),
         });
         Self::share(meta, file, clip)
     }
@@ -112,7 +125,7 @@ impl StoreFile {
     }
 
     fn share(meta: FileMeta, file: Arc<SharedFile>, clip: Clip) -> Arc<Self> {
-        file.live_shares.fetch_add(1, Ordering::AcqRel);
+        file.life.live_shares.fetch_add(1, Ordering::AcqRel);
         let properties = file.reader.properties();
         let inside = |key: &Option<crate::cell::KeyBuf>| {
             key.as_ref().is_none_or(|key| clip.contains(key.as_key().row()))
@@ -132,7 +145,7 @@ impl StoreFile {
     /// REQUIRES: the manifest edit that drops the file from the region is durable.
     pub fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
-            self.file.live_shares.fetch_sub(1, Ordering::AcqRel);
+            self.file.life.live_shares.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -168,7 +181,7 @@ impl StoreFile {
 
     /// What shared things the file was opened with.
     pub fn context(&self) -> &StoreContext {
-        &self.file.context
+        &self.file.life.context
     }
 
     /// Its path.

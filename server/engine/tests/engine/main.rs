@@ -5,6 +5,7 @@ mod compactions;
 mod crash;
 mod data;
 mod disk_full;
+mod handles;
 mod hanging;
 mod memory;
 mod moving;

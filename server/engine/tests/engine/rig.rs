@@ -37,6 +37,8 @@ impl Rig {
             dir: PathBuf::from("/data"),
             options: Options {
                 background: Background::Manual,
+                // Few, so that store files are closed and opened again in most tests.
+                max_open_files: 3,
                 ..small_options()
             },
             listener: Arc::new(NoListener),

@@ -21,6 +21,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let hits: u64 = cache.hits.iter().sum();
     let used: u64 = cache.bytes.iter().sum::<u64>() + cache.pinned_bytes;
     let (used, capacity) = (used as f64, cache.capacity_bytes as f64);
+    let handles = server.engine().handle_usage();
     let (asked, skipped) = (counters.bloom_checks.get(), counters.bloom_skips.get());
     let body = html! {
         p.figures {
@@ -63,6 +64,11 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             tbody {
                 tr { th scope="row" { "blocks put in" } td.n { (show::count(cache.insertions)) } }
                 tr { th scope="row" { "blocks too large to be put in" } td.n { (show::count(cache.rejections)) } }
+                tr {
+                    th scope="row" { "store files open" }
+                    td.n { (show::count(handles.open as u64)) " of at most " (show::count(handles.limit as u64)) }
+                }
+                tr { th scope="row" { "store files closed to open others" } td.n { (show::count(handles.evictions)) } }
                 tr { th scope="row" { "bloom filters asked" } td.n { (show::count(asked)) } }
                 tr {
                     th scope="row" { "files left out because of them" }

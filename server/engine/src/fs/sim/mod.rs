@@ -96,6 +96,31 @@ struct State {
     crash_at: Option<(u64, CrashWhen)>,
     /// The process is dead: nothing moves any more.
     dead: bool,
+    /// The process's descriptors.
+    descriptors: Descriptors,
+}
+
+/// Descriptors of the process that uses the disk: open files and held locks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Descriptors {
+    open: usize,
+    most: usize,
+    /// Opening more fails with EMFILE.
+    limit: Option<usize>,
+}
+
+impl Descriptors {
+    fn check(self) -> io::Result<()> {
+        match self.limit {
+            Some(limit) if self.open >= limit => Err(Errno::MFILE.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn opened(&mut self) {
+        self.open += 1;
+        self.most = self.most.max(self.open);
+    }
 }
 
 impl State {
@@ -178,6 +203,7 @@ impl SimFs {
                     ops: 0,
                     crash_at: None,
                     dead: false,
+                    descriptors: Descriptors::default(),
                 }),
                 resumed: Condvar::new(),
             }),
@@ -274,6 +300,22 @@ impl SimFs {
         self.shared.state.lock().disk.capacity_bytes = bytes;
     }
 
+    /// Limits the descriptors of the process, as `RLIMIT_NOFILE` does: open files and held locks. Opening more fails with EMFILE.
+    pub fn limit_descriptors(&self, limit: Option<usize>) {
+        self.shared.state.lock().descriptors.limit = limit;
+    }
+
+    /// Descriptors in use.
+    pub fn descriptors(&self) -> usize {
+        self.shared.state.lock().descriptors.open
+    }
+
+    /// Most descriptors in use at a time since the last call.
+    pub fn take_most_descriptors(&self) -> usize {
+        let descriptors = &mut self.shared.state.lock().descriptors;
+        std::mem::replace(&mut descriptors.most, descriptors.open)
+    }
+
     /// Bytes in use.
     pub fn used_bytes(&self) -> u64 {
         self.shared.state.lock().disk.used_bytes()
@@ -346,7 +388,9 @@ struct SimFile {
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        self.shared.state.lock().disk.close(self.inode);
+        let mut state = self.shared.state.lock();
+        state.disk.close(self.inode);
+        state.descriptors.open -= 1;
     }
 }
 
@@ -445,6 +489,7 @@ impl Drop for SimLock {
         let mut state = self.shared.state.lock();
         state.locks.remove(&self.inode);
         state.disk.close(self.inode);
+        state.descriptors.open -= 1;
     }
 }
 
@@ -454,7 +499,12 @@ impl Vfs for SimFs {
             Open::Read | Open::Direct | Open::Write => (OpKind::Open, Create::No),
             Open::CreateNew => (OpKind::Create, Create::New),
         };
-        let open = |state: &mut State| state.disk.open(path, create);
+        let open = |state: &mut State| {
+            state.descriptors.check()?;
+            let inode = state.disk.open(path, create)?;
+            state.descriptors.opened();
+            Ok(inode)
+        };
         let inode = self.shared.plain(op, path, open)?;
         Ok(Arc::new(SimFile {
             shared: Arc::clone(&self.shared),
@@ -518,8 +568,10 @@ impl Vfs for SimFs {
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         let inode = self.shared.plain(OpKind::Lock, path, |state| {
+            state.descriptors.check()?;
             let inode = state.disk.open(path, Create::IfMissing)?;
             if state.locks.insert(inode) {
+                state.descriptors.opened();
                 return Ok(Some(inode));
             }
             state.disk.close(inode);

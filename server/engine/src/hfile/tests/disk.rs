@@ -53,7 +53,7 @@ fn memory_only_reads_do_not_touch_the_disk() {
 
 fn reader_usage(fixture: &Fixture, options: ReadOptions) -> u64 {
     let context = context();
-    let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+    let reader = Reader::open(fixture.path.clone(), FileId(1), context.clone()).unwrap();
     read_all(&reader, options).unwrap();
     context.cache.usage().bytes.iter().sum()
 }
@@ -72,7 +72,7 @@ fn blocks_that_every_read_needs_are_pinned() {
         },
     );
     let context = context();
-    let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+    let reader = Reader::open(fixture.path.clone(), FileId(1), context.clone()).unwrap();
     assert_eq!(reader.trailer.levels, 2);
     let chunks = reader.blooms()[0].unwrap().chunk_count();
     assert!(chunks > 2, "{chunks}");
@@ -234,7 +234,7 @@ fn a_row_costs_the_blocks_that_have_it() {
         let cells = grid(rows, columns);
         let fixture = Fixture::write(&cells, options());
         let context = context();
-        let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+        let reader = Reader::open(fixture.path.clone(), FileId(1), context.clone()).unwrap();
         let (mut blocks, mut cursor) = (Vec::new(), reader.cursor(reads()));
         cursor.seek(cells[0].key.as_key()).unwrap();
         while let Some(cell) = cursor.cell() {

@@ -9,7 +9,9 @@ use rustix::io::Errno;
 use super::TextCell;
 use super::harness::{TestStore, read_all, show};
 use crate::cache::Priority;
+use crate::cell::{CellCursor as _, KeyBuf};
 use crate::error::Error;
+use crate::fs::Open;
 use crate::fs::sim::{OpKind, Times};
 use crate::hfile::{Access, ReadOptions};
 use crate::id::{FileId, SeqId, Uuid};
@@ -93,15 +95,15 @@ fn obsolete_files_are_left_to_the_thread_that_removes_them() {
     assert_eq!(store.names_on_disk().len(), 1);
 }
 
-/// The name goes at once. A file in which somebody still reads is kept open until he has done, so that he is not the one who closes it.
+/// A file that a cursor still reads keeps its name, by which it may have to be opened again, and is closed by the thread for removals.
 #[test]
-fn what_is_still_read_is_closed_later() {
+fn what_is_still_read_keeps_its_name() {
     let store = two_files();
     let file = Arc::clone(store.version.files[0].reader());
     let alive = Arc::downgrade(&file);
     let context = store.context.clone();
     let name = file.id().to_string();
-    let cursor = file.cursor(ReadOptions {
+    let mut cursor = file.cursor(ReadOptions {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
@@ -111,12 +113,23 @@ fn what_is_still_read_is_closed_later() {
     let mut held = Vec::new();
     remove_all(&context, vec![file], &mut held);
     let path = Path::new("db/tables/default/t/f").join(name);
-    assert!(!context.vfs.exists(&path).unwrap());
+    assert!(context.vfs.exists(&path).unwrap());
     assert_eq!((held.len(), alive.strong_count()), (1, 2));
+    // Other files take the handles, so that the cursor has to open its own again.
+    let handles = &context.reader.handles;
+    let _others = ["x", "y", "z"].map(|name| {
+        drop(handles.create(Path::new(name)).unwrap());
+        handles.open(Path::new(name), Open::Read).unwrap()
+    });
+    let opens = handles.usage().opens;
+    cursor.seek(KeyBuf::first_on_row(b"b", b"f").as_key()).unwrap();
+    assert_eq!(cursor.cell().unwrap().key.row(), b"b");
+    assert_eq!(handles.usage().opens, opens + 1);
     drop(cursor);
     assert_eq!(alive.strong_count(), 1);
     remove_all(&context, Vec::new(), &mut held);
     assert_eq!((held.len(), alive.strong_count()), (0, 0));
+    assert!(!context.vfs.exists(&path).unwrap());
 }
 
 #[test]

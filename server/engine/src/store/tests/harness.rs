@@ -13,6 +13,7 @@ use crate::cell::CellBatch;
 use crate::clock::ManualClock;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::fs::HandleCache;
 use crate::fs::sim::{SimFs, SimOptions};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, SeqId};
@@ -75,6 +76,8 @@ impl TestStore {
         let context = StoreContext {
             vfs: Arc::new(disk.clone()),
             reader: ReaderContext {
+                // Fewer than most tests have files, so that files are closed and opened again.
+                handles: HandleCache::new(Arc::new(disk.clone()), 2),
                 cache: Arc::new(BlockCache::new(16 << 20)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
