@@ -3,9 +3,11 @@
 mod blocks;
 mod compactions;
 mod crash;
+mod damaged;
 mod data;
 mod disk_full;
 mod hanging;
+mod many_regions;
 mod memory;
 mod moving;
 mod no_space;
