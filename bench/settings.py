@@ -65,7 +65,7 @@ IDLE_S = 120
 STOP_S = 60
 SERIES = re.compile(r"^(\w+)(\{.*\})? ([-+.\deE]+)$")
 SETTING = re.compile(r"setting ([\w.]+) = (.*)$", re.M)
-OPENED = re.compile(r"opened .* in (\d+) ms: .*?(\d+) rows in (\d+) log segments")
+OPENED = re.compile(r"opened .* in (\d+) ms: .*?(\d+) rows replayed from (\d+) log segments")
 
 
 class Failed(Exception):

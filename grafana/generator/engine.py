@@ -8,7 +8,8 @@ TITLE = "Basalt: engine"
 DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what slows or refuses writes."
 ALERTS = [
     "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltSyncSlow", "BasaltWriteStall",
-    "BasaltWritesSlowed", "BasaltFlushFails", "BasaltCompactionFails", "BasaltPaused",
+    "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
+    "BasaltPaused",
 ]
 
 REFUSED = [
@@ -30,6 +31,12 @@ REFUSED = [
         (total("basalt_wal_refused_writes_total"), "refused"),
         (worst("basalt_wal_stalled_seconds"), "seconds that the log has waited {{instance}}"),
         description="Writes answered with RegionTooBusyException because the disk kept the WAL waiting for longer than wal.stall_ms.",
+    ),
+    graph(
+        "Damaged store files", "short",
+        (summed("basalt_regions_damaged"), "regions refused"),
+        (total("basalt_damaged_reads_total"), "damaged blocks found a second"),
+        description="Regions that are refused because a store file is missing or damaged, and damaged blocks that reads and compactions found.",
     ),
 ]
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use basalt_client::admin::Admin;
-use basalt_client::{Client, FamilySchema, Put, TableSchema};
+use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
 use basalt_tests::{Server, binary};
 
 /// A data directory with a manifest, a log with unflushed rows, and a store file; nobody has it open.
@@ -127,5 +127,112 @@ fn a_directory_in_use_is_not_checked() {
         "{}",
         text(&refused.stderr)
     );
+    server.stop();
+}
+
+/// A table of three regions with a store file each, and another table; nobody has it open. Returns the data directory and the file of the
+/// middle region.
+fn three_regions(dir: &Path) -> (PathBuf, PathBuf) {
+    let data = dir.join("data");
+    let server = Server::start(&data, &[]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        let schema = |name| {
+            TableSchema::new(name)
+                .expect("a name")
+                .family(FamilySchema::new("f"))
+        };
+        let splits = vec![b"h".to_vec(), b"p".to_vec()];
+        client
+            .create_table_split(schema("t"), splits)
+            .await
+            .expect("a table");
+        client.create_table(schema("other")).await.expect("a table");
+        for (table, row) in [("t", "a"), ("t", "i"), ("t", "q"), ("other", "o")] {
+            let put = Put::new(row).cell("f", "q", "value");
+            client
+                .table(table)
+                .expect("a name")
+                .put(put)
+                .await
+                .expect("written");
+        }
+    });
+    server.stop();
+    let mut files = Vec::new();
+    files_below(&data.join("tables/default/t"), &mut files);
+    let middle = files
+        .iter()
+        .find(|file| text(&basalt(&["dump", "--cells"], file).stdout).contains("i/f:q"));
+    let middle = middle
+        .unwrap_or_else(|| panic!("no file has the row i: {files:?}"))
+        .clone();
+    (data, middle)
+}
+
+/// Goal: a missing store file costs its region and nothing else. `/readyz`, the pages, the metric, the error of a call, `basalt check` and
+/// the log name it, and say what to do; with the file back, all is as it was.
+#[test]
+fn a_missing_store_file_costs_its_region_only() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (data, file) = three_regions(dir.path());
+    let path = file.to_string_lossy().into_owned();
+    let aside = dir.path().join("aside");
+    std::fs::rename(&file, &aside).expect("renamed");
+
+    let found = text(&basalt(&["check", "--data-dir"], &data).stdout);
+    let line = found.lines().find(|line| line.contains(&path));
+    let line = line.unwrap_or_else(|| panic!("check does not name {path}: {found}"));
+    for part in ["table t", "'h' to 'p'", "Put the file back"] {
+        assert!(line.contains(part), "{line} does not say {part}");
+    }
+
+    let server = Server::start(&data, &[]);
+    let ready = server.http_get("/readyz");
+    let line = ready.lines().find(|line| line.contains(&path));
+    let line = line.unwrap_or_else(|| panic!("/readyz does not name {path}: {ready}"));
+    assert!(
+        line.starts_with("ready; region ") && line.contains("table t"),
+        "{line}"
+    );
+    assert_eq!(server.metric("basalt_regions_damaged"), 1);
+    assert!(server.http_get("/").contains(&path));
+    let page = server.http_get("/tables/t");
+    assert!(
+        page.contains("1 region") && page.contains("0 and 1 damaged"),
+        "{page}"
+    );
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let get = async |table: &str, row: &str| {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        let found = client
+            .table(table)
+            .expect("a name")
+            .get(Get::new(row.to_owned()))
+            .await;
+        found.map(|row| row.is_some()).map_err(|error| error.to_string())
+    };
+    runtime.block_on(async {
+        for (table, row) in [("t", "a"), ("t", "q"), ("other", "o")] {
+            assert_eq!(get(table, row).await, Ok(true), "{table} {row}");
+        }
+        let refused = get("t", "i").await.expect_err("the file is missing");
+        assert!(
+            refused.contains(&path) && refused.contains("restore a snapshot"),
+            "{refused}"
+        );
+    });
+    let log = server.stop_and_log();
+    assert!(log.contains(&path), "{log}");
+
+    std::fs::rename(&aside, &file).expect("renamed");
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.metric("basalt_regions_damaged"), 0);
+    assert_eq!(server.http_get("/readyz"), "ready\n");
     server.stop();
 }

@@ -11,6 +11,9 @@ use crate::schema::TableName;
 /// Result of every engine call that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What an operator can do about a store file that cannot be used.
+pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
+
 /// What a caller can do about an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -113,6 +116,16 @@ pub enum Error {
         /// What is wrong there.
         what: String,
     },
+    /// A store file of the region is missing or damaged, so the region is refused until the file is back or its data is given up.
+    #[error("{region}, is refused because its store file {} cannot be used: {what}. {DAMAGE_REMEDY}", file.display())]
+    RegionDamaged {
+        /// The region, its table and its rows.
+        region: String,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The file system failed.
     #[error("{during} {}: {source}", path.display())]
     Io {
@@ -144,7 +157,7 @@ impl Error {
             | Self::NotServingRegion(_)
             | Self::ShuttingDown
             | Self::NotInMemory => Kind::Retry,
-            Self::Corrupt { .. } | Self::Io { .. } => Kind::Data,
+            Self::Corrupt { .. } | Self::RegionDamaged { .. } | Self::Io { .. } => Kind::Data,
             Self::Poisoned(_) | Self::Locked(_) => Kind::Fatal,
             _ => Kind::Request,
         }

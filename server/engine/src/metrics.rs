@@ -90,6 +90,8 @@ pub struct Counters {
     pub bloom_skips: BusyCounter,
     /// Files read although they did not hold the row: the bloom filter was wrong.
     pub bloom_false_positives: Counter,
+    /// Times that something damaged was found in an open store file.
+    pub damaged_reads: Counter,
     /// Flushes that wrote a file.
     pub flushes: Counter,
     /// Flushes that failed and will be tried again.

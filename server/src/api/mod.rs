@@ -62,6 +62,9 @@ use failure::Failure;
 /// most, which arguments that are right may take too: an element has a byte at least, and takes 320 in memory at most.
 const UNCHECKED_BYTES: usize = 32 << 10;
 
+/// Damaged regions that `/readyz` and the overview name each by itself.
+const DAMAGED_LISTED: usize = 3;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -314,6 +317,29 @@ impl Server {
         });
         let busy = self.admission.memory().check().err().map(|busy| busy.to_string());
         [stalled, suspended, full, busy].into_iter().flatten().collect()
+    }
+
+    /// What is damaged: each region that is refused, up to [`DAMAGED_LISTED`], and what reads have found. Empty when nothing is.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        let damaged = self.engine.damaged_regions();
+        let mut lines: Vec<_> = damaged
+            .iter()
+            .take(DAMAGED_LISTED)
+            .map(ToString::to_string)
+            .collect();
+        if damaged.len() > DAMAGED_LISTED {
+            lines.push(format!(
+                "{} more regions are refused: basalt_regions_damaged counts them, the log of the start has them",
+                damaged.len() - DAMAGED_LISTED
+            ));
+        }
+        let reads = self.engine.counters().damaged_reads.get();
+        if reads > 0 {
+            lines.push(format!(
+                "damaged blocks of store files were found {reads} times since the start: the log and the errors of calls name the files, basalt check finds all of them"
+            ));
+        }
+        lines
     }
 
     pub(crate) fn set_ready(&self, ready: bool) {

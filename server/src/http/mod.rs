@@ -114,19 +114,20 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads. The text has a line for
+/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads, and so is one with damaged regions. The text has a line for
 /// everything that is not as it should be.
 async fn ready(State(site): State<Site>) -> Response {
     if !site.server.is_ready() {
         let text = "not ready: the server is starting or stopping\n";
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    let reasons = site.server.reasons();
-    if reasons.is_empty() {
+    let (reasons, damage) = (site.server.reasons(), site.server.damage());
+    if reasons.is_empty() && damage.is_empty() {
         return "ready\n".into_response();
     }
-    let lines = reasons
+    let reasons = reasons
         .iter()
         .map(|reason| format!("ready for reads; {reason}\n"));
-    lines.collect::<String>().into_response()
+    let damage = damage.iter().map(|damage| format!("ready; {damage}\n"));
+    reasons.chain(damage).collect::<String>().into_response()
 }

@@ -81,6 +81,10 @@ metric_names! {
     gauge REGION_STORE_FILES = "basalt_region_store_files", Unit::Count, "Store files of the region.";
     gauge REGION_STORE_FILE_BYTES = "basalt_region_store_file_bytes", Unit::Bytes, "Size of the region's store files.";
     gauge REGIONS = "basalt_regions", Unit::Count, "Regions of all tables.";
+    gauge REGIONS_DAMAGED = "basalt_regions_damaged", Unit::Count,
+        "Regions that are refused because a store file is missing or damaged.";
+    counter DAMAGED_READS = "basalt_damaged_reads_total", Unit::Count,
+        "Times that a read or a compaction found a damaged block in a store file.";
     gauge TABLES = "basalt_tables", Unit::Count, "Tables.";
     gauge SNAPSHOTS = "basalt_snapshots", Unit::Count, "Snapshots of tables.";
     gauge SNAPSHOT_BYTES = "basalt_snapshot_bytes", Unit::Bytes,

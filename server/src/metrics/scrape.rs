@@ -44,6 +44,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         (names::BLOCKED_WRITES, counters.blocked_writes.get()),
         (names::SUSPENDED_WRITES, counters.suspended_writes.get()),
         (names::STALLED_WRITES, counters.stalled_writes.get()),
+        (names::DAMAGED_READS, counters.damaged_reads.get()),
         (names::FLUSHES, counters.flushes.get()),
         (names::FLUSH_FAILURES, counters.flush_failures.get()),
         (names::FLUSH_BYTES, counters.flush_bytes.get()),
@@ -142,6 +143,8 @@ fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
     metrics::with_local_recorder(&recorder, || {
         names::describe_all();
         gauge!(names::REGIONS).set(stats.len() as f64);
+        let damaged = stats.iter().filter(|region| region.damaged_files > 0).count();
+        gauge!(names::REGIONS_DAMAGED).set(damaged as f64);
         for region in stats.iter().take(max_regions) {
             publish_region(
                 &region.region.table.to_string(),
@@ -192,6 +195,7 @@ mod tests {
             memstore_bytes: 0,
             store_files: 0,
             store_file_bytes: 0,
+            damaged_files: 0,
             flushes: 0,
             compactions: 0,
         }

@@ -5,9 +5,10 @@
 //!
 //! After each damage the database is checked and, on a copy, opened and read: all tables by scan with all versions, raw, and by gets. It
 //! must be refused, or the read fail, with an error that names the file; or all answers must be what they were. In the latter case
-//! the check must have said something of the file, or the place must be in [`unused`].
+//! the check must have said something of the file, or the place must be in [`unused`]. Damage to store files alone must not refuse the
+//! start, and must not fail reads of tables that have none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -233,10 +234,16 @@ fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outc
         }
     };
     let machine = Machine::at(disk.clone(), FIRST_MS);
+    let owners = owners(paths);
     let engine = match machine.open() {
         Ok(engine) => engine,
         Err(error) => {
             names_it(&error)?;
+            if owners.is_some() {
+                return Err(format!(
+                    "the start is refused, not only the file's regions: {error}"
+                ));
+            }
             return if found {
                 Ok(Outcome::Refused)
             } else {
@@ -256,6 +263,9 @@ fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outc
             }
             Err(error) => {
                 names_it(&error)?;
+                if owners.as_ref().is_some_and(|owners| !owners.contains(table)) {
+                    return Err(format!("{table} fails, whose files are sound: {error}"));
+                }
                 failed = true;
             }
         }
@@ -266,6 +276,20 @@ fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outc
         (false, true) => Ok(Outcome::Found),
         (false, false) => Ok(Outcome::Unnoticed),
     }
+}
+
+/// The tables that have these store files; `None` when one of the files is something else.
+fn owners(paths: &[&PathBuf]) -> Option<BTreeSet<String>> {
+    let owner = |path: &&PathBuf| {
+        let below = path.strip_prefix(super::below("tables")).ok()?;
+        let mut parts = below.iter().map(|part| part.to_string_lossy());
+        let (namespace, table) = (parts.next()?, parts.next()?);
+        Some(match &*namespace {
+            "default" => table.into_owned(),
+            _ => format!("{namespace}:{table}"),
+        })
+    };
+    paths.iter().map(owner).collect()
 }
 
 /// Everything a table answers.

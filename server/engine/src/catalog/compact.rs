@@ -86,6 +86,7 @@ impl Catalog {
         major: bool,
         patience: Patience,
     ) -> Result<CompactionOutcome> {
+        region.check_undamaged()?;
         let chosen = match self.claim(region, family, major, patience) {
             Ok(chosen) => chosen,
             Err(instead) => return Ok(instead),
@@ -307,7 +308,8 @@ impl Catalog {
         let claims = region.claims.lock();
         let version = region.version();
         let options = &self.shared.options;
-        if !options.compaction_enabled || !version.table.compaction_enabled() {
+        let enabled = options.compaction_enabled && version.table.compaction_enabled();
+        if !enabled || region.check_undamaged().is_err() {
             return Vec::new();
         }
         let now = self.shared.clock.wall_ms();

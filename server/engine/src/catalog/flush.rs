@@ -1,31 +1,53 @@
-//! Flush: a region's frozen memstores become store files, one for each family.
+//! Flush: frozen memstores of regions become store files, one for each family of each region.
 //!
-//! 1. With writers kept out for a moment, all memstores of the region are frozen, and the last sequence id given out so far
+//! A flush takes a batch: one region, or several that are flushed together because syncs take most of the time. Of many regions each
+//! batch has at most [`BATCH_REGIONS`] of them.
+//!
+//! 1. With writers of a region kept out for a moment, all its memstores are frozen, and the last sequence id given out so far
 //!    is noted: every edit of the region up to it is in frozen memstores or files.
-//! 2. Wait until that sequence id is published. A store file never holds what is not durable yet.
-//! 3. Write the files. Readers and writers go on.
-//! 4. One manifest edit names all files and the sequence id; then one version is published that has the files instead of
-//!    the frozen memstores.
-//! 5. WAL segments that no region needs any more are removed.
+//! 2. Wait until those sequence ids are published. A store file never holds what is not durable yet.
+//! 3. Write and sync the files, side by side. Readers and writers go on.
+//! 4. Sync each directory that has new files, once.
+//! 5. One manifest edit for each region names all its files and its sequence id; all edits of the batch share one sync. Then one
+//!    version of each region is published that has the files instead of the frozen memstores.
+//! 6. WAL segments that no region needs any more are removed.
 //!
-//! When anything fails, the frozen memstores stay where they are and readers miss nothing; the next flush takes them along.
-//! One flush of a region at a time (`Region::flushing`).
+//! When anything fails for a region, its frozen memstores stay where they are and readers miss nothing; the next flush takes them
+//! along. The other regions of the batch go on. One flush of a region at a time (`Region::flushing`); a batch locks its regions in the
+//! order of their ids.
+//!
+//! Without background threads everything runs on the caller's, in the order of region ids: a simulation repeats it exactly.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Catalog;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::id::SeqId;
-use crate::jobs::{JobInfo, JobKind, JobProgress};
+use crate::jobs::{JobGuard, JobInfo, JobKind};
 use crate::manifest::{Manifest, ManifestEdit};
 use crate::memstore::Memstore;
 use crate::metrics::FlushEvent;
+use crate::options::Background;
 use crate::region::{Region, RegionVersion};
-use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir};
+use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
 use crate::sync::RwLockWriteGuard;
+
+/// Most regions in a batch.
+const BATCH_REGIONS: usize = 64;
+
+/// Most bytes in the memstores of a batch of several regions. Files of more take the disk and the processors, so that writing several at
+/// a time would only slow down everybody else.
+const BATCH_BYTES: u64 = 64 << 20;
+
+/// Most threads that write the files of a batch. They wait for syncs most of the time.
+const BATCH_THREADS: usize = 32;
 
 /// One family's share of a flush.
 struct FamilyFlush {
@@ -35,141 +57,371 @@ struct FamilyFlush {
     result: Flushed,
 }
 
+/// A region in a batch.
+struct Share<'a> {
+    region: &'a Region,
+    /// With the frozen memstores.
+    version: Arc<RegionVersion>,
+    flushed: SeqId,
+    /// `None`: nothing is frozen.
+    job: Option<JobGuard<'a>>,
+    state: State,
+}
+
+enum State {
+    /// It goes on, with these files so far.
+    Open(Vec<FamilyFlush>),
+    /// It is over. `None`: nothing was in memory, or the region is gone.
+    Ended(Result<Option<FlushEvent>>),
+}
+
+impl Share<'_> {
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// The families flushed so far, unless it is over.
+    fn done(&self) -> &[FamilyFlush] {
+        match &self.state {
+            State::Open(done) => done,
+            State::Ended(_) => &[],
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &WrittenFile> {
+        self.done()
+            .iter()
+            .filter_map(|family| family.result.file.as_ref())
+    }
+
+    /// The directories of its new files.
+    fn dirs(&self) -> impl Iterator<Item = &Path> {
+        self.files().filter_map(|file| file.reader.path().parent())
+    }
+
+    /// Ends it. Returns the files, which no manifest edit names.
+    fn end(&mut self, result: Result<Option<FlushEvent>>) -> Vec<WrittenFile> {
+        match std::mem::replace(&mut self.state, State::Ended(result)) {
+            State::Open(done) => done.into_iter().filter_map(|family| family.result.file).collect(),
+            State::Ended(_) => Vec::new(),
+        }
+    }
+
+    fn edit(&self) -> ManifestEdit {
+        let files = self
+            .done()
+            .iter()
+            .filter_map(|family| Some((family.family.clone(), family.result.file.as_ref()?.meta.clone())));
+        ManifestEdit::Flush {
+            region: self.region.id(),
+            flushed: self.flushed,
+            files: files.collect(),
+        }
+    }
+
+    fn event(&self, took: Duration) -> FlushEvent {
+        FlushEvent {
+            table: self.region.info().table.clone(),
+            region: self.region.id(),
+            cells: self.done().iter().map(|family| family.result.cells_out).sum(),
+            written_bytes: self.files().map(|file| file.meta.bytes).sum(),
+            flushed: self.flushed,
+            took,
+        }
+    }
+}
+
 impl Catalog {
     /// Flushes a region. When it returns without error, every write that was applied before the call is in store files.
     /// `None`: nothing was in memory.
     pub fn flush_region(&self, region: &Region) -> Result<Option<FlushEvent>> {
-        let flushing = region.flushing.lock();
-        let blocked = region.updates.write();
-        let flushed = region.freeze(&self.shared.wal, &blocked);
-        drop(blocked);
-        self.flush_frozen(region, flushed, &flushing)
+        let result = self.flush_batch(&[region]).pop();
+        result.expect("a flush has a result for each of its regions")
     }
 
-    /// Flushes a region while writers are kept out, so that afterwards nothing is left in its memory.
+    /// Flushes regions, those that are small together. Returns an error for each region that could not be flushed; after a fatal one the
+    /// rest is not tried.
+    pub fn flush_regions(&self, regions: &[Arc<Region>]) -> Vec<Error> {
+        let mut regions: Vec<&Region> = regions.iter().map(AsRef::as_ref).collect();
+        regions.sort_by_key(|region| region.id());
+        let mut errors: Vec<Error> = Vec::new();
+        let mut rest = &regions[..];
+        while !rest.is_empty() && errors.last().is_none_or(|error| error.kind() != Kind::Fatal) {
+            let (batch, behind) = rest.split_at(batch_len(rest));
+            errors.extend(self.flush_batch(batch).into_iter().filter_map(Result::err));
+            rest = behind;
+        }
+        errors
+    }
+
+    /// [`Self::flush_regions`]; fails with the first error when all regions were tried.
+    pub(super) fn flush_all(&self, regions: &[Arc<Region>]) -> Result<()> {
+        self.flush_regions(regions).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// A result for each of the regions, which are in the order of their ids.
+    fn flush_batch(&self, regions: &[&Region]) -> Vec<Result<Option<FlushEvent>>> {
+        let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
+        let frozen: Vec<_> = regions
+            .iter()
+            .map(|region| {
+                let blocked = region.updates.write();
+                (*region, region.freeze(&self.shared.wal, &blocked))
+            })
+            .collect();
+        self.flush_frozen(&frozen, &flushing)
+    }
+
+    /// Flushes regions while writers are kept out, so that afterwards nothing is left in their memory.
     pub(super) fn flush_blocked(
         &self,
-        region: &Region,
-        blocked: &RwLockWriteGuard<'_, ()>,
-        flushing: &MutexGuard<'_, ()>,
+        regions: &[impl AsRef<Region>],
+        blocked: &[RwLockWriteGuard<'_, ()>],
+        flushing: &[MutexGuard<'_, ()>],
     ) -> Result<()> {
-        let flushed = region.freeze(&self.shared.wal, blocked);
-        self.flush_frozen(region, flushed, flushing)?;
+        let frozen: Vec<(&Region, SeqId)> = regions
+            .iter()
+            .zip(blocked)
+            .map(|(region, blocked)| {
+                let region = region.as_ref();
+                (region, region.freeze(&self.shared.wal, blocked))
+            })
+            .collect();
+        for (batch, flushing) in frozen.chunks(BATCH_REGIONS).zip(flushing.chunks(BATCH_REGIONS)) {
+            for result in self.flush_frozen(batch, flushing) {
+                result?;
+            }
+        }
         Ok(())
     }
 
+    /// Steps 2 to 6. `_flushing` are the locks of the regions.
     fn flush_frozen(
         &self,
-        region: &Region,
-        flushed: SeqId,
-        _flushing: &MutexGuard<'_, ()>,
-    ) -> Result<Option<FlushEvent>> {
-        let version = region.load_version();
-        if region.is_retired() || version.stores.iter().all(|store| store.frozen.is_empty()) {
-            return Ok(None);
+        frozen: &[(&Region, SeqId)],
+        _flushing: &[MutexGuard<'_, ()>],
+    ) -> Vec<Result<Option<FlushEvent>>> {
+        let began = self.shared.clock.mono();
+        let mut shares: Vec<_> = frozen
+            .iter()
+            .map(|(region, flushed)| self.share(region, *flushed))
+            .collect();
+        if shares.iter().any(Share::is_open) {
+            self.write_all(&mut shares);
+            self.sync_all_names(&mut shares);
+            self.install_all(&mut shares, began);
         }
+        shares.into_iter().map(|share| self.conclude(share)).collect()
+    }
+
+    fn share<'a>(&'a self, region: &'a Region, flushed: SeqId) -> Share<'a> {
+        let version = region.load_version();
         let frozen = || version.stores.iter().flat_map(|store| &store.frozen);
-        let job = self.shared.jobs.begin(JobInfo {
-            kind: JobKind::Flush,
-            table: region.info().table.clone(),
-            region: region.id(),
-            family: None,
-            inputs: frozen().count(),
-            input_bytes: frozen().map(|memstore| memstore.bytes()).sum(),
-            input_cells: frozen().map(|memstore| memstore.cell_count()).sum(),
+        let is_open = !region.is_retired() && frozen().next().is_some();
+        let job = is_open.then(|| {
+            self.shared.jobs.begin(JobInfo {
+                kind: JobKind::Flush,
+                table: region.info().table.clone(),
+                region: region.id(),
+                family: None,
+                inputs: frozen().count(),
+                input_bytes: frozen().map(|memstore| memstore.bytes()).sum(),
+                input_cells: frozen().map(|memstore| memstore.cell_count()).sum(),
+            })
         });
-        let result = self.write_and_install(region, &version, flushed, job.progress());
-        job.end(&result, |event| event.written_bytes);
+        Share {
+            region,
+            flushed,
+            job,
+            state: if is_open {
+                State::Open(Vec::new())
+            } else {
+                State::Ended(Ok(None))
+            },
+            version,
+        }
+    }
+
+    fn conclude(&self, share: Share<'_>) -> Result<Option<FlushEvent>> {
+        let State::Ended(result) = share.state else {
+            unreachable!("installing ends every share")
+        };
+        if let Some(job) = share.job {
+            job.end(&result, |event| event.written_bytes);
+        }
         if result.is_err() {
             self.shared.counters.flush_failures.increment();
         }
         result
     }
 
-    fn write_and_install(
-        &self,
-        region: &Region,
-        version: &RegionVersion,
-        flushed: SeqId,
-        progress: &JobProgress,
-    ) -> Result<Option<FlushEvent>> {
-        let began = self.shared.clock.mono();
-        self.shared.wal.wait_published(flushed)?;
-        let mut done = Vec::new();
+    /// Ends a share that failed before the manifest knew of its files.
+    fn fail(&self, share: &mut Share<'_>, error: Error) {
+        for file in share.end(Err(error)) {
+            self.remove_file(file);
+        }
+    }
+
+    /// Steps 2 and 3.
+    fn write_all(&self, shares: &mut [Share<'_>]) {
+        let open: Vec<_> = shares.iter_mut().filter(|share| share.is_open()).collect();
+        let newest = open.iter().map(|share| share.flushed).max();
+        if let Err(error) = self.shared.wal.wait_published(newest.unwrap_or(SeqId::ZERO)) {
+            for share in open {
+                self.fail(share, error.clone());
+            }
+            return;
+        }
+        let threads = match self.shared.options.background {
+            Background::Threads => open.len().min(BATCH_THREADS),
+            Background::Manual => 1,
+        };
+        let waiting = Mutex::new(open.into_iter());
+        let work = || {
+            loop {
+                let next = waiting.lock().next();
+                let Some(share) = next else { return };
+                self.write_files(share);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                let thread = thread::Builder::new().name("basalt-flush".into());
+                // With fewer threads, or with this one alone, it takes longer and that is all.
+                if thread.spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+    }
+
+    /// Writes the files of a region.
+    fn write_files(&self, share: &mut Share<'_>) {
+        let version = Arc::clone(&share.version);
+        let table = &share.region.info().table;
         for store in version.stores.iter().filter(|store| !store.frozen.is_empty()) {
             let target = NewFile {
                 id: self.shared.next_file(),
-                dir: store_dir(&self.shared.dir, &region.info().table, &store.family.name),
-                table: region.info().table.clone(),
+                dir: store_dir(&self.shared.dir, table, &store.family.name),
+                table: table.clone(),
             };
-            match flush(
+            let (State::Open(done), Some(job)) = (&mut share.state, &share.job) else {
+                return;
+            };
+            let written = flush(
                 &self.shared.store,
                 &store.family,
                 &store.frozen,
                 &target,
-                self.shared.horizon(&region.info().table),
-                progress,
-            ) {
+                self.shared.horizon(table),
+                job.progress(),
+            );
+            match written {
                 Ok(result) => done.push(FamilyFlush {
                     family: store.family.name.clone(),
                     memstores: store.frozen.clone(),
                     result,
                 }),
-                Err(error) => {
-                    self.remove_files(done);
-                    return Err(error);
+                Err(error) => return self.fail(share, error),
+            }
+        }
+    }
+
+    /// Step 4.
+    fn sync_all_names(&self, shares: &mut [Share<'_>]) {
+        let dirs: BTreeSet<PathBuf> = shares
+            .iter()
+            .flat_map(Share::dirs)
+            .map(Path::to_path_buf)
+            .collect();
+        for dir in dirs {
+            let Err(error) = sync_names(&*self.shared.store.vfs, &dir) else {
+                continue;
+            };
+            for share in shares.iter_mut() {
+                if share.dirs().any(|written| written == dir) {
+                    self.fail(share, error.clone());
                 }
             }
         }
-        let cells = done.iter().map(|family| family.result.cells_out).sum();
-        let files = done.iter().filter_map(|family| family.result.file.as_ref());
-        let written_bytes = files.map(|file| file.meta.bytes).sum();
-        if !self.install_flush(region, flushed, done)? {
-            return Ok(None);
-        }
-        region.note_flushed();
-        region.account(&self.shared.memstore_total_bytes);
-        region.flushes.increment();
-        self.shared.counters.flushes.increment();
-        self.shared.counters.flush_bytes.add(written_bytes);
-        let event = FlushEvent {
-            table: region.info().table.clone(),
-            region: region.id(),
-            cells,
-            written_bytes,
-            flushed,
-            took: self.shared.clock.mono().saturating_sub(began),
-        };
-        self.shared.listener.flushed(&event);
-        self.remove_obsolete_wal()?;
-        Ok(Some(event))
     }
 
-    /// False when the region is gone meanwhile.
-    fn install_flush(&self, region: &Region, flushed: SeqId, done: Vec<FamilyFlush>) -> Result<bool> {
+    /// Steps 5 and 6. No share is open afterwards.
+    fn install_all(&self, shares: &mut [Share<'_>], began: Duration) {
+        let mut useless = Vec::new();
+        let mut installed = Vec::new();
         let mut manifest = self.manifest.lock();
-        if region.is_retired() {
-            drop(manifest);
-            self.remove_files(done);
-            return Ok(false);
-        }
-        let files = done
-            .iter()
-            .filter_map(|family| Some((family.family.clone(), family.result.file.as_ref()?.meta.clone())))
-            .collect();
-        let edit = ManifestEdit::Flush {
-            region: region.id(),
-            flushed,
-            files,
-        };
-        if let Err(error) = self.append_flush(&mut manifest, &edit) {
-            // On a full disk the files of every try would make it fuller. Where the edit may be on disk, the files stay.
-            if !manifest.is_poisoned() {
-                drop(manifest);
-                self.remove_files(done);
+        let mut open = Vec::new();
+        for share in shares.iter_mut().filter(|share| share.is_open()) {
+            if share.region.is_retired() {
+                useless.extend(share.end(Ok(None)));
+            } else {
+                open.push(share);
             }
-            return Err(error);
         }
+        let edits: Vec<_> = open.iter().map(|share| share.edit()).collect();
+        let appended = self.append_flushes(&mut manifest, &edits);
+        for (share, appended) in open.into_iter().zip(appended) {
+            match appended {
+                Ok(()) => {
+                    self.publish_flush(share.region, share.done());
+                    installed.push(share);
+                }
+                Err(error) => {
+                    let files = share.end(Err(error));
+                    // On a full disk the files of every try would make it fuller. Where the edit may be on disk, the files stay.
+                    if !manifest.is_poisoned() {
+                        useless.extend(files);
+                    }
+                }
+            }
+        }
+        drop(manifest);
+        for file in useless {
+            self.remove_file(file);
+        }
+        if installed.is_empty() {
+            return;
+        }
+        let took = self.shared.clock.mono().saturating_sub(began);
+        let events: Vec<_> = installed
+            .iter()
+            .map(|share| self.note_flush(share, took))
+            .collect();
+        let log = self.remove_obsolete_wal();
+        for (share, event) in installed.into_iter().zip(events) {
+            share.end(log.clone().map(|()| Some(event)));
+        }
+    }
+
+    /// Appends the edits of a batch, which share a sync. When they are refused together and without effect, each is tried by itself:
+    /// one does not keep the others out.
+    fn append_flushes(
+        &self,
+        manifest: &mut MutexGuard<'_, Manifest>,
+        flushes: &[ManifestEdit],
+    ) -> Vec<Result<()>> {
+        if flushes.is_empty() {
+            return Vec::new();
+        }
+        let mut edits = Vec::with_capacity(flushes.len() + 1);
+        // Once the cells are in files the log no longer tells recovery which times the server has given out.
+        if manifest.state().timestamp_ms < self.shared.timestamps.last() {
+            edits.push(self.high_water());
+        }
+        edits.extend_from_slice(flushes);
+        match self.append_all(manifest, &edits) {
+            Err(_) if flushes.len() > 1 && !manifest.is_poisoned() => flushes
+                .chunks(1)
+                .flat_map(|one| self.append_flushes(manifest, one))
+                .collect(),
+            result => vec![result; flushes.len()],
+        }
+    }
+
+    /// Publishes the version of a region that has the new files. Under the manifest's lock, after the edit.
+    fn publish_flush(&self, region: &Region, done: &[FamilyFlush]) {
         let opened: Vec<_> = done
             .iter()
             .map(|family| {
@@ -193,15 +445,19 @@ impl Catalog {
             self.shared.flushed_memstores.note(memstore);
         }
         self.shared.let_go.fetch_add(1, Ordering::Release);
-        Ok(true)
     }
 
-    fn append_flush(&self, manifest: &mut MutexGuard<'_, Manifest>, edit: &ManifestEdit) -> Result<()> {
-        // Once the cells are in files the log no longer tells recovery which times the server has given out.
-        if manifest.state().timestamp_ms < self.shared.timestamps.last() {
-            self.append_high_water(manifest)?;
-        }
-        self.append(manifest, edit)
+    /// Enters a flush that was published into the figures, and tells of it.
+    fn note_flush(&self, share: &Share<'_>, took: Duration) -> FlushEvent {
+        let (region, counters) = (share.region, &self.shared.counters);
+        let event = share.event(took);
+        region.note_flushed();
+        region.account(&self.shared.memstore_total_bytes);
+        region.flushes.increment();
+        counters.flushes.increment();
+        counters.flush_bytes.add(event.written_bytes);
+        self.shared.listener.flushed(&event);
+        event
     }
 
     /// The region's share in a file that has just been written for it.
@@ -214,13 +470,6 @@ impl Catalog {
         )
     }
 
-    /// Removes files that no manifest edit names.
-    fn remove_files(&self, done: Vec<FamilyFlush>) {
-        for file in done.into_iter().filter_map(|family| family.result.file) {
-            self.remove_file(file);
-        }
-    }
-
     /// Removes a file that no manifest edit names.
     pub(super) fn remove_file(&self, file: WrittenFile) {
         StoreFile::adopt(
@@ -231,4 +480,14 @@ impl Catalog {
         )
         .mark_obsolete();
     }
+}
+
+/// How many of the first regions make a batch: at least one.
+fn batch_len(regions: &[&Region]) -> usize {
+    let mut bytes = 0_u64;
+    let fits = |region: &&&Region| {
+        bytes = bytes.saturating_add(region.version().memstore_bytes());
+        bytes <= BATCH_BYTES
+    };
+    regions.iter().take(BATCH_REGIONS).take_while(fits).count().max(1)
 }

@@ -19,8 +19,8 @@
 //! writing (split, merge, alter), or takes each of them once after publishing (disable): afterwards no writer is left that
 //! acts on the old table.
 //!
-//! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held for one edit's append and
-//! sync and the publication that follows.
+//! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held for the append and sync of one
+//! edit, or of a batch of flushes, and the publication that follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -319,15 +319,14 @@ impl Catalog {
 
     /// States on disk how far timestamps and sequence ids have come.
     pub fn write_high_water(&self) -> Result<()> {
-        self.append_high_water(&mut self.manifest.lock())
+        self.append(&mut self.manifest.lock(), &self.high_water())
     }
 
-    fn append_high_water(&self, manifest: &mut MutexGuard<'_, Manifest>) -> Result<()> {
-        let edit = ManifestEdit::HighWater {
+    fn high_water(&self) -> ManifestEdit {
+        ManifestEdit::HighWater {
             timestamp_ms: self.shared.timestamps.last(),
             seq: self.shared.wal.last_assigned(),
-        };
-        self.append(manifest, &edit)
+        }
     }
 
     /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.
@@ -346,8 +345,13 @@ impl Catalog {
     }
 
     fn append(&self, manifest: &mut MutexGuard<'_, Manifest>, edit: &ManifestEdit) -> Result<()> {
-        manifest.append(edit)?;
-        self.shared.counters.manifest_appends.increment();
+        self.append_all(manifest, std::slice::from_ref(edit))
+    }
+
+    /// Appends edits with one sync ([`Manifest::append_all`]).
+    fn append_all(&self, manifest: &mut MutexGuard<'_, Manifest>, edits: &[ManifestEdit]) -> Result<()> {
+        manifest.append_all(edits)?;
+        self.shared.counters.manifest_appends.add(edits.len() as u64);
         Ok(())
     }
 

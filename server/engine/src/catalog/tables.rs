@@ -124,14 +124,9 @@ impl Catalog {
         let _schema = self.schema.lock();
         let table = self.enabled_table(name)?;
         // The bulk is flushed while writes go on; what comes in meanwhile is flushed at the end.
-        for region in &table.regions {
-            self.flush_region(region)?;
-        }
+        self.flush_all(&table.regions)?;
         self.set_state(&table, TableState::Disabled)?;
-        for region in &table.regions {
-            self.flush_region(region)?;
-        }
-        Ok(())
+        self.flush_all(&table.regions)
     }
 
     fn set_state(&self, table: &Table, state: TableState) -> Result<()> {
@@ -224,18 +219,14 @@ impl Catalog {
             .iter()
             .any(|family| descriptor.family(&family.name).is_none());
         if dropped {
-            for region in &table.regions {
-                self.flush_region(region)?;
-            }
+            self.flush_all(&table.regions)?;
         }
         let mut regions: Vec<&Arc<Region>> = table.regions.iter().collect();
         regions.sort_by_key(|region| region.id());
         let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
         let blocked: Vec<_> = regions.iter().map(|region| region.updates.write()).collect();
         if dropped {
-            for ((region, blocked), flushing) in regions.iter().zip(&blocked).zip(&flushing) {
-                self.flush_blocked(region, blocked, flushing)?;
-            }
+            self.flush_blocked(&regions, &blocked, &flushing)?;
         }
         let mut manifest = self.manifest.lock();
         self.append(

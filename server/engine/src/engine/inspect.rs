@@ -8,8 +8,9 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::id::RegionId;
 use crate::jobs::JobLog;
-use crate::region::{RegionStats, RegionVersion};
+use crate::region::{RegionInfo, RegionStats, RegionVersion, describe, refusal};
 use crate::schema::TableName;
+use crate::store::DamagedFile;
 
 /// What a region was asked for since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,38 @@ pub struct RegionRequests {
     pub writes: u64,
 }
 
+/// A region that is refused, and the files that it lacks.
+#[derive(Clone, Debug)]
+pub struct DamagedRegion {
+    /// Which.
+    pub region: RegionInfo,
+    /// Store files that are missing or damaged; at least one.
+    pub files: Vec<Arc<DamagedFile>>,
+}
+
+impl std::fmt::Display for DamagedRegion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.files.first() {
+            Some(file) => refusal(&self.region, file).fmt(f),
+            None => describe(&self.region).fmt(f),
+        }
+    }
+}
+
 impl Engine {
+    /// The regions that are refused because they lack a store file, by id.
+    pub fn damaged_regions(&self) -> Vec<DamagedRegion> {
+        let tables = self.catalog.tables();
+        let damaged = tables
+            .regions()
+            .filter(|region| region.check_undamaged().is_err());
+        damaged
+            .map(|region| DamagedRegion {
+                region: region.info().clone(),
+                files: region.version().damaged_files().cloned().collect(),
+            })
+            .collect()
+    }
     /// Figures of a table's regions in key order.
     pub fn table_region_stats(&self, table: &TableName) -> Result<Vec<RegionStats>> {
         let table = self.catalog.table(table)?;

@@ -41,7 +41,7 @@ pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
 pub use crate::workers::{QueueStats, Work};
-pub use inspect::RegionRequests;
+pub use inspect::{DamagedRegion, RegionRequests};
 pub use read::Scanner;
 
 /// How a fetch ended.
@@ -114,13 +114,11 @@ impl Engine {
         self.stop_workers();
         // What cannot be flushed stays in the log, so a failure here costs the next open some time and nothing else.
         let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
-        for region in regions {
-            if let Err(error) = self.catalog.flush_region(&region) {
-                self.catalog
-                    .shared()
-                    .listener
-                    .background_error("flush at close", &error);
-            }
+        for error in self.catalog.flush_regions(&regions) {
+            self.catalog
+                .shared()
+                .listener
+                .background_error("flush at close", &error);
         }
         let marked = self.catalog.write_high_water();
         let closed = self.catalog.shared().wal.close();

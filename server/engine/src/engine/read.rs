@@ -25,6 +25,7 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
     catalog.read_region_of(table, get.row, |region, version, read_point| {
         check_read(&version.table, &get.spec)?;
         shared.servers.check_assigned(region)?;
+        region.check_undamaged()?;
         let moment = Moment {
             read_point,
             now_ms: shared.coarse_now_ms(),
@@ -319,6 +320,7 @@ impl Scanner {
         };
         if self.current.is_none() {
             self.shared.servers.check_assigned(region)?;
+            region.check_undamaged()?;
         }
         let (spec, moment) = (&self.scan.spec, self.open.moment());
         let scanner = match &mut self.current {

@@ -43,10 +43,15 @@ impl Engine {
         Ok(removed)
     }
 
-    /// Flushes a table's regions and waits.
+    /// Flushes a table's regions and waits. Fails with the first error when all were tried.
     pub fn flush(&self, table: &TableName) -> Result<()> {
-        let regions = self.open_catalog()?.table(table)?.regions.clone();
-        regions.iter().try_for_each(|region| self.flush_one(region))
+        let table = self.open_catalog()?.table(table)?;
+        self.check_not_paused(Work::Flushes)?;
+        let errors = self.catalog.flush_regions(&table.regions);
+        for region in &table.regions {
+            self.workers.after_change(region);
+        }
+        errors.into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Flushes one region and waits.
@@ -55,7 +60,8 @@ impl Engine {
         self.flush_one(&region)
     }
 
-    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done.
+    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done. Regions that lack a store file are left
+    /// out, and the call fails when the others are done.
     pub fn compact(&self, table: &TableName, family: Option<&[u8]>, major: bool, wait: bool) -> Result<()> {
         let table = self.open_catalog()?.table(table)?;
         self.compact_regions(&table.descriptor, &table.regions, family, major, wait)
@@ -116,7 +122,12 @@ impl Engine {
         if wait {
             self.check_not_paused(Work::Compactions)?;
         }
+        let mut refused = Ok(());
         for region in regions {
+            if let Err(error) = region.check_undamaged() {
+                refused = refused.and(Err(error));
+                continue;
+            }
             for family in &families {
                 if wait {
                     self.catalog.compact_store(region, family, major, Patience::Any)?;
@@ -131,6 +142,6 @@ impl Engine {
             }
             self.workers.after_change(region);
         }
-        Ok(())
+        refused
     }
 }

@@ -420,10 +420,11 @@ fn plan_mutation<'a>(
     })
 }
 
-/// Refuses a write when the disk has too little space, or when the region's memstores or all of them together are too full; the
+/// Refuses a write to a region that is not served, when the disk has too little space, or when the region's memstores or all of them together are too full; the
 /// texts about memory are HBase's.
 fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
     shared.servers.check_assigned(region)?;
+    region.check_undamaged()?;
     shared.disk.check()?;
     check_log(shared)?;
     let limit = shared.blocking_bytes(&table.descriptor);

@@ -564,8 +564,9 @@ impl Reader {
             .map_err(|source| Error::io("reading", &self.path, source))
     }
 
-    /// An error about this file.
+    /// An error about this file, which is counted.
     pub(super) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
+        self.context.counters.damaged_reads.increment();
         Error::corrupt(&self.path, offset, what)
     }
 }

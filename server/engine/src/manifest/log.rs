@@ -4,7 +4,8 @@
 //! needs no cutting in place, and bytes that a failed sync left in the page cache only are written anew and synced.
 //!
 //! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken last edit from one
-//! in flight. One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
+//! in flight. Several edits that do not depend on each other share one sync and one marker, behind the last of them: a crash before
+//! the sync leaves any first few of them. One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
 //! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
 //! so the log is poisoned.
 
@@ -115,20 +116,35 @@ impl Manifest {
     /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a failed write or sync the
     /// tail is unknown: the edit may or may not be found at the next open, and nothing more is accepted.
     pub fn append(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
+        self.append_all(std::slice::from_ref(edit))
+    }
+
+    /// Appends edits and makes them durable with one sync. Each is one atomic change, in this order. Otherwise as [`Self::append`]:
+    /// when one of them cannot follow, or the disk has no space for all, all are refused without effect.
+    ///
+    /// REQUIRES: at least one edit, and none that another one allows or forbids.
+    pub fn append_all(&mut self, edits: &[ManifestEdit]) -> Result<Vec<DroppedFile>> {
         if let Some(why) = &self.poisoned {
             return Err(Error::Poisoned(why.clone()));
         }
-        self.state.check(edit)?;
-        let payload = encode_edit(edit);
-        check_payload(&payload, "a manifest edit")?;
-        self.live.reserve(frame_bytes(&payload) + frame_bytes(&[]))?;
-        let number = self.last_edit + 1;
-        let written = self.live.write(number, &payload).and_then(|()| self.live.sync());
+        let mut payloads = Vec::with_capacity(edits.len());
+        for edit in edits {
+            self.state.check(edit)?;
+            let payload = encode_edit(edit);
+            check_payload(&payload, "a manifest edit")?;
+            payloads.push(payload);
+        }
+        let bytes: u64 = payloads.iter().map(|payload| frame_bytes(payload)).sum();
+        self.live.reserve(bytes + frame_bytes(&[]))?;
+        let written = self.live.write_synced(self.last_edit + 1, &payloads);
         self.unless_poisoned(written)?;
-        self.last_edit = number;
-        let dropped = self.state.apply(edit)?;
-        // The edit stands whatever becomes of the marker; a disk that cannot take it is not written to again.
-        let marked = self.live.write(number, &[]);
+        self.last_edit += edits.len() as u64;
+        let mut dropped = Vec::new();
+        for edit in edits {
+            dropped.extend(self.state.apply(edit)?);
+        }
+        // The edits stand whatever becomes of the marker; a disk that cannot take it is not written to again.
+        let marked = self.live.write(self.last_edit, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
         }
@@ -219,6 +235,14 @@ impl LiveFile {
             .map_err(|source| Error::io("writing", &self.path, source))?;
         self.end += frame_bytes(payload);
         Ok(())
+    }
+
+    /// Writes frames with numbers from `first` on, and syncs them.
+    fn write_synced(&mut self, first: u64, payloads: &[Vec<u8>]) -> Result<()> {
+        for (number, payload) in (first..).zip(payloads) {
+            self.write(number, payload)?;
+        }
+        self.sync()
     }
 
     fn sync(&mut self) -> Result<()> {

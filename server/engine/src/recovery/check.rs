@@ -2,7 +2,7 @@
 //! the lock file, which it creates where it is missing.
 //!
 //! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
-//! counts, identity, share of the region that names it), every file of every snapshot in the same way, the regions' boundaries,
+//! counts, identity, share of the region that names it; what is wrong comes with the regions that need the file and with what to do), every file of every snapshot in the same way, the regions' boundaries,
 //! and files that nobody refers to. Store files are verified side by side, since one thread unpacks blocks more slowly than disks read them;
 //! what is wrong is reported in their order. A problem with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
 //! with.
@@ -18,15 +18,15 @@ use parking_lot::Mutex;
 use super::{lock_dir, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
-use crate::error::{Error, Result};
+use crate::error::{DAMAGE_REMEDY, Error, Result};
 use crate::fs::{HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId};
 use crate::manifest::{self, FileMeta, ManifestState};
 use crate::metrics::{Counters, NoListener};
-use crate::region::RegionInfo;
+use crate::region::{RegionInfo, describe};
 use crate::schema::escape;
-use crate::store::{Clip, StoreContext, StoreFile, snapshot_store_dir, store_dir};
+use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, file_path, snapshot_store_dir, store_dir};
 use crate::wal;
 
 /// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk would be read from
@@ -199,7 +199,7 @@ impl Checker<'_> {
     }
 
     fn check_files(&mut self, state: &ManifestState) {
-        let mut seen: HashMap<FileId, RegionId> = HashMap::new();
+        let mut owners: HashMap<FileId, Vec<RegionId>> = HashMap::new();
         let mut wanted = Vec::new();
         for (id, region) in &state.regions {
             let clip = Clip {
@@ -208,7 +208,9 @@ impl Checker<'_> {
             };
             for (family, files) in &region.files {
                 for meta in files {
-                    if seen.insert(meta.id, *id).is_some() {
+                    let of_file = owners.entry(meta.id).or_default();
+                    of_file.push(*id);
+                    if of_file.len() > 1 {
                         continue;
                     }
                     wanted.push(Wanted {
@@ -222,8 +224,23 @@ impl Checker<'_> {
                 }
             }
         }
-        for error in check_all(&self.context(), &wanted) {
-            self.problem(&error);
+        for (number, finding) in check_all(&self.context(), &wanted) {
+            let regions = owners.get(&wanted[number].meta.id).into_iter().flatten();
+            let described: Vec<_> = regions
+                .filter_map(|id| state.regions.get(id))
+                .map(|region| describe(&RegionInfo::of_meta(&region.meta)))
+                .collect();
+            let described = described.join(", and ");
+            let error = finding.error;
+            match finding.harm {
+                Harm::Unopened => self.problem(&format!(
+                    "{error}; a server refuses {described}, and serves everything else. {DAMAGE_REMEDY}"
+                )),
+                Harm::Damaged => self.problem(&format!(
+                    "{error}; a server refuses reads of {described} that need what is damaged. {DAMAGE_REMEDY}"
+                )),
+                Harm::Unknown => self.problem(&error),
+            }
         }
     }
 
@@ -250,8 +267,11 @@ impl Checker<'_> {
                     }
                 }
             }
-            for error in check_all(&self.context(), &wanted) {
-                self.problem(&format!("snapshot {}: {error}", snapshot.name));
+            for (_, Finding { error, .. }) in check_all(&self.context(), &wanted) {
+                self.problem(&format!(
+                    "snapshot {}: {error}; put the file back from a copy of the data directory, or delete the snapshot",
+                    snapshot.name
+                ));
             }
         }
     }
@@ -295,8 +315,25 @@ struct Wanted<'a> {
     shared: bool,
 }
 
-/// Verifies the files. What is wrong, in their order.
-fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<Error> {
+/// What is wrong with a store file.
+struct Finding {
+    error: Error,
+    harm: Harm,
+}
+
+/// What a server does with such a file.
+#[derive(Clone, Copy)]
+enum Harm {
+    /// It refuses the regions that need it.
+    Unopened,
+    /// It fails reads that need what is damaged.
+    Damaged,
+    /// The check could not find out, as when access was denied.
+    Unknown,
+}
+
+/// Verifies the files. What is wrong, in their order, with their positions.
+fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<(usize, Finding)> {
     let check = |wanted: &Wanted<'_>| {
         let Wanted {
             dir,
@@ -310,7 +347,10 @@ fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<Error> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(wanted.len());
     if threads < 2 || bytes < SIDE_BY_SIDE_BYTES {
-        return wanted.iter().filter_map(check).collect();
+        let found = wanted.iter().map(check).enumerate();
+        return found
+            .filter_map(|(number, finding)| Some((number, finding?)))
+            .collect();
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -319,18 +359,36 @@ fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<Error> {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(file) = wanted.get(number) else { return };
-                    found.lock().extend(check(file).map(|error| (number, error)));
+                    found.lock().extend(check(file).map(|finding| (number, finding)));
                 }
             });
         }
     });
     let mut found = found.into_inner();
     found.sort_by_key(|(number, _)| *number);
-    found.into_iter().map(|(_, error)| error).collect()
+    found
 }
 
-fn check_file(context: &StoreContext, dir: &Path, meta: &FileMeta, clip: Clip, shared: bool) -> Result<()> {
-    let file = StoreFile::open(context, dir, meta.clone(), clip)?;
+fn check_file(
+    context: &StoreContext,
+    dir: &Path,
+    meta: &FileMeta,
+    clip: Clip,
+    shared: bool,
+) -> std::result::Result<(), Finding> {
+    let file = StoreFile::open(context, dir, meta.clone(), clip).map_err(|error| {
+        let damaged = DamagedFile::of_error(&file_path(dir, meta.id), &error).is_some();
+        let harm = if damaged { Harm::Unopened } else { Harm::Unknown };
+        Finding { error, harm }
+    })?;
+    check_content(&file, meta, shared).map_err(|error| Finding {
+        error,
+        harm: Harm::Damaged,
+    })
+}
+
+/// Everything that a start does not look at.
+fn check_content(file: &StoreFile, meta: &FileMeta, shared: bool) -> Result<()> {
     file.reader().verify(Some(meta.checksum))?;
     if file.is_clipped() && !shared {
         return Err(Error::corrupt(

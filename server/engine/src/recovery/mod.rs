@@ -3,8 +3,10 @@
 //! 1. Lock the directory; a second process is refused.
 //! 2. Read the manifest: what there should be.
 //! 3. Open every store file it names, through the handle cache: a start has no more of them open at a time than a running server
-//!    may. A file that is missing, has another identity or another size: refuse, and name all
-//!    such files. Files that nobody refers to are moved to `orphans/`, not deleted. Files of snapshots are not opened: one that is
+//!    may. A file that is missing, damaged, or has another identity or size costs the regions that need
+//!    it: they are refused until the file is back (`region::damage`), everything else is served. An error that says nothing of the
+//!    file, as when descriptors are short, refuses the start, and so does a missing `tables/`: a file system that is not mounted is no
+//!    damage. Files that nobody refers to are moved to `orphans/`, not deleted. Files of snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
 //! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
 //!    memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
@@ -35,7 +37,7 @@ use crate::metrics::{Counters, EventListener};
 use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
 use crate::schema::TableDescriptor;
-use crate::store::{Clip, StoreContext, StoreFile, StoreVersion, store_dir};
+use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, StoreVersion, file_path, store_dir};
 use crate::wal::{LogSummary, Wal, WalOptions, recover, require_segments};
 
 mod check;
@@ -93,9 +95,11 @@ pub fn open(
         removals: Arc::default(),
         listener: Arc::clone(&listener),
     };
+    require_tables(&**vfs, dir, &state)?;
     let regions = open_regions(dir, &state, &store)?;
+    let damaged = report_damaged(&regions, &*listener);
     let orphans = orphans::move_away(&**vfs, dir, &state)?;
-    let (log, stamped) = replay(&**vfs, dir, &state, &regions, &*listener)?;
+    let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &*listener)?;
     let wal = Wal::create(
         Arc::clone(vfs),
         WalOptions {
@@ -112,12 +116,13 @@ pub fn open(
     let timestamps = Timestamps::default();
     timestamps.raise_to(state.timestamp_ms.max(stamped));
     listener.notice(&format!(
-        "opened {} in {} ms: {} tables, {} regions, {} rows in {} log segments, {orphans} orphaned files",
+        "opened {} in {} ms: {} tables, {} regions, {} of them damaged, {} rows replayed from {} log segments, {orphans} orphaned files",
         dir.display(),
         clock.mono().saturating_sub(began).as_millis(),
         state.tables.len(),
         state.regions.len(),
-        log.rows,
+        damaged,
+        rows,
         log.segments,
     ));
     let cluster_id = state.cluster_id;
@@ -184,6 +189,38 @@ fn wal_dir(dir: &Path) -> PathBuf {
     dir.join("wal")
 }
 
+/// Refuses a directory without `tables/` that should have store files.
+fn require_tables(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
+    let files: usize = state
+        .regions
+        .values()
+        .flat_map(|region| region.files.values())
+        .map(Vec::len)
+        .sum();
+    let tables = dir.join("tables");
+    let there = || {
+        vfs.exists(&tables)
+            .map_err(|source| Error::io("looking for", &tables, source))
+    };
+    if files == 0 || there()? {
+        return Ok(());
+    }
+    let what =
+        format!("missing, with all {files} store files that the manifest names: is its file system mounted?");
+    Err(Error::corrupt(&tables, 0, what))
+}
+
+/// Tells of every region that lacks a store file; returns how many.
+fn report_damaged(regions: &HashMap<RegionId, Arc<Region>>, listener: &dyn EventListener) -> usize {
+    let refused = |region: &Arc<Region>| Some((region.id(), region.check_undamaged().err()?));
+    let mut damaged: Vec<_> = regions.values().filter_map(refused).collect();
+    damaged.sort_by_key(|(id, _)| *id);
+    for (_, error) in &damaged {
+        listener.background_error("opening store files", error);
+    }
+    damaged.len()
+}
+
 /// Every region of the state, with its files open and its memstores empty.
 fn open_regions(
     dir: &Path,
@@ -198,7 +235,7 @@ fn open_regions(
     let mut opener = FileOpener {
         dir,
         store,
-        open: HashMap::new(),
+        found: HashMap::new(),
         failures: Vec::new(),
     };
     let mut regions = HashMap::new();
@@ -223,12 +260,20 @@ fn open_regions(
     Ok(regions)
 }
 
-/// Opens files, each once however many regions share it, and collects what is wrong with them.
+/// Opens files, each once however many regions share it.
 struct FileOpener<'a> {
     dir: &'a Path,
     store: &'a StoreContext,
-    open: HashMap<FileId, Arc<StoreFile>>,
+    found: HashMap<FileId, Found>,
+    /// What refuses the start.
     failures: Vec<Error>,
+}
+
+/// What became of opening a file.
+#[derive(Clone)]
+enum Found {
+    Open(Arc<StoreFile>),
+    Damaged(Arc<DamagedFile>),
 }
 
 impl FileOpener<'_> {
@@ -240,16 +285,17 @@ impl FileOpener<'_> {
         let mut stores = Vec::with_capacity(descriptor.families.len());
         for family in &descriptor.families {
             let metas = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
-            let files = metas
-                .iter()
-                .filter_map(|meta| self.open_file(meta, &family.name, clip.clone()))
-                .collect();
+            let (mut files, mut damaged) = (Vec::with_capacity(metas.len()), Vec::new());
+            for meta in metas {
+                match self.open_file(meta, &family.name, clip.clone()) {
+                    Some(Found::Open(file)) => files.push(file),
+                    Some(Found::Damaged(file)) => damaged.push(file),
+                    None => {}
+                }
+            }
             let memstore = Memstore::new(Arc::clone(&self.store.chunks));
-            stores.push(Arc::new(StoreVersion::new(
-                Arc::new(family.clone()),
-                files,
-                memstore,
-            )));
+            let store = StoreVersion::new(Arc::new(family.clone()), files, memstore);
+            stores.push(Arc::new(store.with_damaged(damaged)));
         }
         RegionVersion {
             table: Arc::clone(descriptor),
@@ -257,51 +303,70 @@ impl FileOpener<'_> {
         }
     }
 
-    fn open_file(&mut self, meta: &FileMeta, family: &[u8], clip: Clip) -> Option<Arc<StoreFile>> {
-        if let Some(shared) = self.open.get(&meta.id) {
-            return Some(shared.reclip(clip));
+    /// `None`: the start is refused.
+    fn open_file(&mut self, meta: &FileMeta, family: &[u8], clip: Clip) -> Option<Found> {
+        match self.found.get(&meta.id) {
+            Some(Found::Open(shared)) => return Some(Found::Open(shared.reclip(clip))),
+            Some(damaged) => return Some(damaged.clone()),
+            None => {}
         }
         let dir = store_dir(self.dir, &meta.dir_table, family);
-        match StoreFile::open(self.store, &dir, meta.clone(), clip) {
-            Ok(file) => {
-                self.open.insert(meta.id, Arc::clone(&file));
-                Some(file)
-            }
+        let open = || StoreFile::open(self.store, &dir, meta.clone(), clip.clone());
+        // A disk that fails once is not yet one that has lost the file.
+        let opened = open().or_else(|error| match error {
+            Error::Io { .. } => open(),
+            error => Err(error),
+        });
+        let found = match opened {
+            Ok(file) => Found::Open(file),
             Err(error) => {
-                self.failures.push(error);
-                None
+                let Some(damaged) = DamagedFile::of_error(&file_path(&dir, meta.id), &error) else {
+                    self.failures.push(error);
+                    return None;
+                };
+                Found::Damaged(Arc::new(damaged))
             }
-        }
+        };
+        self.found.insert(meta.id, found.clone());
+        Some(found)
     }
 
-    /// Refuses when a file could not be opened, naming all of them.
+    /// Refuses when it could not be found out whether a file is sound, naming all of them.
     fn finish(mut self) -> Result<()> {
         match self.failures.len() {
             0 => Ok(()),
             1 => Err(self.failures.remove(0)),
             count => {
                 let list: Vec<String> = self.failures.iter().map(ToString::to_string).collect();
-                let what = format!("{count} store files cannot be used: {}", list.join("; "));
+                let what = format!("{count} store files cannot be opened: {}", list.join("; "));
                 Err(Error::corrupt(self.dir.join("tables"), 0, what))
             }
         }
     }
 }
 
-/// Brings the rows of the log that are in no store file back into the memstores. Returns what the log holds, and the newest
-/// time in it that the server is taken to have assigned.
+/// What was replayed.
+struct Replayed {
+    log: LogSummary,
+    /// Rows of the log that were in no store file: none after a clean stop.
+    rows: u64,
+    /// The newest time in them that the server is taken to have assigned.
+    stamped: u64,
+}
+
+/// Brings the rows of the log that are in no store file back into the memstores.
 fn replay(
     vfs: &dyn Vfs,
     dir: &Path,
     state: &ManifestState,
     regions: &HashMap<RegionId, Arc<Region>>,
     listener: &dyn EventListener,
-) -> Result<(LogSummary, u64)> {
+) -> Result<Replayed> {
     let wal_dir = wal_dir(dir);
     require_log(vfs, &wal_dir, state)?;
     let stamps_end = i64::try_from(state.timestamp_ms.saturating_add(STAMP_SLACK_MS)).unwrap_or(i64::MAX);
-    let mut stamped = 0;
-    let summary = recover(vfs, &wal_dir, SeqId::ZERO, listener, &mut |edit| {
+    let (mut stamped, mut rows) = (0, 0);
+    let log = recover(vfs, &wal_dir, SeqId::ZERO, listener, &mut |edit| {
         let id = edit.region();
         let Some(region) = regions.get(&id) else {
             if id.0 >= state.next_region {
@@ -315,10 +380,14 @@ fn replay(
             .regions
             .get(&id)
             .map_or(SeqId::ZERO, |region| region.flushed);
-        let cells = edit
-            .cells()
-            .map(|(_, cell)| cell)
-            .filter(|cell| cell.seq > flushed);
+        let mut row = flushed;
+        let cells = edit.cells().map(|(_, cell)| cell).filter(|cell| {
+            // Each row has a sequence id of its own, and its cells follow each other.
+            if cell.seq > row {
+                (row, rows) = (cell.seq, rows + 1);
+            }
+            cell.seq > flushed
+        });
         if let Some(newest) = insert_cells(&region.version(), cells) {
             region.note_dirty(|| 0);
             if newest <= stamps_end {
@@ -327,7 +396,11 @@ fn replay(
         }
         Ok(())
     })?;
-    Ok((summary, u64::try_from(stamped).unwrap_or_default()))
+    Ok(Replayed {
+        log,
+        rows,
+        stamped: u64::try_from(stamped).unwrap_or_default(),
+    })
 }
 
 /// Refuses a log without segments that the manifest says to be there.

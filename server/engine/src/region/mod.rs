@@ -53,6 +53,7 @@ mod busy;
 mod capture;
 mod check;
 mod claims;
+mod damage;
 mod info;
 mod locks;
 #[cfg(all(test, loom))]
@@ -72,6 +73,7 @@ pub use busy::{BusyRate, Busyness};
 pub use capture::{Captured, capture, capture_one};
 pub use check::passes;
 pub use claims::Claim;
+pub use damage::{describe, refusal};
 pub use info::{RegionInfo, RegionStats};
 pub use locks::{LockMode, RowGuards, RowLocks};
 pub use pace::pause;
@@ -138,6 +140,8 @@ pub struct Region {
     inherited: BTreeSet<FileId>,
     /// The greatest sequence id of its files when it was opened.
     opened_at: SeqId,
+    /// Whether it lacked a store file when it was opened; see [`Self::check_undamaged`].
+    opened_damaged: bool,
     /// Writers hold it for reading from before they append to the log until their cells are in the memstores. Held for
     /// writing, the memstores stand still and hold every edit of the region that has a sequence id.
     pub updates: RwLock<()>,
@@ -180,6 +184,7 @@ pub struct Region {
 impl Region {
     /// A region of these stores. `inherited`: those of its files that it shares with its sibling since a split.
     pub fn new(meta: RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
+        let opened_damaged = version.damaged_files().next().is_some();
         Arc::new(Self {
             info: RegionInfo::of_meta(&meta),
             meta,
@@ -190,6 +195,7 @@ impl Region {
                 .map(|store| store.files_max_seq())
                 .max()
                 .unwrap_or(SeqId::ZERO),
+            opened_damaged,
             updates: RwLock::new(()),
             flushing: Mutex::new(()),
             compacting: parking_lot::RwLock::new(()),
@@ -390,6 +396,7 @@ impl Region {
             memstore_bytes: version.memstore_bytes(),
             store_files: version.stores.iter().map(|store| store.files.len() as u64).sum(),
             store_file_bytes: version.stores.iter().map(|store| store.file_bytes()).sum(),
+            damaged_files: version.damaged_files().count() as u64,
             flushes: self.flushes.get(),
             compactions: self.compactions.get(),
         }

@@ -2,8 +2,8 @@
 //!
 //! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay,
 //!    and so does what an open scan may see.
-//! 2. The file is written, synced, its name synced, and opened again.
-//! 3. The region writes the manifest edit and publishes the version with the file and without the memstores.
+//! 2. The file is written, synced, and opened again.
+//! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the file and without the memstores.
 //!
 //! Invariant: every cell of the memstores was written or dropped for a reason, which the count proves.
 //! Runs on a worker thread and takes no lock.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::matcher::{Purge, RetainMatcher};
 use super::merge::MergeCursor;
-use super::output::FileOutput;
+use super::output::{FileOutput, NameSync};
 use super::{Moment, NewFile, StoreContext, WrittenFile};
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::Result;
@@ -35,8 +35,8 @@ pub struct Flushed {
     pub cells_out: u64,
 }
 
-/// Writes all cells of `memstores` (newest first) that must be kept into one store file, durable when this returns. Nobody reads
-/// at an earlier moment than `horizon`. `progress` is told how many cells have been read.
+/// Writes all cells of `memstores` (newest first) that must be kept into one store file, whose bytes are durable when this returns; its
+/// name is durable after [`super::sync_names`] of its directory. Nobody reads at an earlier moment than `horizon`. `progress` is told how many cells have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub fn flush(
     context: &StoreContext,
@@ -67,7 +67,7 @@ pub fn flush(
         "a flush reads every cell of memstores that nobody writes to any more"
     );
     let cells_out = output.cells();
-    let file = output.finish(false)?;
+    let file = output.finish(false, NameSync::ByCaller)?;
     Ok(Flushed {
         file,
         cells_in,

@@ -50,11 +50,11 @@ mod version;
 pub use flush::{Flushed, flush};
 pub use merge::MergeCursor;
 pub use opening::ReadRows;
-pub use output::{NewFile, WrittenFile};
+pub use output::{NewFile, WrittenFile, sync_names};
 pub use removals::Removals;
 pub use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub use sorted_cells::SortedCells;
-pub use version::{Clip, StoreFile, StoreVersion};
+pub use version::{Clip, DamagedFile, StoreFile, StoreVersion};
 
 /// A moment: what a scan sees, and how far back flush and compaction must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

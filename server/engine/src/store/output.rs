@@ -1,11 +1,12 @@
 //! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove what was begun.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{StoreContext, file_path};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
+use crate::fs::Vfs;
 use crate::hfile::{Reader, Writer, WriterOptions};
 use crate::id::{FileId, SeqId, Uuid};
 use crate::manifest::FileMeta;
@@ -22,13 +23,22 @@ pub struct NewFile {
     pub table: TableName,
 }
 
-/// A file that is complete and durable on disk and that no manifest names yet.
+/// A file that is complete and whose bytes are durable, and that no manifest names yet.
 #[derive(Clone, Debug)]
 pub struct WrittenFile {
     /// What the manifest is to say of it.
     pub meta: FileMeta,
     /// Open for reading.
     pub reader: Arc<Reader>,
+}
+
+/// Who makes a new file's name durable, before the manifest names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameSync {
+    /// [`FileOutput::finish`].
+    Now,
+    /// Its caller, with one sync of the directory for several files.
+    ByCaller,
 }
 
 /// A file being written. Names are unique and the manifest alone decides which files exist, so it is written under its final
@@ -103,26 +113,25 @@ impl<'a> FileOutput<'a> {
         self.cells
     }
 
-    /// Completes the file, makes it and its name durable, and opens it. `None` when it got no cell.
+    /// Completes the file, makes it durable, and its name unless the caller does, and opens it. `None` when it got no cell.
     /// With `verify`, every block is read back and checked against what was meant to be written.
-    pub(super) fn finish(mut self, verify: bool) -> Result<Option<WrittenFile>> {
+    pub(super) fn finish(mut self, verify: bool, name: NameSync) -> Result<Option<WrittenFile>> {
         let Some(writer) = self.writer.take() else {
             return Ok(None);
         };
-        let result = self.complete(writer, verify);
+        let result = self.complete(writer, verify, name);
         if result.is_err() {
             self.remove();
         }
         result.map(Some)
     }
 
-    fn complete(&self, writer: Writer, verify: bool) -> Result<WrittenFile> {
+    fn complete(&self, writer: Writer, verify: bool, name: NameSync) -> Result<WrittenFile> {
         let path = self.path();
         let written = writer.finish()?;
-        self.context
-            .vfs
-            .sync_dir(&self.target.dir)
-            .map_err(|source| Error::io("syncing", &self.target.dir, source))?;
+        if name == NameSync::Now {
+            sync_names(&*self.context.vfs, &self.target.dir)?;
+        }
         let reader = Reader::open(path.clone(), self.target.id, self.context.reader.clone())?;
         let properties = reader.properties();
         if written.cells != self.cells
@@ -174,4 +183,10 @@ impl<'a> FileOutput<'a> {
                 .background_error("removing an unfinished store file", &error);
         }
     }
+}
+
+/// Makes the names of all files that were created in a directory durable.
+pub fn sync_names(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    vfs.sync_dir(dir)
+        .map_err(|source| Error::io("syncing", dir, source))
 }

@@ -5,6 +5,7 @@
 //! a share in the same file, each clipped to its own rows. The file goes away when every share in it has been marked
 //! obsolete and the last reader is done.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -67,6 +68,50 @@ impl Drop for FileLife {
             self.context.removals.remove(&self.context, file);
         }
     }
+}
+
+/// A store file that the manifest names and that cannot be used: it is missing, or is not what the manifest means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// Where it should be.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl DamagedFile {
+    /// The file that could not be opened because of `error`; `None` when the error says nothing of the file itself: descriptors or
+    /// memory are short, access is denied. Trying again may help then.
+    pub fn of_error(path: &Path, error: &Error) -> Option<Self> {
+        let what = match error {
+            Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
+            Error::Io { during, source, .. } if is_damage(source) => format!("{during}: {source}"),
+            _ => return None,
+        };
+        Some(Self {
+            path: path.to_owned(),
+            what,
+        })
+    }
+}
+
+/// Whether a failure to open or read a file means that its content is gone. Linux names what disks and file systems have lost by
+/// several numbers.
+fn is_damage(error: &std::io::Error) -> bool {
+    const EIO: i32 = 5;
+    const ENODATA: i32 = 61;
+    const EBADMSG: i32 = 74;
+    const EUCLEAN: i32 = 117;
+    const EREMOTEIO: i32 = 121;
+    let by_number = matches!(
+        error.raw_os_error(),
+        Some(EIO | ENODATA | EBADMSG | EUCLEAN | EREMOTEIO)
+    );
+    let by_kind = matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotADirectory
+    );
+    by_number || by_kind
 }
 
 /// One region's share in a store file.
@@ -201,6 +246,9 @@ pub struct StoreVersion {
     pub frozen: Vec<Arc<Memstore>>,
     /// Store files, oldest first: by sequence id.
     pub files: Vec<Arc<StoreFile>>,
+    /// Store files that belong here and cannot be used. While there is one, nothing is read from the store, nor are its files
+    /// compacted; it only gets new files by flushes.
+    pub damaged: Vec<Arc<DamagedFile>>,
     /// What a store of a system table has in place of memstores and files.
     pub system_cells: Option<Arc<SortedCells>>,
 }
@@ -214,8 +262,15 @@ impl StoreVersion {
             active: Arc::new(active),
             frozen: Vec::new(),
             files,
+            damaged: Vec::new(),
             system_cells: None,
         }
+    }
+
+    /// The same store with files that cannot be used.
+    #[must_use]
+    pub fn with_damaged(self, damaged: Vec<Arc<DamagedFile>>) -> Self {
+        Self { damaged, ..self }
     }
 
     /// A store of a system table.

@@ -49,11 +49,12 @@ impl Workers {
 
     /// Whether a flush should wait for compaction because a store has too many files: reads get slower with each of them.
     /// It does not wait for ever, nor when memory or the disk is short: compactions may have to wait for space then. Nor when they are
-    /// paused.
+    /// paused, or the region is damaged and is not compacted.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();
-        let crowded = shared.options.compaction_enabled
+        let crowded = region.check_undamaged().is_ok()
+            && shared.options.compaction_enabled
             && !self.is_paused(Work::Compactions)
             && version.table.compaction_enabled()
             && version

@@ -3,10 +3,12 @@
 mod blocks;
 mod compactions;
 mod crash;
+mod damaged;
 mod data;
 mod disk_full;
 mod handles;
 mod hanging;
+mod many_regions;
 mod memory;
 mod moving;
 mod no_space;

@@ -46,7 +46,7 @@ fn state(server: &Server) -> Markup {
         @if !server.is_ready() {
             p.alarm role="status" { "Calls are not accepted: the server is starting or stopping." }
         }
-        @for reason in reasons {
+        @for reason in reasons.into_iter().chain(server.damage()) {
             p.alarm role="status" { (reason) }
         }
         (jobs::paused(server))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionStats;
-use basalt_engine::region::RegionVersion;
+use basalt_engine::region::{RegionVersion, refusal};
 use basalt_engine::schema::Escaped;
 use basalt_engine::store::StoreFile;
 use maud::{Markup, html};
@@ -31,6 +31,9 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
         ],
     );
     let body = html! {
+        @for file in version.damaged_files() {
+            p.alarm role="status" { (refusal(region, file).to_string()) }
+        }
         p {
             "of table " a href=(show::path(&["tables", &table])) { (table) } " · "
             a href=(heat) { "Key visualiser of its keys" }

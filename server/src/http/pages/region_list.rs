@@ -67,7 +67,10 @@ pub(super) fn of_table(stats: &[RegionStats], note: &Note, params: &Params) -> M
                         td.n { (show::count(region.reads)) }
                         td.n { (show::count(region.writes)) }
                         td.n { (show::bytes(region.memstore_bytes)) }
-                        td.n { (show::count(region.store_files)) }
+                        td.n class=[(region.damaged_files > 0).then_some("alarm")] {
+                            (show::count(region.store_files))
+                            @if region.damaged_files > 0 { " and " (show::count(region.damaged_files)) " damaged" }
+                        }
                         td.n { (show::bytes(region.store_file_bytes)) }
                     }
                 }

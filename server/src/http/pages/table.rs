@@ -15,7 +15,11 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let note = server.rates().since();
     let sum = |figure: fn(&basalt_engine::engine::RegionStats) -> u64| stats.iter().map(figure).sum::<u64>();
     let name = table.to_string();
+    let damaged = stats.iter().filter(|region| region.damaged_files > 0).count();
     let body = html! {
+        @if damaged > 0 {
+            p.alarm role="status" { (show::of(damaged as u64, "region")) " refused because a store file is missing or damaged: marked in the list, with the file on the region's page." }
+        }
         p.figures {
             span { (state.as_str()) }
             span { b { (show::of(stats.len() as u64, "region")) } }

@@ -51,10 +51,11 @@ impl Catalog {
         let of = tables
             .table(table)
             .map_err(|_| Error::NoTableForSnapshot(table.clone()))?;
+        of.regions
+            .iter()
+            .try_for_each(|region| region.check_undamaged())?;
         if flush {
-            for region in &of.regions {
-                self.flush_region(region)?;
-            }
+            self.flush_all(&of.regions)?;
         }
         let (regions, _held) = self.present_files(of);
         let snapshot = SnapshotMeta {

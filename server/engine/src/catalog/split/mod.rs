@@ -49,6 +49,7 @@ impl Catalog {
                 escape(&region.info().name())
             )));
         }
+        region.check_undamaged()?;
         region.cancel_compaction.store(true, Ordering::Release);
         self.limiter.wake();
         let _compacting = region.compacting.write();
@@ -61,9 +62,9 @@ impl Catalog {
             calculated_row(region.info(), &region.version(), &options)?
         };
         check_row(region.info(), &at)?;
-        let flushing = region.flushing.lock();
-        let blocked = region.updates.write();
-        self.flush_blocked(&region, &blocked, &flushing)?;
+        let flushing = [region.flushing.lock()];
+        let blocked = [region.updates.write()];
+        self.flush_blocked(&[&region], &blocked, &flushing)?;
         let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms + 1);
         let boundaries = [
             (region.info().start.clone(), at.clone()),
@@ -88,6 +89,7 @@ impl Catalog {
                 names.join(", ")
             )));
         }
+        regions.iter().try_for_each(|region| region.check_undamaged())?;
         regions.sort_by_key(|region| region.id());
         for region in &regions {
             region.cancel_compaction.store(true, Ordering::Release);
@@ -99,13 +101,11 @@ impl Catalog {
         }
         for region in &regions {
             self.unclip(region)?;
-            self.flush_region(region)?;
         }
+        self.flush_all(&regions)?;
         let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
         let blocked: Vec<_> = regions.iter().map(|region| region.updates.write()).collect();
-        for ((region, blocked), flushing) in regions.iter().zip(&blocked).zip(&flushing) {
-            self.flush_blocked(region, blocked, flushing)?;
-        }
+        self.flush_blocked(&regions, &blocked, &flushing)?;
         let mut ordered = regions.clone();
         ordered.sort_by(|left, right| left.info().start.cmp(&right.info().start));
         let (first, last) = (ordered[0].info(), ordered[ordered.len() - 1].info());
@@ -250,6 +250,7 @@ impl Catalog {
         if table.state != TableState::Enabled
             || !version.table.split_enabled()
             || options.policy == SplitPolicy::Disabled
+            || region.check_undamaged().is_err()
             || region.has_inherited_files()
             || self.tables().region_count() >= REGION_SPLIT_LIMIT
         {

@@ -192,6 +192,12 @@ impl Faults {
         fault.map(|fault| fault.struck.clone()).unwrap_or_default()
     }
 
+    /// How many calls a fault has seen that it could strike.
+    pub(super) fn matched(&self, id: FaultId) -> u64 {
+        let fault = self.list.iter().find(|fault| fault.id == id);
+        fault.map_or(0, |fault| fault.seen)
+    }
+
     /// What happens to this call. The oldest fault that strikes wins; every matching fault counts the call.
     pub(super) fn strike(&mut self, op: OpKind, path: &Path, dice: &mut SplitMix64) -> Option<Failure> {
         if self.list.is_empty() {

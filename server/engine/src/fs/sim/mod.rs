@@ -274,6 +274,12 @@ impl SimFs {
         self.shared.state.lock().faults.struck(fault)
     }
 
+    /// How many calls so far were of the kinds and paths that a fault waits for, whether it struck or not: with [`Times::Nth`] of a number
+    /// that is never reached it only counts.
+    pub fn matched(&self, fault: FaultId) -> u64 {
+        self.shared.state.lock().faults.matched(fault)
+    }
+
     /// Ends a fault.
     pub fn heal(&self, fault: FaultId) {
         self.shared.state.lock().faults.heal(fault);

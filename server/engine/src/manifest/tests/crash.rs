@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::fs::sim::{CrashWhen, Errno, Failure, Ops, SplitMix64, Times};
+use crate::fs::sim::{CrashWhen, Errno, Failure, OpKind, Ops, SplitMix64, Times};
 
 /// Small enough for several rolls in the workload.
 const ROLL_BYTES: u64 = 3_000;
@@ -215,4 +215,77 @@ fn a_roll_without_space_is_put_off() {
     let state = manifest.state().clone();
     drop(manifest);
     assert_eq!(open(&fs.crash(1)).unwrap().1, state);
+}
+
+/// A manifest with a table of five regions.
+fn five_regions(fs: &SimFs) -> Manifest {
+    let (mut manifest, _) = open(fs).unwrap();
+    let ends = ["", "b", "c", "d", "e", ""];
+    let regions = (1..=5).map(|id| region(id, "t", ends[id as usize - 1], ends[id as usize]));
+    manifest.append(&create("t", &["f"], regions.collect())).unwrap();
+    manifest
+}
+
+/// Goal: edits that share a sync take one, are all there once they were acknowledged, and otherwise the first few of them, whatever the
+/// power cut does.
+#[test]
+fn a_crash_in_a_group_of_edits_leaves_the_first_few() {
+    let group: Vec<_> = (1..=5).map(|id| flush(id, 10, &[("f", file(id, 10))])).collect();
+    let mut counts = BTreeSet::new();
+    for (mode, when) in MODES.into_iter().zip([CrashWhen::Before, CrashWhen::After]) {
+        for call in 0.. {
+            let fs = disk(mode());
+            let mut manifest = five_regions(&fs);
+            let syncs = fs.fail(OpKind::Sync, "MANIFEST", Errno::IO, Times::Nth(u64::MAX));
+            fs.crash_at_op(fs.op_count() + call, when);
+            let acknowledged = manifest.append_all(&group).is_ok();
+            if !fs.is_dead() {
+                assert!(acknowledged && call > group.len() as u64);
+                assert_eq!(fs.matched(syncs), 1);
+                break;
+            }
+            for seed in 0..16 {
+                let after = if seed == 0 {
+                    fs.crash_keep_all()
+                } else {
+                    fs.crash(seed)
+                };
+                let (_, state) = open(&after).unwrap();
+                let flushed = state.regions.values().map(|region| region.flushed == SeqId(10));
+                let flushed: Vec<bool> = flushed.collect();
+                let count = flushed.iter().take_while(|flushed| **flushed).count();
+                assert!(
+                    !flushed[count..].contains(&true),
+                    "call {call}, seed {seed}: {flushed:?}"
+                );
+                assert!(
+                    !acknowledged || count == 5,
+                    "call {call}, seed {seed}: {flushed:?}"
+                );
+                counts.insert(count);
+            }
+        }
+    }
+    assert!(counts.len() > 2, "no group was torn: {counts:?}");
+}
+
+/// Goal: a group of which one edit cannot follow is refused as a whole, and so is one that the disk has no space for.
+#[test]
+fn a_group_is_refused_without_effect() {
+    let fs = disk(SimOptions::default());
+    let mut manifest = five_regions(&fs);
+    let before = manifest.state().clone();
+    let unknown = [flush(1, 10, &[]), flush(9, 10, &[])];
+    manifest.append_all(&unknown).expect_err("there is no region 9");
+    assert_eq!(*manifest.state(), before);
+    let fault = fs.fail(OpKind::Allocate, "MANIFEST", Errno::NOSPC, Times::Always);
+    let many: Vec<_> = (1..=100).map(|seq| flush(1, seq, &[])).collect();
+    manifest.append_all(&many).expect_err("the disk is full");
+    assert!(!manifest.is_poisoned());
+    assert_eq!(*manifest.state(), before);
+    fs.heal(fault);
+    manifest.append_all(&many).unwrap();
+    drop(manifest);
+    let (_, state) = open(&fs).unwrap();
+    assert_eq!(state.regions[&RegionId(1)].flushed, SeqId(100));
 }

@@ -22,7 +22,7 @@ use crate::id::SeqId;
 use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
 use crate::store::matcher::{Purge, RetainMatcher};
-use crate::store::output::FileOutput;
+use crate::store::output::{FileOutput, NameSync};
 use crate::store::source::{ClippedCursor, Source};
 use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
 
@@ -107,7 +107,7 @@ pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
         ));
     }
     let cells_out = output.cells();
-    let file = output.finish(true)?;
+    let file = output.finish(true, NameSync::Now)?;
     Ok(Some(Compacted {
         written_bytes: file.as_ref().map_or(0, |file| file.meta.bytes),
         read_bytes: meta_sum(|file| file.meta().bytes),

@@ -25,7 +25,7 @@ use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
     Clip, Moment, NewFile, ReadRows, RowLimit, RowProgress, Sources, StoreContext, StoreFile, StoreScanner,
-    StoreVersion, create_store_dir, flush,
+    StoreVersion, create_store_dir, flush, sync_names,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;
@@ -173,6 +173,10 @@ impl TestStore {
         let file = flushed
             .file
             .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, Clip::default()));
+        if let Some(file) = &file {
+            // As `catalog` does it for all files of a batch.
+            sync_names(&*self.context.vfs, &target.dir).inspect_err(|_| file.mark_obsolete())?;
+        }
         self.version = self.version.with_flushed(&frozen, file);
         Ok(())
     }

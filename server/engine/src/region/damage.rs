@@ -1,0 +1,75 @@
+//! A region that lacks a store file: refused, while everything else is served.
+//!
+//! A start opens every store file that the manifest names. One that is missing or is not what the manifest means costs its region and
+//! nothing else (`recovery`). Of a damaged region
+//!
+//! - reads, writes, compactions, splits, merges and snapshots are refused with [`Error::RegionDamaged`], which names the file and what
+//!   to do: an answer without the file would bring back what the file's tombstones delete, and a compaction would make that permanent;
+//! - rows that the log has for it are replayed and flushed as ever, which only adds files: the log can get shorter, and nothing that was
+//!   acknowledged is lost;
+//! - the files that can be used stay open and named, and the manifest stays as it is. If the file is back at the next start, the region
+//!   is whole.
+//!
+//! The region ends as any other when its table is truncated, dropped or restored from a snapshot, and is whole again when the family that
+//! had the file is dropped. What is left of the file goes to `orphans/` at the next start then.
+
+use std::sync::Arc;
+
+use super::{Region, RegionInfo, RegionVersion};
+use crate::error::{Error, Result};
+use crate::schema::escape;
+use crate::store::DamagedFile;
+
+impl RegionVersion {
+    /// Store files of the region that cannot be used.
+    pub fn damaged_files(&self) -> impl Iterator<Item = &Arc<DamagedFile>> {
+        self.stores.iter().flat_map(|store| &store.damaged)
+    }
+}
+
+impl Region {
+    /// Refuses a region that lacks a store file.
+    #[inline]
+    pub fn check_undamaged(&self) -> Result<()> {
+        if self.opened_damaged {
+            return self.check_present_files();
+        }
+        Ok(())
+    }
+
+    /// The same for one that lacked a file when it was opened: the family with the file may have been dropped since.
+    #[cold]
+    fn check_present_files(&self) -> Result<()> {
+        match self.version().damaged_files().next() {
+            None => Ok(()),
+            Some(file) => Err(refusal(self.info(), file)),
+        }
+    }
+}
+
+/// Why a region that lacks this file is refused.
+pub fn refusal(region: &RegionInfo, file: &DamagedFile) -> Error {
+    Error::RegionDamaged {
+        region: describe(region),
+        file: file.path.clone(),
+        what: file.what.clone(),
+    }
+}
+
+/// A region with its table and rows, for people.
+pub fn describe(region: &RegionInfo) -> String {
+    let end = |row: &[u8], none: &str| {
+        if row.is_empty() {
+            none.to_owned()
+        } else {
+            format!("'{}'", escape(row))
+        }
+    };
+    format!(
+        "region {} of table {}, rows {} to {}",
+        region.encoded_name,
+        region.table,
+        end(&region.start, "the first"),
+        end(&region.end, "the last")
+    )
+}
