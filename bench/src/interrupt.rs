@@ -6,7 +6,6 @@
 //! 3. A workload that has no phase running, or does not end within [`GRACE`], is dropped; so it is at a second Ctrl-C.
 //! 4. `main` prints the figures of all phases.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

@@ -71,7 +71,7 @@ where
     server.admission().admit()?;
     let (until, on_pool, commit) = {
         let mutations = build(&arguments)?;
-        let cells = mutations.iter().map(|mutation| mutation.writes.len()).sum();
+        let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
         check_cells(server, cells)?;
         if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
             return Ok(());

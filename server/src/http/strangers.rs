@@ -39,7 +39,7 @@ pub(super) async fn turn_away(
         // The library answers what is not quite HTTP.
         Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
         stranger => {
-            log.note(peer, "HTTP", stranger, stranger);
+            log.note(peer, "HTTP", Some(stranger), stranger);
             // A client that is gone already does not want an answer.
             let sent = socket.write_all(&stranger.reply()).await;
             if sent.is_ok() {

@@ -109,7 +109,7 @@ impl Stranger {
             )
             .into_bytes(),
             Stranger::Tls => TLS_ALERT.to_vec(),
-            Stranger::Sasl => [&[SASL_ERROR], &length(text.len())[..], text.as_bytes()].concat(),
+            Stranger::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
             Stranger::Redis => format!("-ERR {text}\r\n").into_bytes(),
             Stranger::PostgreSql => postgresql_error(&text),
             // An SSH client shows lines that come before the server's version.
@@ -176,7 +176,7 @@ fn length(bytes: usize) -> [u8; 4] {
 /// PostgreSQL's ErrorResponse: severity, code of a protocol violation, message.
 fn postgresql_error(text: &str) -> Vec<u8> {
     let fields = format!("SFATAL\0C08P01\0M{text}\0\0");
-    [b"E", &length(fields.len() + 4)[..], fields.as_bytes()].concat()
+    [&b"E"[..], &length(fields.len() + 4)[..], fields.as_bytes()].concat()
 }
 
 fn is_redis(first: &[u8]) -> bool {

@@ -53,7 +53,7 @@ pub(crate) async fn serve(
                 match connection::run(server, socket, connection, stop).await {
                     Ok(()) => {}
                     Err(connection::End::Garbled(Garbled::NotThrift(stranger))) => {
-                        strangers.note(peer, "Thrift", stranger, stranger);
+                        strangers.note(peer, "Thrift", Some(stranger), stranger);
                     }
                     Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
                 }

@@ -26,12 +26,12 @@ impl StrangerLog {
         &self,
         peer: SocketAddr,
         port: &str,
-        stranger: impl Into<Option<Stranger>>,
+        stranger: Option<Stranger>,
         reason: impl Display,
     ) {
         let left_out = {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            let lines = lines.entry(stranger.into()).or_default();
+            let lines = lines.entry(stranger).or_default();
             lines.next_after(Instant::now(), PERIOD)
         };
         match left_out {

@@ -17,13 +17,14 @@ child, terminal = pty.fork()
 if child == 0:
     os.execv(program, [program, "--target", "127.0.0.1:%d" % listener.getsockname()[1]])
 
+screen = b""  # What has not been looked at.
 def until(text):
-    screen = b""
+    global screen
     while text not in screen:
         if not select.select([terminal], [], [], 60)[0]:
             sys.exit("no %r on the screen: %r" % (text, screen))
         screen += os.read(terminal, 4096)
-    return screen
+    screen = screen.split(text, 1)[1]
 
 calls = []
 def hang(command):

@@ -103,17 +103,18 @@ impl<'s> Script<'s> {
         Ok(self.stop_at_error.then_some(ExitCode::FAILURE))
     }
 
+    /// Prints an error with its line, if the commands come from a file. A mistake in the text has its own place, which counts from the
+    /// first line of the text.
     fn print(&self, error: ShellError, first_line: usize) {
-        let error = match error {
-            // Its line is one of the text.
+        let (error, line) = match error {
             ShellError::Syntax(mut error) => {
                 error.line += first_line - 1;
-                ShellError::Syntax(error)
+                (ShellError::Syntax(error), String::new())
             }
-            other => other,
+            other => (other, format!(", line {first_line}")),
         };
         match self.path {
-            Some(path) => print_error(&format_args!("{error} ({}, line {first_line})", path.display())),
+            Some(path) => print_error(&format_args!("{error} ({}{line})", path.display())),
             None => print_error(&error),
         }
     }
