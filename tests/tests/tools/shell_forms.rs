@@ -351,3 +351,41 @@ fn a_closed_output_ends_the_shell_quietly() {
     }
     server.stop();
 }
+
+/// What help shows is true: every form of every command gets as far as the server, which may have nothing of that name.
+#[test]
+fn the_shell_takes_every_form_that_its_help_shows() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let overview = shell(&server, "help");
+    let groups = overview
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_once(": "));
+    let commands: Vec<&str> = groups.flat_map(|(_, names)| names.split(", ")).collect();
+    assert!(commands.len() > 60, "{overview}");
+    let mut forms = 0;
+    for command in commands {
+        let help = shell(&server, &format!("help '{command}'"));
+        for form in help.lines().skip(2).map(str::trim) {
+            if form.starts_with("further") || command == "exit" {
+                continue;
+            }
+            let form = form.replace("timestamp", "1").replace("milliseconds", "1");
+            let form = form.replace("[from, to]", "[1, 2]").replace("=> ts", "=> 1");
+            let said = text(&with_arguments(&server, &["-e", &form]).stderr);
+            for mistake in [
+                "unknown",
+                "too many",
+                "see help",
+                "line 1, column",
+                " takes ",
+                " needs ",
+            ] {
+                assert!(!said.contains(mistake), "{form}: {said}");
+            }
+            forms += 1;
+        }
+    }
+    assert!(forms > 100, "{forms}");
+    server.stop();
+}
