@@ -7,13 +7,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use basalt_idl::wire::{Detected, detect};
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Server;
 use crate::messages::{Garbled, Stranger};
-use crate::wire::{StrangerLog, refuse_on_http_port};
+use crate::wire::{StrangerLog, refuse_on_http_port, send_and_close};
 
 /// Bytes that tell protocols apart.
 const FIRST_BYTES: usize = 16;
@@ -21,7 +20,7 @@ const FIRST_BYTES: usize = 16;
 /// Waits for the first bytes of a connection and gives it back if they may be HTTP. `None`: it was refused, or has ended.
 pub(super) async fn turn_away(
     server: &Server,
-    mut socket: TcpStream,
+    socket: TcpStream,
     peer: SocketAddr,
     log: &StrangerLog,
     stop: &CancellationToken,
@@ -40,11 +39,7 @@ pub(super) async fn turn_away(
         Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
         stranger => {
             log.note(peer, "HTTP", Some(stranger), stranger);
-            // A client that is gone already does not want an answer.
-            let sent = socket.write_all(&stranger.reply()).await;
-            if sent.is_ok() {
-                drop(socket.shutdown().await);
-            }
+            send_and_close(server, socket, stranger.reply(), stop).await;
             None
         }
     }

@@ -172,8 +172,18 @@ pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, 
     server.connections().protocol_errors.increment(1);
     let mut answer = Vec::new();
     farewell(&messages, &refusal, &mut answer);
+    send_and_close(server, socket, answer, stop).await;
+}
+
+/// Sends the last bytes of a connection and closes it so that the client can read them.
+pub(crate) async fn send_and_close(
+    server: &Server,
+    mut socket: TcpStream,
+    mut last: Vec<u8>,
+    stop: &CancellationToken,
+) {
     // A client that does not take its answer is gone; there is nobody else to tell.
-    if send(server, &socket, &mut answer).await.is_ok() {
+    if send(server, &socket, &mut last).await.is_ok() {
         linger(server, &mut socket, stop).await;
     }
 }

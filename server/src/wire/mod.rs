@@ -14,7 +14,7 @@ mod connection;
 mod listener;
 mod strangers;
 
-pub(crate) use connection::refuse_on_http_port;
+pub(crate) use connection::{refuse_on_http_port, send_and_close};
 pub(crate) use listener::Listener;
 pub(crate) use strangers::StrangerLog;
 
