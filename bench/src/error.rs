@@ -42,9 +42,22 @@ pub(crate) enum Error {
     /// The report's template or JSON failed.
     #[error("report: {0}")]
     Report(String),
+    /// Results cannot be printed.
+    #[error("standard output: {0}")]
+    Output(std::io::Error),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
     /// The run is over and its result is bad: what was read is not what was written.
     #[error("{0}")]
     Different(String),
+}
+
+impl Error {
+    /// Whether the reader of the results is gone, who has seen enough.
+    pub(crate) fn is_closed_output(&self) -> bool {
+        matches!(self, Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
 }
 
 /// Names what was being done when a call failed.

@@ -8,10 +8,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+#[macro_use]
+mod output;
+
 mod data;
 mod designs;
 mod error;
 mod flights;
+mod interrupt;
 mod lab;
 mod load;
 mod region_load;
@@ -63,14 +67,20 @@ fn main() -> ExitCode {
         Workload::Report(arguments) => on_runtime(workload::report::run(arguments)),
         Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
         Workload::Compare(arguments) => workload::compare::run(&arguments),
-        Workload::Engine(arguments) => workload::engine::run(&arguments),
+        Workload::Engine(arguments) => {
+            interrupt::exit_at_ctrl_c();
+            workload::engine::run(&arguments)
+        }
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Error::Interrupted) => tell_interrupted(),
+        // Whoever reads the results has seen enough.
+        Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("basalt-bench: {error}");
+            note!("basalt-bench: {error}");
             // 2 as clap's for what cannot be done as asked, 1 for what went wrong on the way.
             ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
         }
@@ -80,5 +90,24 @@ fn main() -> ExitCode {
 fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Usage(format!("the runtime cannot start: {error}")))?;
-    runtime.block_on(workload)
+    let outcome = runtime.block_on(interrupt::until_interrupted(workload));
+    // What still runs after Ctrl-C is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Prints the figures that there are.
+fn tell_interrupted() -> ExitCode {
+    let figures = interrupt::figures();
+    for figure in &figures {
+        // Nobody may be left to read them.
+        drop(output::line(format_args!("{figure}")));
+    }
+    let what = if figures.is_empty() {
+        "nothing has been measured yet"
+    } else {
+        "the figures above are all; there is no report"
+    };
+    note!("basalt-bench: interrupted; {what}");
+    ExitCode::from(interrupt::EXIT_CODE)
 }

@@ -63,7 +63,7 @@ pub use request::{
     Append, Check, CompareOperator, Delete, Durability, Get, Increment, IntoBytes, Put, ROW_BYTES_MAX,
     RowMutations, Scan, after_prefix,
 };
-pub use row::{Cell, Row, counter_from_value};
+pub use row::{Cell, CellKind, Row, counter_from_value};
 pub use scan::RowStream;
 pub use schema::{FamilySchema, TableSchema};
 pub use table::{RegionLocation, Table};

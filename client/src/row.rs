@@ -8,6 +8,35 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
+/// What a cell is. Only raw scans return other cells than puts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellKind {
+    /// A value.
+    #[default]
+    Put,
+    /// The tombstone of one version of a column.
+    Delete,
+    /// The tombstone of the cells of a family with one timestamp.
+    DeleteFamilyVersion,
+    /// The tombstone of all versions of a column up to a timestamp.
+    DeleteColumn,
+    /// The tombstone of all cells of a family up to a timestamp.
+    DeleteFamily,
+}
+
+impl CellKind {
+    /// The kind for a code of the interface. A server that leaves the code out returns values.
+    fn from_code(code: Option<i8>) -> CellKind {
+        match code {
+            Some(8) => CellKind::Delete,
+            Some(10) => CellKind::DeleteFamilyVersion,
+            Some(12) => CellKind::DeleteColumn,
+            Some(14) => CellKind::DeleteFamily,
+            _ => CellKind::Put,
+        }
+    }
+}
+
 /// One version of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
@@ -19,6 +48,8 @@ pub struct Cell {
     pub value: Bytes,
     /// Milliseconds since 1970, unless the writer chose otherwise.
     pub timestamp: i64,
+    /// A value or a tombstone.
+    pub kind: CellKind,
 }
 
 /// A row, or a piece of it when the scan asked for pieces.
@@ -67,6 +98,7 @@ impl From<TColumnValue> for Cell {
             qualifier: cell.qualifier,
             value: cell.value,
             timestamp: cell.timestamp.unwrap_or_default(),
+            kind: CellKind::from_code(cell.cell_type),
         }
     }
 }

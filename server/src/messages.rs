@@ -16,6 +16,10 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
 
+mod stranger;
+
+pub use stranger::Stranger;
+
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speech {
@@ -42,8 +46,14 @@ impl Speech {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Garbled {
     /// Not Thrift.
-    #[error("{}", strangers(*.0))]
-    NotThrift(Detected),
+    #[error("{0}")]
+    NotThrift(Stranger),
+    /// Thrift on the port for HTTP.
+    #[error(
+        "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the Thrift port (thrift.listen), or send \
+         each call as the body of a POST to /thrift1 or /thrift2"
+    )]
+    HttpPort,
     /// Thrift in a protocol that the settings do not allow.
     #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
     Protocol {
@@ -76,22 +86,13 @@ pub enum Garbled {
     Malformed(WireError),
 }
 
-fn strangers(detected: Detected) -> &'static str {
-    match detected {
-        Detected::Http => {
-            "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
-        }
-        Detected::Tls => "the first bytes are a TLS handshake, and TLS is not configured",
-        Detected::Sasl => "the first bytes are a SASL handshake, and SASL is not configured",
-        _ => "the first bytes are no Thrift message",
-    }
-}
-
 impl From<&Garbled> for TApplicationException {
     fn from(garbled: &Garbled) -> Self {
         let kind = match garbled {
             Garbled::Protocol { .. } => TApplicationExceptionType::INVALID_PROTOCOL,
-            Garbled::Transport { .. } => TApplicationExceptionType::UNSUPPORTED_CLIENT_TYPE,
+            Garbled::Transport { .. } | Garbled::HttpPort => {
+                TApplicationExceptionType::UNSUPPORTED_CLIENT_TYPE
+            }
             _ => TApplicationExceptionType::PROTOCOL_ERROR,
         };
         TApplicationException::new(kind, garbled.to_string())
@@ -108,7 +109,7 @@ pub struct Messages {
     last_bytes: usize,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,
-    /// What the settings do not allow in this connection's speech.
+    /// What the settings, or the port, do not allow in this connection's speech.
     forbidden: Option<Garbled>,
     max_message_bytes: usize,
     protocol: ThriftProtocol,
@@ -133,6 +134,14 @@ impl Messages {
             max_message_bytes: config.max_message_bytes,
             protocol: config.protocol,
             transport: config.transport,
+        }
+    }
+
+    /// For one connection of the HTTP port whose client speaks Thrift: its first message is refused.
+    pub fn of_http_port(config: &Thrift) -> Self {
+        Self {
+            forbidden: Some(Garbled::HttpPort),
+            ..Self::new(config)
         }
     }
 
@@ -183,6 +192,12 @@ impl Messages {
         self.speech
     }
 
+    /// What bytes that are too few to be told from a message look like, once nothing more is expected.
+    pub fn as_stranger(&self) -> Option<Garbled> {
+        let is_unknown = self.speech.is_none() && !self.received.is_empty();
+        is_unknown.then(|| Garbled::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
+    }
+
     /// What has arrived of the message that is not complete, without its frame length.
     pub fn partial(&self) -> Bytes {
         Bytes::copy_from_slice(self.unframed())
@@ -224,10 +239,12 @@ impl Messages {
         let speech = match detect(&self.received) {
             Detected::NeedMore => return Ok(None),
             Detected::Thrift { protocol, framed } => Speech { protocol, framed },
-            other => return Err(Garbled::NotThrift(other)),
+            other => return Err(Garbled::NotThrift(Stranger::of(other, &self.received))),
         };
         self.speech = Some(speech);
-        self.forbidden = self.check(speech).err();
+        if self.forbidden.is_none() {
+            self.forbidden = self.check(speech).err();
+        }
         Ok(self.speech)
     }
 

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 
 use crate::error::{Error, Result};
+use crate::interrupt::Phase;
 use latency::Latencies;
 use pacing::{Pace, Schedule};
 use timeline::Timeline;
@@ -209,6 +210,7 @@ pub(crate) async fn run<O: Operations>(
     operations: &Arc<O>,
 ) -> Result<(Measured, Vec<O::Worker>)> {
     let (schedule, pacer) = Schedule::start(plan.pace);
+    let phase = Phase::begin(&schedule);
     let workers: Result<Vec<_>> = (0..plan.connections)
         .map(|number| operations.worker(number, schedule.started()))
         .collect();
@@ -254,7 +256,10 @@ pub(crate) async fn run<O: Operations>(
     }
     match failed {
         Some(error) => Err(error),
-        None => Ok((measured, states)),
+        None => {
+            phase.end(&shared.plan.label, &measured)?;
+            Ok((measured, states))
+        }
     }
 }
 

@@ -193,7 +193,7 @@ fn lines(report: &LoadReport) -> Vec<[String; 10]> {
 /// Writes the report, and prints its table and where it is.
 pub(crate) fn write(out: &Path, report: &LoadReport) -> Result<()> {
     let files = write_all(out, report, &markdown(report), &html(report)?)?;
-    println!("{}\n{files}", table(report));
+    say!("{}\n{files}", table(report));
     Ok(())
 }
 

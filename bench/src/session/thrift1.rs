@@ -3,7 +3,7 @@
 //! A column is `family:qualifier` there. A row that is missing is left out of an answer.
 
 use basalt_client::idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
-use basalt_client::{Cell, Client, Pooled, Row};
+use basalt_client::{Cell, CellKind, Client, Pooled, Row};
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 
@@ -283,6 +283,7 @@ fn cell_of(name: &Bytes, cell: TCell) -> Cell {
         qualifier: name.slice((colon + 1).min(name.len())..),
         value: cell.value.unwrap_or_default(),
         timestamp: cell.timestamp.unwrap_or_default(),
+        kind: CellKind::Put,
     }
 }
 

@@ -60,12 +60,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let rows = figures.iter().map(|figure| figure.row(arguments.tolerance));
     if arguments.markdown {
-        print!("{}", markdown_table(&COLUMNS, rows));
+        say!("{}", markdown_table(&COLUMNS, rows).trim_end());
     } else {
-        println!("{}", terminal_table(&COLUMNS, rows));
+        say!("{}", terminal_table(&COLUMNS, rows));
     }
     for difference in settings_that_differ(&a, &b) {
-        println!("{difference}");
+        say!("{difference}");
     }
     Ok(())
 }

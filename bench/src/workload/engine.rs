@@ -250,13 +250,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(out) = &arguments.out {
         report::create_dir(out)?;
     }
-    print_header(arguments);
+    print_header(arguments)?;
     let mut database = None;
     let mut outcomes = Vec::new();
     let mut threads_before = 0;
     for benchmark in benchmarks {
         if benchmark.is_fill() && arguments.use_existing_db {
-            println!("{:<12} : skipped (--use-existing-db is true)", benchmark.name());
+            say!("{:<12} : skipped (--use-existing-db is true)", benchmark.name());
             continue;
         }
         let mut open = match database.take() {
@@ -269,9 +269,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let outcome = run::run(benchmark, arguments, &open, threads_before)?;
         // One more for the writer that some benchmarks have.
         threads_before += u64::from(arguments.threads) + 1;
-        println!("{}", outcome.line());
+        say!("{}", outcome.line());
         if arguments.histogram {
-            println!("{}", outcome.histogram_text());
+            say!("{}", outcome.histogram_text());
         }
         outcomes.push(outcome.report());
         database = Some(open);
@@ -292,7 +292,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             encoding: arguments.encoding.as_attribute(),
             benchmarks: outcomes,
         };
-        println!(
+        say!(
             "{}",
             report::write_json(&out.join("engine.json"), &report)?.display()
         );
@@ -300,18 +300,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn print_header(arguments: &Arguments) {
+fn print_header(arguments: &Arguments) -> Result<()> {
     let pair = f64::from(arguments.value_size) + keys::KEY_BYTES as f64;
-    println!("Basalt:     version {}", env!("CARGO_PKG_VERSION"));
-    println!("Keys:       {} bytes each", keys::KEY_BYTES);
-    println!("Values:     {} bytes each", arguments.value_size);
-    println!("Entries:    {}", arguments.num);
-    println!(
+    say!("Basalt:     version {}", env!("CARGO_PKG_VERSION"));
+    say!("Keys:       {} bytes each", keys::KEY_BYTES);
+    say!("Values:     {} bytes each", arguments.value_size);
+    say!("Entries:    {}", arguments.num);
+    say!(
         "RawSize:    {:.1} MB (estimated)",
         pair * arguments.num as f64 / f64::from(1 << 20)
     );
-    println!("Compression: {}", arguments.compression.as_attribute());
-    println!("Encoding:   {}", arguments.encoding.as_attribute());
-    println!("DB path:    [{}]", arguments.db.display());
-    println!("------------------------------------------------");
+    say!("Compression: {}", arguments.compression.as_attribute());
+    say!("Encoding:   {}", arguments.encoding.as_attribute());
+    say!("DB path:    [{}]", arguments.db.display());
+    say!("------------------------------------------------");
+    Ok(())
 }

@@ -170,8 +170,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         &report::hotspot::markdown(&report),
         &report::hotspot::html(&report)?,
     )?;
-    println!("{}", report::hotspot::table(&report));
-    println!("{files}");
+    say!("{}", report::hotspot::table(&report));
+    say!("{files}");
     let different: Vec<_> = report
         .designs
         .iter()

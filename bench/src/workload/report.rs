@@ -144,11 +144,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     for (place, (section, run)) in runs.iter().enumerate() {
         let words = command(*section, run, &arguments);
         let command = shell_line(&words);
-        eprintln!("[{}/{}] {command}", place + 1, runs.len());
+        note!("[{}/{}] {command}", place + 1, runs.len());
         let section_started = Instant::now();
         let found = measure(&words).await?;
         let seconds = section_started.elapsed().as_secs_f64();
-        eprintln!("      {seconds:.1} s");
+        note!("      {seconds:.1} s");
         drop_table(&target, run).await?;
         sections.push(SectionReport {
             name: run.name,
@@ -308,9 +308,12 @@ fn write(arguments: &Arguments, whole: &WholeReport, measured: &[(&str, Measured
     let html = report::page(&title, Some(whole), &sections?)?;
     let markdown = markdown(&title, whole, measured);
     let files = report::write_all(&arguments.out, whole, &markdown, &html)?;
-    println!(
+    say!(
         "{} claims confirmed, {} not seen here, {} not measured, in {:.0} seconds\n{files}",
-        whole.confirmed, whole.not_seen, whole.not_measured, whole.seconds
+        whole.confirmed,
+        whole.not_seen,
+        whole.not_measured,
+        whole.seconds
     );
     let different = measured
         .iter()

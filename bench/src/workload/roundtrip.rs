@@ -191,15 +191,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
                 None => comparisons.push(compare(&contest, drive, rounds).await?),
             }
             contest.end(&arguments.rows, &sides).await?;
-            eprintln!("{} over {connections} connections: done", call.name());
+            note!("{} over {connections} connections: done", call.name());
         }
     }
     match arguments.share_of_slowest {
         Some(_) => {
             let time = Duration::from_secs(arguments.seconds);
-            println!("{}", same_load::table_of(&same_load, time, rounds));
+            say!("{}", same_load::table_of(&same_load, time, rounds));
         }
-        None => println!("{}", table_of(&comparisons)),
+        None => say!("{}", table_of(&comparisons)),
     }
     if let Some(out) = &arguments.out {
         let report = Report {
@@ -214,7 +214,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             comparisons,
             same_load,
         };
-        println!(
+        say!(
             "{}",
             report::write_json(&out.join("roundtrip.json"), &report)?.display()
         );

@@ -95,11 +95,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         }
     }
     for difference in differences.iter().take(SHOWN) {
-        eprintln!("{difference}");
+        note!("{difference}");
     }
     let result = format!("{equal} of {} flights are equal", arguments.samples);
     if differences.is_empty() {
-        println!("{result}");
+        say!("{result}");
         return Ok(());
     }
     Err(Error::Different(result))

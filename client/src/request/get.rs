@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use basalt_idl::thrift2::TGet;
+use basalt_idl::thrift2::{TAuthorization, TConsistency, TGet};
 
 use super::{IntoBytes, check_row, check_time_range, check_versions, column, family, time_range};
 use crate::error::Result;
@@ -85,6 +85,35 @@ impl Get {
     #[must_use]
     pub fn cache_blocks(mut self, cache: bool) -> Get {
         self.inner.cache_blocks = Some(cache);
+        self
+    }
+
+    /// An attribute of the request, such as those that HBase keeps its own options in.
+    #[must_use]
+    pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Get {
+        let attributes = self.inner.attributes.get_or_insert_default();
+        attributes.insert(name.into_bytes(), value.into_bytes());
+        self
+    }
+
+    /// Which replica may answer: a hint, without effect on one node.
+    #[must_use]
+    pub fn consistency(mut self, consistency: TConsistency) -> Get {
+        self.inner.consistency = Some(consistency);
+        self
+    }
+
+    /// The replica that is to answer: a hint, without effect on one node.
+    #[must_use]
+    pub fn replica_id(mut self, replica_id: i32) -> Get {
+        self.inner.target_replica_id = Some(replica_id);
+        self
+    }
+
+    /// The visibility labels that the reader has. They open nothing on a server without labels.
+    #[must_use]
+    pub fn authorizations(mut self, labels: Vec<String>) -> Get {
+        self.inner.authorizations = Some(TAuthorization { labels: Some(labels) });
         self
     }
 

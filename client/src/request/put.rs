@@ -74,6 +74,14 @@ impl Put {
         self
     }
 
+    /// An attribute of the request, such as those that HBase keeps its own options in.
+    #[must_use]
+    pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Put {
+        let attributes = self.inner.attributes.get_or_insert_default();
+        attributes.insert(name.into_bytes(), value.into_bytes());
+        self
+    }
+
     /// The row key.
     pub fn row(&self) -> &Bytes {
         &self.inner.row
@@ -132,6 +140,14 @@ impl Increment {
         self
     }
 
+    /// An attribute of the request, such as those that HBase keeps its own options in.
+    #[must_use]
+    pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Increment {
+        let attributes = self.inner.attributes.get_or_insert_default();
+        attributes.insert(name.into_bytes(), value.into_bytes());
+        self
+    }
+
     pub(crate) fn into_thrift(self) -> Result<TIncrement> {
         check_row(&self.inner.row)?;
         not_empty(self.inner.columns.len(), "increment")?;
@@ -179,6 +195,14 @@ impl Append {
     #[must_use]
     pub fn durability(mut self, durability: TDurability) -> Append {
         self.inner.durability = Some(durability);
+        self
+    }
+
+    /// An attribute of the request, such as those that HBase keeps its own options in.
+    #[must_use]
+    pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Append {
+        let attributes = self.inner.attributes.get_or_insert_default();
+        attributes.insert(name.into_bytes(), value.into_bytes());
         self
     }
 

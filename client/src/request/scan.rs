@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use basalt_idl::thrift2::TScan;
+use basalt_idl::thrift2::{TAuthorization, TConsistency, TReadType, TScan};
 use bytes::Bytes;
 
 use super::{IntoBytes, check_time_range, check_versions, column, family, time_range};
 use crate::error::{Error, Result};
+
+/// HBase's attribute of a scan that returns tombstones too.
+const RAW_ATTRIBUTE: &[u8] = b"_raw_";
 
 /// Rows fetched in one call unless the scan says otherwise.
 const ROWS_PER_FETCH: i32 = 100;
@@ -134,6 +137,48 @@ impl Scan {
     pub fn cache_blocks(mut self, cache: bool) -> Scan {
         self.inner.cache_blocks = Some(cache);
         self
+    }
+
+    /// An attribute of the request, such as those that HBase keeps its own options in.
+    #[must_use]
+    pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Scan {
+        let attributes = self.inner.attributes.get_or_insert_default();
+        attributes.insert(name.into_bytes(), value.into_bytes());
+        self
+    }
+
+    /// Which replica may answer: a hint, without effect on one node.
+    #[must_use]
+    pub fn consistency(mut self, consistency: TConsistency) -> Scan {
+        self.inner.consistency = Some(consistency);
+        self
+    }
+
+    /// The replica that is to answer: a hint, without effect on one node.
+    #[must_use]
+    pub fn replica_id(mut self, replica_id: i32) -> Scan {
+        self.inner.target_replica_id = Some(replica_id);
+        self
+    }
+
+    /// The visibility labels that the reader has. They open nothing on a server without labels.
+    #[must_use]
+    pub fn authorizations(mut self, labels: Vec<String>) -> Scan {
+        self.inner.authorizations = Some(TAuthorization { labels: Some(labels) });
+        self
+    }
+
+    /// How blocks are read: a hint, without effect on one node.
+    #[must_use]
+    pub fn read_type(mut self, read_type: TReadType) -> Scan {
+        self.inner.read_type = Some(read_type);
+        self
+    }
+
+    /// Also tombstones, and the cells that they hide (see [`CellKind`](crate::CellKind)).
+    #[must_use]
+    pub fn raw(self, raw: bool) -> Scan {
+        self.attribute(RAW_ATTRIBUTE, [u8::from(raw)])
     }
 
     /// Rows fetched in one call. Default 100. One fetch more is kept ready while rows are consumed.

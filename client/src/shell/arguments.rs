@@ -66,6 +66,16 @@ impl Arguments {
         }
     }
 
+    /// The next argument if it is a whole number, not in quotes.
+    pub fn next_integer(&mut self) -> Option<i64> {
+        let Some(Value::Integer(number)) = self.values.front() else {
+            return None;
+        };
+        let number = *number;
+        self.values.pop_front();
+        Some(number)
+    }
+
     /// The next argument as true or false.
     pub fn boolean(&mut self, what: &str) -> ShellResult<bool> {
         match self.take() {
@@ -128,6 +138,11 @@ impl Options {
         self.pairs.iter().any(|(known, _)| known == key)
     }
 
+    /// The keys that are left.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|(key, _)| key.as_str())
+    }
+
     /// Takes the value of a key.
     pub fn take(&mut self, key: &str) -> Option<Value> {
         let index = self.pairs.iter().position(|(known, _)| known == key)?;
@@ -182,6 +197,21 @@ impl Options {
             Some(Value::Hash(pairs)) => pairs
                 .into_iter()
                 .map(|(name, value)| Ok((text(name, key)?, text(bytes(value, key)?, key)?)))
+                .collect(),
+            Some(other) => wrong(format!(
+                "{key} takes {{ 'name' => 'value' }}, not {}",
+                kind(&other)
+            )),
+        }
+    }
+
+    /// Takes the value of a key as pairs of text and bytes.
+    pub fn bytes_by_name(&mut self, key: &str) -> ShellResult<Vec<(Vec<u8>, Vec<u8>)>> {
+        match self.take(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Hash(pairs)) => pairs
+                .into_iter()
+                .map(|(name, value)| Ok((name, bytes(value, key)?)))
                 .collect(),
             Some(other) => wrong(format!(
                 "{key} takes {{ 'name' => 'value' }}, not {}",

@@ -3,8 +3,8 @@
 //! What a command takes is read from its help: one whose forms begin with `name 't'` takes a table, and the words before `=>` are its
 //! options. So a new command is completed as soon as it has help.
 
-use super::data::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
 use super::help;
+use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
 
 /// Where a line is, up to the cursor.
 struct Place<'l> {

@@ -2,155 +2,27 @@
 
 use std::time::Duration;
 
-use super::arguments::{Arguments, Options, bytes, list};
-use super::escape::{printable, timestamp};
+use super::ShellError;
+use super::arguments::{Arguments, Options, list};
+use super::converters::Format;
+use super::escape::printable;
+use super::read_options::{
+    COUNT_OPTIONS, ColumnName, SCAN_OPTIONS, column_name, delete_options, delete_target, get_with,
+    read_column, scan_from, value_bytes, write_options,
+};
 use super::session::{Outcome, Session};
 use super::syntax::Value;
-use super::{ShellError, ShellResult};
-use crate::request::{Append, Delete, Get, Put, Scan};
-use crate::row::{Cell, counter_from_value};
+use crate::request::{Append, Delete, Get, Increment, Put, Scan};
+use crate::row::counter_from_value;
 
 /// Rows between two lines of `count`.
 const COUNT_INTERVAL: i64 = 1000;
 /// Rows fetched at once by `count`, as in HBase.
 const COUNT_CACHE: i32 = 10;
+/// Rows printed by `scan` without looking up.
+const ROWS_BEFORE_YIELD: usize = 64;
 /// Rows deleted at once by `deleteall` with a prefix, as in HBase.
 const DELETE_BATCH: usize = 100;
-
-pub(super) const SCAN_OPTIONS: [&str; 15] = [
-    "COLUMNS",
-    "COLUMN",
-    "STARTROW",
-    "STOPROW",
-    "ENDROW",
-    "ROWPREFIXFILTER",
-    "LIMIT",
-    "REVERSED",
-    "VERSIONS",
-    "TIMERANGE",
-    "TIMESTAMP",
-    "FILTER",
-    "BATCH",
-    "CACHE",
-    "CACHE_BLOCKS",
-];
-/// Of `count` alone; it takes those of a scan, too.
-pub(super) const COUNT_OPTIONS: [&str; 1] = ["INTERVAL"];
-pub(super) const GET_OPTIONS: [&str; 6] = [
-    "COLUMN",
-    "COLUMNS",
-    "VERSIONS",
-    "TIMESTAMP",
-    "TIMERANGE",
-    "FILTER",
-];
-
-/// `family`, or `family:qualifier`, split at the first colon.
-struct ColumnName {
-    family: Vec<u8>,
-    qualifier: Option<Vec<u8>>,
-}
-
-fn column_name(text: Vec<u8>) -> ColumnName {
-    match text.iter().position(|byte| *byte == b':') {
-        Some(colon) => ColumnName {
-            family: text[..colon].to_vec(),
-            qualifier: Some(text[colon + 1..].to_vec()),
-        },
-        None => ColumnName {
-            family: text,
-            qualifier: None,
-        },
-    }
-}
-
-/// `COLUMNS` or `COLUMN`: one name or several.
-fn columns(options: &mut Options) -> ShellResult<Vec<ColumnName>> {
-    let mut names = Vec::new();
-    for key in ["COLUMNS", "COLUMN"] {
-        if let Some(value) = options.take(key) {
-            names.extend(list(value, key)?.into_iter().map(column_name));
-        }
-    }
-    Ok(names)
-}
-
-fn time_range(options: &mut Options) -> ShellResult<Option<std::ops::Range<i64>>> {
-    let Some(value) = options.take("TIMERANGE") else {
-        return Ok(None);
-    };
-    if let Value::Array(ends) = value
-        && let [from, to] = ends.as_slice()
-    {
-        let end = |value: &Value| super::arguments::integer(value, "TIMERANGE");
-        return Ok(Some(end(from)?..end(to)?));
-    }
-    Err(ShellError::Arguments(
-        "TIMERANGE takes two timestamps: [from, to]".to_owned(),
-    ))
-}
-
-/// A scan of what scan, count and deleteall have in common.
-fn scan_from(options: &mut Options) -> ShellResult<Scan> {
-    let mut scan = Scan::new();
-    for name in columns(options)? {
-        scan = match name.qualifier {
-            Some(qualifier) => scan.column(name.family, qualifier),
-            None => scan.family(name.family),
-        };
-    }
-    if let Some(row) = options.bytes("STARTROW")? {
-        scan = scan.start_row(row);
-    }
-    for key in ["STOPROW", "ENDROW"] {
-        if let Some(row) = options.bytes(key)? {
-            scan = scan.stop_row(row);
-        }
-    }
-    if let Some(prefix) = options.bytes("ROWPREFIXFILTER")? {
-        scan = scan.prefix(prefix);
-    }
-    if let Some(limit) = options.integer32("LIMIT")? {
-        scan = scan.limit(limit);
-    }
-    if let Some(reversed) = options.boolean("REVERSED")? {
-        scan = scan.reversed(reversed);
-    }
-    if let Some(versions) = options.integer32("VERSIONS")? {
-        scan = scan.versions(versions);
-    }
-    if let Some(range) = time_range(options)? {
-        scan = scan.time_range(range);
-    }
-    if let Some(at) = options.integer("TIMESTAMP")? {
-        scan = scan.time_range(at..at.saturating_add(1));
-    }
-    if let Some(filter) = options.bytes("FILTER")? {
-        scan = scan.filter(filter);
-    }
-    if let Some(cells) = options.integer32("BATCH")? {
-        scan = scan.cells_per_piece(cells);
-    }
-    if let Some(rows) = options.integer32("CACHE")? {
-        scan = scan.rows_per_fetch(rows);
-    }
-    if let Some(cache) = options.boolean("CACHE_BLOCKS")? {
-        scan = scan.cache_blocks(cache);
-    }
-    Ok(scan)
-}
-
-fn cell_name(cell: &Cell) -> String {
-    format!("{}:{}", printable(&cell.family), printable(&cell.qualifier))
-}
-
-fn cell_text(cell: &Cell) -> String {
-    format!(
-        "timestamp={}, value={}",
-        timestamp(cell.timestamp),
-        printable(&cell.value)
-    )
-}
 
 /// Names of the filter language.
 const FILTERS: [&str; 19] = [
@@ -191,19 +63,19 @@ impl Session {
         let column = column_name(arguments.bytes("a column")?);
         let value = arguments.bytes("a value")?;
         let at = arguments.optional_integer("the timestamp")?;
-        let mut options = arguments.options()?;
+        let options = write_options(arguments.options()?)?;
         arguments.end()?;
         let qualifier = column.qualifier.unwrap_or_default();
         let mut put = match at {
             Some(at) => Put::new(row).cell_at(column.family, qualifier, at, value),
             None => Put::new(row).cell(column.family, qualifier, value),
         };
-        if let Some(ttl_ms) = options.integer("TTL")? {
-            let ttl_ms = u64::try_from(ttl_ms)
-                .map_err(|_| ShellError::Arguments(format!("TTL is {ttl_ms}, which is negative")))?;
+        for (name, value) in options.attributes {
+            put = put.attribute(name, value);
+        }
+        if let Some(ttl_ms) = options.ttl_ms {
             put = put.ttl(Duration::from_millis(ttl_ms));
         }
-        options.end(&["TTL"])?;
         table.put(put).await?;
         Ok(None)
     }
@@ -211,16 +83,15 @@ impl Session {
     pub(super) async fn get(&mut self, mut arguments: Arguments) -> Outcome {
         let table = self.client.table(&arguments.text("a table")?)?;
         let mut get = Get::new(arguments.bytes("a row")?);
-        let mut names = Vec::new();
+        let (mut names, mut format) = (Vec::new(), Format::default());
         while let Some(value) = arguments.take() {
             match value {
-                Value::Hash(pairs) => {
-                    let mut options = Options::new(pairs)?;
-                    names.extend(columns(&mut options)?);
-                    get = get_options(get, &mut options)?;
-                    options.end(&GET_OPTIONS)?;
+                Value::Hash(pairs) => get = get_with(get, Options::new(pairs)?, &mut names, &mut format)?,
+                other => {
+                    for name in list(other, "a column")? {
+                        names.push(read_column(name, &mut format)?);
+                    }
                 }
-                other => names.extend(list(other, "a column")?.into_iter().map(column_name)),
             }
         }
         for name in names {
@@ -232,7 +103,7 @@ impl Session {
         let row = table.get(get).await?;
         self.output.header("COLUMN", "CELL")?;
         for cell in row.iter().flat_map(|row| &row.cells) {
-            self.output.row(&cell_name(cell), &cell_text(cell))?;
+            self.output.row(&format.column(cell), &format.cell(cell)?)?;
         }
         self.print_count(usize::from(row.is_some()))?;
         Ok(None)
@@ -242,9 +113,10 @@ impl Session {
         let table = self.client.table(&arguments.text("a table")?)?;
         let mut options = arguments.options()?;
         arguments.end()?;
-        let scan = scan_from(&mut options)?;
+        let request = scan_from(&mut options)?;
         options.end(&SCAN_OPTIONS)?;
-        let mut rows = table.scan(scan)?;
+        let format = request.format;
+        let mut rows = table.scan(request.scan)?;
         self.output.header("ROW", "COLUMN+CELL")?;
         let mut count = 0;
         let mut last = None;
@@ -252,9 +124,9 @@ impl Session {
             progress.begin();
         }
         while let Some(row) = rows.next().await? {
-            let key = printable(&row.key);
+            let key = format.key(&row.key);
             for cell in &row.cells {
-                let text = format!("column={}, {}", cell_name(cell), cell_text(cell));
+                let text = format!("column={}, {}", format.column(cell), format.cell(cell)?);
                 self.output.row(&key, &text)?;
             }
             // A row in pieces is one row.
@@ -264,17 +136,30 @@ impl Session {
                     progress.rows(count, &row.key)?;
                 }
                 last = Some(row.key);
+                // Rows that have arrived already would be printed to the last before a Ctrl-C is noticed.
+                if count % ROWS_BEFORE_YIELD == 0 {
+                    tokio::task::yield_now().await;
+                }
             }
         }
         self.print_count(count)?;
+        if request.wants_metrics {
+            self.output.line(
+                "Thrift does not carry the metrics of a scan; the server's own are at /metrics of its HTTP port.",
+            )?;
+        }
         Ok(None)
     }
 
     pub(super) async fn count(&mut self, mut arguments: Arguments) -> Outcome {
         let table = self.client.table(&arguments.text("a table")?)?;
+        let interval = arguments.next_integer();
         let mut options = arguments.options()?;
         arguments.end()?;
-        let interval = options.integer("INTERVAL")?.unwrap_or(COUNT_INTERVAL);
+        let interval = options
+            .integer("INTERVAL")?
+            .or(interval)
+            .unwrap_or(COUNT_INTERVAL);
         if interval <= 0 {
             return Err(ShellError::Arguments(format!(
                 "INTERVAL is {interval}, it must be positive"
@@ -283,7 +168,8 @@ impl Session {
         let cache = options.integer32("CACHE")?.unwrap_or(COUNT_CACHE);
         // A filter of the user's would be pushed aside by one that only shortens rows.
         let filtered = options.has("FILTER");
-        let mut scan = scan_from(&mut options)?.rows_per_fetch(cache);
+        let request = scan_from(&mut options)?;
+        let mut scan = request.scan.rows_per_fetch(cache);
         options.end(&[&COUNT_OPTIONS[..], &SCAN_OPTIONS].concat())?;
         if !filtered {
             scan = scan.filter("FirstKeyOnlyFilter() AND KeyOnlyFilter()");
@@ -308,6 +194,7 @@ impl Session {
         let row = arguments.bytes("a row")?;
         let column = column_name(arguments.bytes("a column")?);
         let at = arguments.optional_integer("the timestamp")?;
+        delete_options(arguments.options()?)?;
         arguments.end()?;
         let delete = match (column.qualifier, at) {
             (Some(qualifier), None) => Delete::versions(row).column(column.family, qualifier),
@@ -324,62 +211,38 @@ impl Session {
 
     pub(super) async fn delete_all(&mut self, mut arguments: Arguments) -> Outcome {
         let table = self.client.table(&arguments.text("a table")?)?;
-        let Some(row) = arguments.optional_bytes("a row")? else {
-            let mut options = arguments.options()?;
-            arguments.end()?;
-            if !options.has("ROWPREFIXFILTER") {
-                let text = "deleteall needs a row or {ROWPREFIXFILTER => 'prefix'}; truncate empties a table";
-                return Err(ShellError::Arguments(text.to_owned()));
-            }
-            let batch = options
-                .integer32("CACHE")?
-                .and_then(|rows| usize::try_from(rows).ok());
-            let prefix = options.bytes("ROWPREFIXFILTER")?.unwrap_or_default();
-            options.end(&["ROWPREFIXFILTER", "CACHE"])?;
-            return self
-                .delete_prefix(&table, prefix, batch.unwrap_or(DELETE_BATCH))
-                .await;
+        let row = arguments.optional_bytes("a row")?;
+        let mut prefix = match row {
+            Some(_) => Options::default(),
+            None => arguments.options()?,
         };
-        let column = arguments.optional_bytes("a column")?.map(column_name);
-        let at = arguments.optional_integer("the timestamp")?;
+        let (column, at) = delete_target(&mut arguments)?;
+        delete_options(arguments.options()?)?;
         arguments.end()?;
-        let delete = match (column, at) {
-            (None, None) => Delete::row(row),
-            (None, Some(at)) => Delete::row(row).up_to(at),
-            (
-                Some(ColumnName {
-                    family,
-                    qualifier: None,
-                }),
-                None,
-            ) => Delete::families(row).family(family),
-            (
-                Some(ColumnName {
-                    family,
-                    qualifier: None,
-                }),
-                Some(at),
-            ) => Delete::families(row).family_at(family, at),
-            (
-                Some(ColumnName {
-                    family,
-                    qualifier: Some(qualifier),
-                }),
-                None,
-            ) => Delete::columns(row).column(family, qualifier),
-            (
-                Some(ColumnName {
-                    family,
-                    qualifier: Some(qualifier),
-                }),
-                Some(at),
-            ) => Delete::columns(row).column_at(family, qualifier, at),
-        };
-        table.delete(delete).await?;
-        Ok(None)
+        let target = DeleteTarget { column, at };
+        if let Some(row) = row {
+            table.delete(target.of(row)).await?;
+            return Ok(None);
+        }
+        if !prefix.has("ROWPREFIXFILTER") {
+            let text = "deleteall needs a row or {ROWPREFIXFILTER => 'prefix'}; truncate empties a table";
+            return Err(ShellError::Arguments(text.to_owned()));
+        }
+        let batch = prefix.integer32("CACHE")?;
+        let batch = batch.and_then(|rows| usize::try_from(rows).ok());
+        let rows = prefix.bytes("ROWPREFIXFILTER")?.unwrap_or_default();
+        prefix.end(&["ROWPREFIXFILTER", "CACHE"])?;
+        self.delete_prefix(&table, rows, &target, batch.unwrap_or(DELETE_BATCH))
+            .await
     }
 
-    async fn delete_prefix(&mut self, table: &crate::Table, prefix: Vec<u8>, batch: usize) -> Outcome {
+    async fn delete_prefix(
+        &mut self,
+        table: &crate::Table,
+        prefix: Vec<u8>,
+        target: &DeleteTarget,
+        batch: usize,
+    ) -> Outcome {
         if prefix.is_empty() {
             let text = "an empty prefix would delete every row; truncate does that";
             return Err(ShellError::Arguments(text.to_owned()));
@@ -387,13 +250,13 @@ impl Session {
         let keys_only = Scan::new()
             .prefix(prefix)
             .filter("FirstKeyOnlyFilter() AND KeyOnlyFilter()");
-        let mut rows = table.scan(keys_only)?;
+        let mut rows = table.scan(target.narrow(keys_only))?;
         let mut deletes = Vec::new();
         let mut count = 0usize;
         loop {
             let row = rows.next().await?;
             let ended = row.is_none();
-            deletes.extend(row.map(|row| Delete::row(row.key)));
+            deletes.extend(row.map(|row| target.of(row.key.to_vec())));
             if deletes.len() >= batch.max(1) || (ended && !deletes.is_empty()) {
                 count += deletes.len();
                 table.delete_multiple(std::mem::take(&mut deletes)).await?;
@@ -411,11 +274,21 @@ impl Session {
         let row = arguments.bytes("a row")?;
         let column = column_name(arguments.bytes("a column")?);
         let amount = arguments.optional_integer("the amount")?.unwrap_or(1);
+        let options = write_options(arguments.options()?)?;
         arguments.end()?;
         let qualifier = column.qualifier.unwrap_or_default();
-        let sum = table
-            .increment_column(row, column.family, qualifier, amount)
-            .await?;
+        let mut increment = Increment::new(row).column(column.family, qualifier, amount);
+        for (name, value) in options.attributes {
+            increment = increment.attribute(name, value);
+        }
+        if let Some(ttl_ms) = options.ttl_ms {
+            increment = increment.ttl(Duration::from_millis(ttl_ms));
+        }
+        let sums = table.increment(increment).await?;
+        let Some(sum) = sums.cells.first() else {
+            return Err(ShellError::Refused("the server returned no sum".to_owned()));
+        };
+        let sum = counter_from_value(&sum.value)?;
         self.output.line(&format!("COUNTER VALUE = {sum}"))?;
         Ok(Some(sum.to_string()))
     }
@@ -441,9 +314,16 @@ impl Session {
         let table = self.client.table(&arguments.text("a table")?)?;
         let row = arguments.bytes("a row")?;
         let column = column_name(arguments.bytes("a column")?);
-        let value = bytes(arguments.take().unwrap_or(Value::Nil), "the value")?;
+        let value = value_bytes(arguments.take())?;
+        let options = write_options(arguments.options()?)?;
         arguments.end()?;
-        let append = Append::new(row).column(column.family, column.qualifier.unwrap_or_default(), value);
+        let mut append = Append::new(row).column(column.family, column.qualifier.unwrap_or_default(), value);
+        for (name, value) in options.attributes {
+            append = append.attribute(name, value);
+        }
+        if let Some(ttl_ms) = options.ttl_ms {
+            append = append.ttl(Duration::from_millis(ttl_ms));
+        }
         let appended = table.append(append).await?;
         let text = appended
             .cells
@@ -455,18 +335,41 @@ impl Session {
     }
 }
 
-fn get_options(mut get: Get, options: &mut Options) -> ShellResult<Get> {
-    if let Some(versions) = options.integer32("VERSIONS")? {
-        get = get.versions(versions);
+/// What `deleteall` deletes of each row: all, a family or a column, up to now or to a timestamp.
+struct DeleteTarget {
+    column: Option<ColumnName>,
+    at: Option<i64>,
+}
+
+impl DeleteTarget {
+    fn of(&self, row: Vec<u8>) -> Delete {
+        let Some(ColumnName { family, qualifier }) = &self.column else {
+            let delete = Delete::row(row);
+            return match self.at {
+                Some(at) => delete.up_to(at),
+                None => delete,
+            };
+        };
+        match (qualifier, self.at) {
+            (None, None) => Delete::families(row).family(family),
+            (None, Some(at)) => Delete::families(row).family_at(family, at),
+            (Some(qualifier), None) => Delete::columns(row).column(family, qualifier),
+            (Some(qualifier), Some(at)) => Delete::columns(row).column_at(family, qualifier, at),
+        }
     }
-    if let Some(at) = options.integer("TIMESTAMP")? {
-        get = get.timestamp(at);
+
+    /// The scan over rows that have something to delete.
+    fn narrow(&self, scan: Scan) -> Scan {
+        match &self.column {
+            None => scan,
+            Some(ColumnName {
+                family,
+                qualifier: None,
+            }) => scan.family(family),
+            Some(ColumnName {
+                family,
+                qualifier: Some(qualifier),
+            }) => scan.column(family, qualifier),
+        }
     }
-    if let Some(range) = time_range(options)? {
-        get = get.time_range(range);
-    }
-    if let Some(filter) = options.bytes("FILTER")? {
-        get = get.filter(filter);
-    }
-    Ok(get)
 }

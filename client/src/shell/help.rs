@@ -20,7 +20,11 @@ const GROUPS: &[(&str, &[Entry])] = &[
             entry("status", "status", "The server at a glance."),
             entry("version", "version", "The versions of shell and server."),
             entry("help", "help\nhelp 'put'", "All commands, or one."),
-            entry("exit", "exit", "Leaves. So does Ctrl-D."),
+            entry(
+                "exit",
+                "exit\nexit 3",
+                "Leaves, with an exit code if one is given. So does Ctrl-D; Ctrl-C ends the command that runs.",
+            ),
         ],
     ),
     (
@@ -31,13 +35,15 @@ const GROUPS: &[(&str, &[Entry])] = &[
                 "create 't', 'f1', 'f2'\ncreate 't', {NAME => 'f', VERSIONS => 3, TTL => 86400, COMPRESSION => 'ZSTD'}\n\
              create 't', 'f', SPLITS => ['10', '20']\ncreate 't', 'f', SPLITS_FILE => 'splits.txt'\n\
              create 't', 'f', {NUMREGIONS => 4, SPLITALGO => 'HexStringSplit'}\n\
-             create 't', 'f', MAX_FILESIZE => 1073741824, DURABILITY => 'SYNC_WAL'",
-                "Creates a table.",
+             create 't', 'f', MAX_FILESIZE => '1GB', DURABILITY => 'SYNC_WAL'\n\
+             create 't', {TABLE_ATTRIBUTES => {READONLY => 'true'}}, {NAME => 'f', TTL => '604800 SECONDS (7 DAYS)'}",
+                "Creates a table. It takes what describe prints; TTL is seconds or like '7 DAYS', sizes are bytes or like '64KB'.",
             ),
             entry(
                 "alter",
                 "alter 't', NAME => 'f', VERSIONS => 5\nalter 't', {NAME => 'f1'}, {NAME => 'f2', IN_MEMORY => true}\n\
              alter 't', 'delete' => 'f'\nalter 't', NAME => 'f', METHOD => 'delete'\nalter 't', MAX_FILESIZE => 1073741824\n\
+             alter 't', CONFIGURATION => {'key' => 'value'}\nalter 't', METHOD => 'table_conf_unset', NAME => 'key'\n\
              alter 't', METHOD => 'table_att_unset', NAME => 'MAX_FILESIZE'",
                 "Adds, changes and deletes families, and changes settings of the table. Also called alter_async.",
             ),
@@ -90,8 +96,9 @@ const GROUPS: &[(&str, &[Entry])] = &[
             ),
             entry(
                 "list_regions",
-                "list_regions 't'",
-                "The regions of a table with their load.",
+                "list_regions 't'\nlist_regions 't', 'server'\nlist_regions 't', {SERVER_NAME => 'server'}, ['START_KEY', 'END_KEY']",
+                "The regions of a table with their load, those of servers whose names begin so, with the columns SERVER_NAME, \
+                 REGION_NAME, START_KEY, END_KEY, SIZE in MiB, REQ and LOCALITY.",
             ),
             entry(
                 "locate_region",
@@ -106,27 +113,34 @@ const GROUPS: &[(&str, &[Entry])] = &[
             entry(
                 "put",
                 "put 't', 'row', 'f:q', 'value'\nput 't', 'row', 'f:q', 'value', timestamp\n\
-             put 't', 'row', 'f:q', 'value', {TTL => milliseconds}",
+             put 't', 'row', 'f:q', 'value', {TTL => milliseconds}\n\
+             put 't', 'row', 'f:q', 'value', timestamp, {ATTRIBUTES => {'name' => 'value'}}",
                 "Writes a cell.",
             ),
             entry(
                 "get",
                 "get 't', 'row'\nget 't', 'row', 'f:q', 'g'\nget 't', 'row', {COLUMN => ['f:q', 'g'], VERSIONS => 3}\n\
              get 't', 'row', {TIMESTAMP => ts}\nget 't', 'row', {TIMERANGE => [from, to]}\n\
-             get 't', 'row', {FILTER => \"ValueFilter(=, 'binary:x')\"}",
-                "Reads a row.",
+             get 't', 'row', {FILTER => \"ValueFilter(=, 'binary:x')\"}\n\
+             get 't', 'row', 'f:n:toLong', 'f:i:c(org.apache.hadoop.hbase.util.Bytes).toInt'\n\
+             get 't', 'row', {COLUMN => 'f:q', FORMATTER => 'toString', MAXLENGTH => 100}\n\
+             further options: ATTRIBUTES, CACHE_BLOCKS\n\
+             further options without effect on one node: AUTHORIZATIONS, CONSISTENCY, REGION_REPLICA_ID",
+                "Reads a row. Converters: toStringBinary, toString, toHex, toShort, toInt, toLong, toFloat, toDouble, toBoolean.",
             ),
             entry(
                 "scan",
                 "scan 't'\nscan 't', {STARTROW => 'a', STOPROW => 'b', LIMIT => 10, COLUMNS => ['f:q', 'g']}\n\
              scan 't', {ROWPREFIXFILTER => 'a', REVERSED => true}\n\
              scan 't', {VERSIONS => 3, TIMERANGE => [from, to], FILTER => \"PrefixFilter('x')\"}\n\
-             further options: TIMESTAMP, BATCH, CACHE, CACHE_BLOCKS",
-                "Reads rows.",
+             scan 't', {RAW => true, VERSIONS => 10}\nscan 't', {COLUMNS => ['f:n:toLong'], FORMATTER => 'toString', MAXLENGTH => 100}\n\
+             further options: TIMESTAMP, BATCH, CACHE, CACHE_BLOCKS, ATTRIBUTES, ALL_METRICS, METRICS\n\
+             further options without effect on one node: AUTHORIZATIONS, CONSISTENCY, REGION_REPLICA_ID, READ_TYPE, ISOLATION_LEVEL, MAX_RESULT_SIZE, ALLOW_PARTIAL_RESULTS",
+                "Reads rows. RAW also shows tombstones and what they hide. Converters and FORMATTER are those of get.",
             ),
             entry(
                 "count",
-                "count 't'\ncount 't', INTERVAL => 100000, CACHE => 1000\ncount 't', {STARTROW => 'a', FILTER => \"...\"}",
+                "count 't'\ncount 't', 100000\ncount 't', INTERVAL => 100000, CACHE => 1000\ncount 't', {STARTROW => 'a', FILTER => \"...\"}",
                 "Counts rows by reading them.",
             ),
             entry(
@@ -137,18 +151,20 @@ const GROUPS: &[(&str, &[Entry])] = &[
             entry(
                 "deleteall",
                 "deleteall 't', 'row'\ndeleteall 't', 'row', 'f:q'\ndeleteall 't', 'row', 'f:q', timestamp\n\
-             deleteall 't', {ROWPREFIXFILTER => 'a'}",
-                "Deletes a row, a family or a column with all versions, or rows that start alike.",
+             deleteall 't', {ROWPREFIXFILTER => 'a'}\ndeleteall 't', {ROWPREFIXFILTER => 'a', CACHE => 100}, 'f:q', timestamp\n\
+             deleteall 't', {ROWPREFIXFILTER => 'a'}, timestamp",
+                "Deletes a row, a family or a column with all versions, those up to a timestamp if one is given, of one row or of rows \
+                 that start alike.",
             ),
             entry(
                 "incr",
-                "incr 't', 'row', 'f:q'\nincr 't', 'row', 'f:q', 10",
+                "incr 't', 'row', 'f:q'\nincr 't', 'row', 'f:q', 10\nincr 't', 'row', 'f:q', 10, {TTL => milliseconds, ATTRIBUTES => {'name' => 'value'}}",
                 "Adds to a counter.",
             ),
             entry("get_counter", "get_counter 't', 'row', 'f:q'", "Reads a counter."),
             entry(
                 "append",
-                "append 't', 'row', 'f:q', 'value'",
+                "append 't', 'row', 'f:q', 'value'\nappend 't', 'row', 'f:q', 'value', ATTRIBUTES => {'name' => 'value'}, TTL => milliseconds",
                 "Appends to a value.",
             ),
             entry(

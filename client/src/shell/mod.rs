@@ -10,6 +10,7 @@
 
 pub mod arguments;
 pub mod complete;
+mod converters;
 mod data;
 mod escape;
 mod help;
@@ -18,6 +19,7 @@ pub mod output;
 mod places;
 pub mod progress;
 mod quotas;
+mod read_options;
 mod schema_text;
 pub mod session;
 mod several;
@@ -25,6 +27,7 @@ mod snapshots;
 pub mod syntax;
 mod tables;
 mod tools;
+mod units;
 mod upkeep;
 
 pub use session::Session;
@@ -48,6 +51,9 @@ pub enum ShellError {
     /// A key design or split that is impossible.
     #[error(transparent)]
     Key(#[from] crate::keys::KeyError),
+    /// A person at the terminal has stopped the command.
+    #[error("interrupted")]
+    Interrupted,
     /// Output or a file.
     #[error("{what}: {source}")]
     Io {
@@ -56,6 +62,13 @@ pub enum ShellError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl ShellError {
+    /// Whether the reader of the output is gone, as with `| head`: nothing more can be said, and nothing went wrong.
+    pub fn is_closed_output(&self) -> bool {
+        matches!(self, ShellError::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
+    }
 }
 
 /// The result of everything in the shell that can fail.

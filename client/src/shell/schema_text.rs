@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::arguments::{Options, bytes, text};
 use super::syntax::Value;
-use super::{ShellError, ShellResult};
+use super::{ShellError, ShellResult, units};
 use crate::schema::{FamilySchema, TableSchema};
 
 /// The names of everything a family can be given.
@@ -56,20 +56,55 @@ fn named<T>(
     )))
 }
 
-/// Seconds, or FOREVER.
+/// Seconds, as a number or in words, or FOREVER.
 fn time_to_live(options: &mut Options) -> ShellResult<Option<i32>> {
-    match options.take("TTL") {
-        None => Ok(None),
-        Some(Value::Constant(name)) if name == "FOREVER" => Ok(Some(FOREVER)),
-        Some(Value::Bytes(name)) if name.eq_ignore_ascii_case(b"FOREVER") => Ok(Some(FOREVER)),
-        Some(other) => {
-            let seconds = super::arguments::integer(&other, "TTL")?;
-            let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
-            seconds.map(Some).ok_or_else(|| {
-                ShellError::Arguments(format!("TTL is seconds from 1 to {}, or FOREVER", i32::MAX))
-            })
-        }
+    let Some(given) = options.text("TTL")? else {
+        return Ok(None);
+    };
+    if given.trim().eq_ignore_ascii_case("FOREVER") {
+        return Ok(Some(FOREVER));
     }
+    let seconds = units::seconds(&given, "TTL")?;
+    let seconds = i32::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+    seconds
+        .map(Some)
+        .ok_or_else(|| ShellError::Arguments(format!("TTL is seconds from 1 to {}, or FOREVER", i32::MAX)))
+}
+
+/// Bytes, as a number or in words such as `65536 B (64KB)`.
+fn block_size(options: &mut Options) -> ShellResult<Option<i32>> {
+    let Some(given) = options.text("BLOCKSIZE")? else {
+        return Ok(None);
+    };
+    let bytes = units::bytes(&given, "BLOCKSIZE")?;
+    let size = i32::try_from(bytes);
+    size.map(Some)
+        .map_err(|_| ShellError::Arguments(format!("BLOCKSIZE is {bytes}, outside of 32 bits")))
+}
+
+/// Attributes that are sizes, of families and tables. The server reads numbers of bytes.
+const SIZES: [&str; 3] = ["MOB_THRESHOLD", "MAX_FILESIZE", "MEMSTORE_FLUSHSIZE"];
+
+/// Takes the attributes of these names, with sizes in bytes.
+fn attributes(options: &mut Options, names: &[&str]) -> ShellResult<Vec<(Bytes, Bytes)>> {
+    let mut found = Vec::new();
+    for key in names {
+        let Some(value) = options.text(key)? else { continue };
+        let value = if SIZES.contains(key) {
+            units::bytes(&value, key)?.to_string()
+        } else {
+            value
+        };
+        found.push((Bytes::from((*key).to_owned()), Bytes::from(value)));
+    }
+    Ok(found)
+}
+
+/// Takes METADATA: names and values of any bytes.
+fn metadata(options: &mut Options) -> ShellResult<Vec<(Bytes, Bytes)>> {
+    let pairs = options.bytes_by_name("METADATA")?;
+    let pairs = pairs.into_iter();
+    Ok(pairs.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
 /// Sets what the options say on a family. `NAME` has been taken.
@@ -85,7 +120,7 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
     assign!(max_versions, options.integer32("VERSIONS"));
     assign!(min_versions, options.integer32("MIN_VERSIONS"));
     assign!(time_to_live, time_to_live(&mut options));
-    assign!(block_size, options.integer32("BLOCKSIZE"));
+    assign!(block_size, block_size(&mut options));
     assign!(scope, options.integer32("REPLICATION_SCOPE"));
     assign!(block_cache_enabled, options.boolean("BLOCKCACHE"));
     assign!(in_memory, options.boolean("IN_MEMORY"));
@@ -139,20 +174,31 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
     for (key, value) in options.texts_by_name("CONFIGURATION")? {
         set.configuration.get_or_insert_default().insert(key, value);
     }
-    let mut attributes = options.texts_by_name("METADATA")?;
-    for key in FAMILY_ATTRIBUTES {
-        attributes.extend(options.text(key)?.map(|value| (key.to_owned(), value)));
-    }
-    for (key, value) in attributes {
-        set.attributes
-            .get_or_insert_default()
-            .insert(Bytes::from(key), Bytes::from(value));
+    let mut all = metadata(&mut options)?;
+    all.extend(attributes(&mut options, &FAMILY_ATTRIBUTES)?);
+    for (key, value) in all {
+        set.attributes.get_or_insert_default().insert(key, value);
     }
     options.end(&FAMILY_NAMES)
 }
 
-/// Sets what the options say on a table.
+/// Sets what the options say on a table, either by themselves or as `describe` prints them: `TABLE_ATTRIBUTES => {...}`.
 pub(super) fn set_table(table: &mut TableSchema, mut options: Options) -> ShellResult<()> {
+    match options.take("TABLE_ATTRIBUTES") {
+        None => {}
+        Some(Value::Hash(pairs)) => set_table(table, Options::new(pairs)?)?,
+        Some(_) => {
+            let text = "TABLE_ATTRIBUTES takes { KEY => value }";
+            return Err(ShellError::Arguments(text.to_owned()));
+        }
+    }
+    if options
+        .keys()
+        .any(|key| key.to_ascii_lowercase().starts_with("coprocessor"))
+    {
+        let text = "coprocessors are not supported: they are Java code that runs inside HBase";
+        return Err(ShellError::Arguments(text.to_owned()));
+    }
     let durability = named(
         &mut options,
         "DURABILITY",
@@ -166,17 +212,28 @@ pub(super) fn set_table(table: &mut TableSchema, mut options: Options) -> ShellR
             attributes.remove(&b"DURABILITY"[..]);
         }
     }
-    let mut attributes = options.texts_by_name("CONFIGURATION")?;
-    attributes.extend(options.texts_by_name("METADATA")?);
-    for key in TABLE_ATTRIBUTES {
-        attributes.extend(options.text(key)?.map(|value| (key.to_owned(), value)));
-    }
-    for (key, value) in attributes {
-        let all = table.descriptor.attributes.get_or_insert_default();
-        all.insert(Bytes::from(key), Bytes::from(value));
+    let configuration = options.texts_by_name("CONFIGURATION")?;
+    let configuration = configuration.into_iter();
+    let mut all: Vec<(Bytes, Bytes)> = configuration
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    all.extend(metadata(&mut options)?);
+    all.extend(attributes(&mut options, &TABLE_ATTRIBUTES)?);
+    for (key, value) in all {
+        table
+            .descriptor
+            .attributes
+            .get_or_insert_default()
+            .insert(key, value);
     }
     let mut known = TABLE_ATTRIBUTES.to_vec();
-    known.extend(["DURABILITY", "CONFIGURATION", "METADATA", "NAME"]);
+    known.extend([
+        "DURABILITY",
+        "CONFIGURATION",
+        "METADATA",
+        "NAME",
+        "TABLE_ATTRIBUTES",
+    ]);
     options.end(&known)
 }
 
@@ -225,6 +282,32 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text} lacks {part}");
         }
+    }
+
+    #[test]
+    fn what_describe_prints_is_read_back() {
+        let mut family = FamilySchema::new("f");
+        let source = "VERSIONS => 3, TTL => '1 DAY 1 HOUR', COMPRESSION => 'ZSTD', BLOOMFILTER => NONE, BLOCKSIZE => '64KB', \
+                      IN_MEMORY => true, BLOCKCACHE => false, MIN_VERSIONS => 1, REPLICATION_SCOPE => 1, DFS_REPLICATION => 2, \
+                      KEEP_DELETED_CELLS => 'TTL', DATA_BLOCK_ENCODING => 'FAST_DIFF', CACHE_DATA_ON_WRITE => true, \
+                      CACHE_INDEX_ON_WRITE => true, CACHE_BLOOMS_ON_WRITE => true, EVICT_BLOCKS_ON_CLOSE => true, \
+                      COMPRESS_TAGS => false, INDEX_BLOCK_ENCODING => 'PREFIX_TREE', IS_MOB => true, MOB_THRESHOLD => '100KB', \
+                      CONFIGURATION => {'a' => \"it's #1 \\\\ \u{e9}\"}, METADATA => {'k \\'' => \"\\x00\\xff\"}";
+        set_family(&mut family, options(source)).unwrap();
+        let text = basalt_idl::thrift2::describe::describe_family(&family.descriptor);
+        let mut again = options(&text);
+        let mut pasted = FamilySchema::new(family_name(&mut again).unwrap().unwrap());
+        set_family(&mut pasted, again).unwrap();
+        assert_eq!(pasted, family, "{text}");
+
+        let mut table = TableSchema::new("t").unwrap();
+        let source =
+            "MAX_FILESIZE => '1GB', DURABILITY => 'SYNC_WAL', READONLY => true, METADATA => {'it''s' => 'x'}";
+        set_table(&mut table, options(&source.replace("''", "\\'"))).unwrap();
+        let text = basalt_idl::thrift2::describe::describe_table("t", &table.descriptor);
+        let mut pasted = TableSchema::new("t").unwrap();
+        set_table(&mut pasted, options(text.strip_prefix("t, ").unwrap())).unwrap();
+        assert_eq!(pasted, table, "{text}");
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub struct Session {
 pub enum Next {
     /// Goes on.
     Continue,
-    /// Leaves.
-    Exit,
+    /// Leaves, with the exit code that the command named.
+    Exit(Option<u8>),
 }
 
 /// The value of a command in Ruby's form, for commands that have one.
@@ -64,9 +64,12 @@ impl Session {
         };
         self.output.line(question)?;
         self.output.flush()?;
-        let answer = answer().map_err(|source| ShellError::Io {
-            what: "cannot read the answer".to_owned(),
-            source,
+        let answer = answer().map_err(|source| match source.kind() {
+            std::io::ErrorKind::Interrupted => ShellError::Interrupted,
+            _ => ShellError::Io {
+                what: "cannot read the answer".to_owned(),
+                source,
+            },
         })?;
         Ok(answer.to_ascii_lowercase().contains('y'))
     }
@@ -74,8 +77,8 @@ impl Session {
     /// Runs one command and prints its output.
     pub async fn run(&mut self, command: Command) -> ShellResult<Next> {
         let name = help::canonical(&command.name);
-        if matches!(name, "exit" | "quit") {
-            return Ok(Next::Exit);
+        if name == "exit" {
+            return exit_code(Arguments::new(name, command.arguments)).map(Next::Exit);
         }
         let began = Instant::now();
         let subject = match command.arguments.first() {
@@ -185,6 +188,17 @@ impl Session {
     pub(super) fn print_count(&mut self, rows: usize) -> ShellResult<()> {
         Ok(self.output.line(&format!("{rows} row(s)"))?)
     }
+}
+
+/// `exit` and `exit 3`, as in Ruby.
+fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
+    let code = arguments.optional_integer("the exit code")?;
+    arguments.end()?;
+    let code = code.map(|code| {
+        u8::try_from(code)
+            .map_err(|_| ShellError::Arguments(format!("the exit code {code} is not in 0 to 255")))
+    });
+    code.transpose()
 }
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the

@@ -336,6 +336,13 @@ impl<'a> Parser<'a> {
             name if name.starts_with(|first: char| first.is_ascii_uppercase()) => {
                 Ok(Value::Constant(name.to_owned()))
             }
+            name if self.peek() == Some('.') => Err(SyntaxError {
+                hint: Some("a filter is written as text: FILTER => \"PrefixFilter('x')\"".to_owned()),
+                ..self.error_at(
+                    begin,
+                    format!("'{name}.' would be a Java object, and this shell is not Java"),
+                )
+            }),
             name => Err(SyntaxError {
                 hint: Some(format!("names are strings: write '{name}'")),
                 ..self.error_at(begin, format!("'{name}' has no meaning here"))

@@ -320,23 +320,30 @@ fn alter_by(schema: &mut TableSchema, mut options: Options) -> ShellResult<()> {
             delete_family(schema, &name)
         }
         Some("table_att") => set_table(schema, options),
-        Some("table_att_unset") => {
-            let Some(names) = options.take("NAME") else {
-                return wrong("METHOD => 'table_att_unset' needs the NAME of a setting");
-            };
-            options.end(&["NAME"])?;
-            for name in attribute_names(names)? {
-                let attributes = schema.descriptor.attributes.get_or_insert_default();
-                if attributes.remove(name.as_bytes()).is_none() {
-                    return wrong(format!("Could not find attribute: {name}"));
-                }
-            }
-            Ok(())
+        Some(method @ "table_att_unset") => unset(schema, options, method, "attribute"),
+        Some(method @ "table_conf_unset") => unset(schema, options, method, "configuration"),
+        Some("table_remove_coprocessor") => {
+            wrong("coprocessors are not supported: they are Java code that runs inside HBase")
         }
         Some(other) => wrong(format!(
-            "METHOD is '{other}', which is none of delete, table_att, table_att_unset"
+            "METHOD is '{other}', which is none of delete, table_att, table_att_unset, table_conf_unset"
         )),
     }
+}
+
+/// Takes settings of the table away. Attributes and configuration are one map in the interface.
+fn unset(schema: &mut TableSchema, mut options: Options, method: &str, what: &str) -> ShellResult<()> {
+    let Some(names) = options.take("NAME") else {
+        return wrong(format!("METHOD => '{method}' needs the NAME of a setting"));
+    };
+    options.end(&["NAME"])?;
+    for name in attribute_names(names)? {
+        let attributes = schema.descriptor.attributes.get_or_insert_default();
+        if attributes.remove(name.as_bytes()).is_none() {
+            return wrong(format!("Could not find {what}: {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// Changes a family of the table, or adds it.

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::ShellResult;
 use super::arguments::{Arguments, list, text};
 use super::escape::printable;
 use super::session::{Outcome, Session};
+use super::{ShellError, ShellResult};
 use crate::admin::{Compaction, TRegionMetrics};
 use crate::request::IntoBytes;
 use crate::table::RegionLocation;
@@ -83,60 +83,42 @@ impl Session {
         }
     }
 
+    /// The regions of a table, those of some servers only if a filter says so, with some columns only if a list does.
     pub(super) async fn list_regions(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
+        let filter = region_filter(&mut arguments)?;
+        let columns = region_columns(&mut arguments)?;
         arguments.end()?;
         let locations = self.client.table(&table)?.regions().await?;
         let metrics = self.region_metrics(&table).await?.unwrap_or_default();
-        let mut rows = vec![
-            [
-                "SERVER_NAME",
-                "REGION_NAME",
-                "START_KEY",
-                "END_KEY",
-                "SIZE",
-                "REQ",
-            ]
-            .map(str::to_owned),
-        ];
-        for location in &locations {
+        let mut rows = vec![columns.iter().map(|column| (*column).to_owned()).collect()];
+        for location in locations.iter().filter(|location| filter.takes(location)) {
             // HBase's Thrift does not tell names and load, so those columns stay empty there.
             let of_region = metrics
                 .iter()
                 .find(|region| region.start_key == location.start_key);
-            let megabytes = |region: &TRegionMetrics| (region.store_file_bytes + region.memstore_bytes) >> 20;
-            rows.push([
-                server_name(location),
-                of_region
-                    .map(|region| printable(&region.region_name))
-                    .unwrap_or_default(),
-                printable(&location.start_key),
-                printable(&location.end_key),
-                of_region
-                    .map(|region| megabytes(region).to_string())
-                    .unwrap_or_default(),
-                of_region
-                    .map(|region| (region.read_requests + region.write_requests).to_string())
-                    .unwrap_or_default(),
-            ]);
+            let cells = columns
+                .iter()
+                .map(|column| region_cell(column, location, of_region));
+            rows.push(cells.collect::<Vec<_>>());
         }
         self.print_grid(&rows)?;
-        self.output.line(&format!(" {} rows", locations.len()))?;
+        self.output.line(&format!(" {} rows", rows.len() - 1))?;
         Ok(None)
     }
 
     /// Columns with bars between them, the first row as a header.
-    pub(super) fn print_grid<const N: usize>(&mut self, rows: &[[String; N]]) -> ShellResult<()> {
-        let widths: [usize; N] = std::array::from_fn(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or_default()
-        });
+    pub(super) fn print_grid(&mut self, rows: &[Vec<String>]) -> ShellResult<()> {
+        let columns = rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
         for (index, row) in rows.iter().enumerate() {
             let cells = row
                 .iter()
-                .zip(widths)
+                .zip(&widths)
                 .map(|(cell, width)| format!(" {cell:>width$} |"));
             self.output.line(&cells.collect::<String>())?;
             if index == 0 {
@@ -253,6 +235,87 @@ impl Session {
         self.output
             .line(&format!("basalt-shell {shell}, server {server}"))?;
         Ok(None)
+    }
+}
+
+/// Which regions `list_regions` shows.
+#[derive(Debug, Default)]
+struct RegionFilter {
+    /// The servers' names begin so.
+    server: String,
+    /// The part of a region's data that is local is at most so large. On one node all of it is.
+    locality: Option<f64>,
+}
+
+impl RegionFilter {
+    fn takes(&self, location: &RegionLocation) -> bool {
+        server_name(location).starts_with(&self.server) && self.locality.is_none_or(|most| most >= 1.0)
+    }
+}
+
+/// The second argument of `list_regions`: the name of a server, or options.
+fn region_filter(arguments: &mut Arguments) -> ShellResult<RegionFilter> {
+    if let Some(server) = arguments.optional_bytes("a server")? {
+        let server = text(server, "a server")?;
+        let locality = None;
+        return Ok(RegionFilter { server, locality });
+    }
+    let mut options = arguments.options()?;
+    let server = options.text("SERVER_NAME")?.unwrap_or_default();
+    let locality = options.text("LOCALITY_THRESHOLD")?.map(|most| {
+        let number = most.parse().ok().filter(|most| (0.0..=1.0).contains(most));
+        number.ok_or_else(|| {
+            ShellError::Arguments(format!(
+                "LOCALITY_THRESHOLD is '{most}', it must be from 0.0 to 1.0"
+            ))
+        })
+    });
+    let locality = locality.transpose()?;
+    options.end(&["SERVER_NAME", "LOCALITY_THRESHOLD"])?;
+    Ok(RegionFilter { server, locality })
+}
+
+/// What `list_regions` can show, all but the last unless columns are named.
+const REGION_COLUMNS: [&str; 7] = [
+    "SERVER_NAME",
+    "REGION_NAME",
+    "START_KEY",
+    "END_KEY",
+    "SIZE",
+    "REQ",
+    "LOCALITY",
+];
+
+/// The third argument of `list_regions`: the names of columns, in any case.
+fn region_columns(arguments: &mut Arguments) -> ShellResult<Vec<&'static str>> {
+    let Some(names) = arguments.take() else {
+        return Ok(REGION_COLUMNS[..6].to_vec());
+    };
+    let names = list(names, "a column")?;
+    let known = names.into_iter().map(|name| {
+        let name = text(name, "a column")?;
+        let known = REGION_COLUMNS
+            .iter()
+            .find(|known| known.eq_ignore_ascii_case(&name));
+        known.copied().ok_or_else(|| {
+            let all = REGION_COLUMNS.join(", ");
+            ShellError::Arguments(format!("'{name}' is no column of list_regions; known are {all}"))
+        })
+    });
+    known.collect()
+}
+
+/// What stands in a column for a region.
+fn region_cell(column: &str, location: &RegionLocation, metrics: Option<&TRegionMetrics>) -> String {
+    let of_region = |show: fn(&TRegionMetrics) -> String| metrics.map(show).unwrap_or_default();
+    match column {
+        "SERVER_NAME" => server_name(location),
+        "REGION_NAME" => of_region(|region| printable(&region.region_name)),
+        "START_KEY" => printable(&location.start_key),
+        "END_KEY" => printable(&location.end_key),
+        "SIZE" => of_region(|region| ((region.store_file_bytes + region.memstore_bytes) >> 20).to_string()),
+        "REQ" => of_region(|region| (region.read_requests + region.write_requests).to_string()),
+        _ => "1.0".to_owned(),
     }
 }
 

@@ -71,8 +71,11 @@ impl Session {
     pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let state = self.admin.background().await?;
-        let mut rows =
-            vec![["JOB", "TABLE", "REGION", "FAMILY", "BYTES", "LEFT", "SECONDS"].map(str::to_owned)];
+        let mut rows = vec![
+            ["JOB", "TABLE", "REGION", "FAMILY", "BYTES", "LEFT", "SECONDS"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
         rows.extend(state.running.iter().map(job_row));
         self.print_grid(&rows)?;
         self.output.line(&format!(
@@ -193,8 +196,8 @@ fn server_name(name: Vec<u8>) -> ShellResult<TServerName> {
     Err(ShellError::Arguments(text))
 }
 
-fn job_row(job: &TRunningJob) -> [String; 7] {
-    [
+fn job_row(job: &TRunningJob) -> Vec<String> {
+    vec![
         kind_name(job.kind).to_owned(),
         String::from_utf8_lossy(&job.table_name).into_owned(),
         job.encoded_name.clone().unwrap_or_default(),

@@ -1,4 +1,7 @@
 //! Descriptors as text, in the form and order of `describe` in the shell of HBase 2.6.
+//!
+//! Everything that a descriptor says is printed, so that the text can be pasted behind `create` or `alter`. What a single-quoted string
+//! cannot hold is printed in double quotes, with escapes that the shell reads.
 
 use super::{
     TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm, TDataBlockEncoding, TDurability,
@@ -9,7 +12,7 @@ use super::{
 pub const FOREVER: i32 = i32::MAX;
 
 /// Family settings without a field of their own in the interface, which travel as attributes.
-pub const FAMILY_ATTRIBUTES: [&str; 11] = [
+pub const FAMILY_ATTRIBUTES: [&str; 12] = [
     "INDEX_BLOCK_ENCODING",
     "COMPRESSION_COMPACT",
     "COMPRESSION_COMPACT_MAJOR",
@@ -17,6 +20,7 @@ pub const FAMILY_ATTRIBUTES: [&str; 11] = [
     "ENCRYPTION",
     "IS_MOB",
     "MOB_THRESHOLD",
+    "MOB_COMPACT_PARTITION_POLICY",
     "NEW_VERSION_BEHAVIOR",
     "IN_MEMORY_COMPACTION",
     "STORAGE_POLICY",
@@ -60,23 +64,73 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
+/// Bytes as a string of the shell: in single quotes if that says everything, else in double quotes with escapes.
+fn quoted(bytes: &[u8]) -> String {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\'' | b'\\');
+    if bytes.iter().all(is_plain) {
+        return format!("'{}'", String::from_utf8_lossy(bytes));
+    }
+    let escaped = printable(bytes).replace('"', "\\\"").replace('#', "\\#");
+    format!("\"{escaped}\"")
+}
+
+/// Settings as a hash of the shell.
+fn hash<K: AsRef<[u8]>, V: AsRef<[u8]>>(settings: impl Iterator<Item = (K, V)>) -> String {
+    let pair = |(key, value): (K, V)| format!("{} => {}", quoted(key.as_ref()), quoted(value.as_ref()));
+    let pairs: Vec<String> = settings.map(pair).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+/// The names of attributes that stand for typed fields: they are printed as those.
+const FAMILY_FIELDS: [&str; 18] = [
+    "VERSIONS",
+    "MIN_VERSIONS",
+    "KEEP_DELETED_CELLS",
+    "DATA_BLOCK_ENCODING",
+    "TTL",
+    "REPLICATION_SCOPE",
+    "BLOOMFILTER",
+    "IN_MEMORY",
+    "COMPRESSION",
+    "BLOCKCACHE",
+    "BLOCKSIZE",
+    "CACHE_DATA_ON_WRITE",
+    "CACHE_INDEX_ON_WRITE",
+    "CACHE_BLOOMS_ON_WRITE",
+    "EVICT_BLOCKS_ON_CLOSE",
+    "COMPRESS_TAGS",
+    "DFS_REPLICATION",
+    "NAME",
+];
+
+/// Typed settings without a place in HBase's fixed order, where they differ from the default.
+fn chosen_fields(family: &TColumnFamilyDescriptor) -> Vec<String> {
+    let flags = [
+        ("CACHE_DATA_ON_WRITE", family.cache_data_on_write, false),
+        ("CACHE_INDEX_ON_WRITE", family.cache_indexes_on_write, false),
+        ("CACHE_BLOOMS_ON_WRITE", family.cache_blooms_on_write, false),
+        ("EVICT_BLOCKS_ON_CLOSE", family.evict_blocks_on_close, false),
+        ("COMPRESS_TAGS", family.compress_tags, true),
+    ];
+    let chosen = flags.into_iter().filter_map(|(name, set, default)| {
+        let set = set.filter(|set| *set != default)?;
+        Some(format!("{name} => '{set}'"))
+    });
+    let replicas = family.dfs_replication.filter(|replicas| *replicas != 0);
+    chosen
+        .chain(replicas.map(|replicas| format!("DFS_REPLICATION => '{replicas}'")))
+        .collect()
+}
+
 /// A family in the form and order of `describe` in HBase 2.6.
 pub fn describe_family(family: &TColumnFamilyDescriptor) -> String {
+    let attributes = family.attributes.iter().flatten();
     let attribute = |name: &[u8]| {
-        family
-            .attributes
-            .as_ref()
-            .and_then(|all| all.get(name))
-            .map(|value| printable(value))
+        let value = family.attributes.as_ref().and_then(|all| all.get(name));
+        value.map(|value| quoted(value))
     };
-    let or = |value: Option<String>, default: &str| value.unwrap_or_else(|| default.to_owned());
     let block_bytes = family.block_size.unwrap_or(65_536);
     let fields = [
-        ("NAME", printable(&family.name)),
-        (
-            "INDEX_BLOCK_ENCODING",
-            or(attribute(b"INDEX_BLOCK_ENCODING"), "NONE"),
-        ),
         ("VERSIONS", family.max_versions.unwrap_or(1).to_string()),
         (
             "KEEP_DELETED_CELLS",
@@ -119,27 +173,34 @@ pub fn describe_family(family: &TColumnFamilyDescriptor) -> String {
             format!("{block_bytes} B{}", binary_units(block_bytes)),
         ),
     ];
-    let mut parts: Vec<String> = fields
-        .iter()
-        .map(|(name, value)| format!("{name} => '{value}'"))
-        .collect();
+    let encoding = attribute(b"INDEX_BLOCK_ENCODING").unwrap_or_else(|| "'NONE'".to_owned());
+    let mut parts = vec![
+        format!("NAME => {}", quoted(&family.name)),
+        format!("INDEX_BLOCK_ENCODING => {encoding}"),
+    ];
+    parts.extend(fields.iter().map(|(name, value)| format!("{name} => '{value}'")));
+    parts.extend(chosen_fields(family));
     // Settings without a place in HBase's fixed order are shown when somebody chose them.
     for name in FAMILY_ATTRIBUTES
         .iter()
         .filter(|name| **name != "INDEX_BLOCK_ENCODING")
     {
-        parts.extend(attribute(name.as_bytes()).map(|value| format!("{name} => '{value}'")));
+        parts.extend(attribute(name.as_bytes()).map(|value| format!("{name} => {value}")));
+    }
+    let is_known = |name: &[u8]| {
+        let mut known = FAMILY_ATTRIBUTES.iter().chain(&FAMILY_FIELDS);
+        known.any(|known| known.as_bytes() == name)
+    };
+    let mut others = attributes.filter(|(name, _)| !is_known(name)).peekable();
+    if others.peek().is_some() {
+        parts.push(format!("METADATA => {}", hash(others)));
     }
     if let Some(settings) = family
         .configuration
         .as_ref()
         .filter(|settings| !settings.is_empty())
     {
-        let settings: Vec<String> = settings
-            .iter()
-            .map(|(key, value)| format!("'{key}' => '{value}'"))
-            .collect();
-        parts.push(format!("CONFIGURATION => {{{}}}", settings.join(", ")));
+        parts.push(format!("CONFIGURATION => {}", hash(settings.iter())));
     }
     format!("{{{}}}", parts.join(", "))
 }
@@ -152,19 +213,17 @@ pub fn describe_table(name: &str, table: &TTableDescriptor) -> String {
     }
     let mut others = Vec::new();
     for (key, value) in table.attributes.iter().flatten() {
-        let (key, value) = (printable(key), printable(value));
         // HBase does not show what every table has.
         if (key == "IS_META" && value == "false") || key == "DURABILITY" {
             continue;
         }
-        if TABLE_ATTRIBUTES.contains(&key.as_str()) {
-            parts.push(format!("{key} => '{value}'"));
-        } else {
-            others.push(format!("'{key}' => '{value}'"));
+        match TABLE_ATTRIBUTES.iter().find(|name| name.as_bytes() == key) {
+            Some(name) => parts.push(format!("{name} => {}", quoted(value))),
+            None => others.push((key, value)),
         }
     }
     if !others.is_empty() {
-        parts.push(format!("METADATA => {{{}}}", others.join(", ")));
+        parts.push(format!("METADATA => {}", hash(others.into_iter())));
     }
     if parts.is_empty() {
         return name.to_owned();
@@ -216,6 +275,19 @@ mod tests {
              BLOOMFILTER => 'ROW', IN_MEMORY => 'false', COMPRESSION => 'NONE', BLOCKCACHE => 'true', \
              BLOCKSIZE => '65536 B (64KB)'}"
         );
+    }
+
+    #[test]
+    fn strings_are_quoted_so_that_the_shell_reads_them() {
+        for (bytes, expected) in [
+            (&b"plain #{x} \"y\""[..], "'plain #{x} \"y\"'"),
+            (b"it's #{x}", "\"it's \\#{x}\""),
+            (b"\x00\\\"'", "\"\\x00\\x5C\\\"'\""),
+            ("\u{e9}".as_bytes(), "\"\\xC3\\xA9\""),
+            (b"", "''"),
+        ] {
+            assert_eq!(quoted(bytes), expected);
+        }
     }
 
     #[test]

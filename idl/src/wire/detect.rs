@@ -12,7 +12,8 @@
 //! ```
 //!
 //! No two rows share a prefix: a frame length has a first byte of up to 15 (hexadecimal; a first message of 352 MiB and more is not
-//! understood, since TLS and HTTP begin with greater bytes), and a method name starts with a letter, where a frame starts with 80, 82
+//! understood, since TLS and HTTP begin with greater bytes, nor are the 64 KiB from 0a0a0000 and from 0d0a0000 on, which are empty lines of
+//! text), and a method name starts with a letter, where a frame starts with 80, 82
 //! or 00. Eight bytes always suffice.
 
 use super::METHOD_NAME_BYTES_MAX;
@@ -62,6 +63,8 @@ pub fn detect(first: &[u8]) -> Detected {
         [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, false),
         [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, false),
         [0x16, 0x03, ..] => Detected::Tls,
+        // Empty lines: somebody types. A message of 160 or 208 MiB does not come first.
+        [b'\n' | b'\r', b'\n', ..] => Detected::Unknown,
         [0x00..=0x15, ..] => detect_length(first),
         [b'A'..=b'Z', ..] => detect_http(first),
         _ => Detected::Unknown,

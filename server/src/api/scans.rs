@@ -30,10 +30,21 @@ const INLINE_BYTES: usize = 256 << 10;
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
+/// A turn of a fetch that only the response limit bounds holds no more than this before it is counted again.
+const TURN_BYTES: usize = 16 << 20;
 /// One fetch takes at most this part of the memory that is left for calls in hand,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
 const FETCH_BYTES_LEAST: usize = 64 << 10;
+
+/// What may end a fetch that has fewer results than were asked for, before the end of the scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortest {
+    /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client fetches on until nothing comes.
+    Page,
+    /// Only `thrift.max_response_bytes`: in HBase a short list is the end of the scan, and clients of this call take it for that.
+    Response,
+}
 
 /// Results of a fetch, and whether their columns are to be sorted lists.
 #[derive(Debug)]
@@ -97,6 +108,7 @@ pub(super) async fn fetch(
     caller: &mut Caller,
     id: i32,
     count: i32,
+    shortest: Shortest,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
     server.admission().admit()?;
@@ -106,7 +118,7 @@ pub(super) async fn fetch(
     let sort_columns = fetching.sort_columns;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, fetching, count).await?;
+    let batch = in_turns(server, caller, fetching, count, shortest).await?;
     server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
@@ -126,7 +138,7 @@ pub(super) async fn fetch_once(
     admit_to_line(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, scan, count).await?;
+    let batch = in_turns(server, caller, scan, count, Shortest::Response).await?;
     server.charge_read(&charged, &batch);
     Ok(Results {
         batch,
@@ -147,9 +159,12 @@ pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
 }
 
-/// Where a fetch stops beginning new rows: the setting, or a part of the memory that is left for calls, so that many fetches at once
-/// return less each.
-fn fetch_bytes(server: &Server) -> usize {
+/// Where a fetch stops beginning new rows: for a page the setting, or a part of the memory that is left for calls, so that many fetches
+/// at once return less each.
+fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
+    if shortest == Shortest::Response {
+        return server.config().thrift.max_response_bytes;
+    }
     let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
     let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);
     server.config().scanner.fetch_max_bytes.min(share)
@@ -161,7 +176,7 @@ fn result_count(count: i32) -> Result<usize, Failure> {
     })
 }
 
-/// Fetches up to `count` results, fewer when a bound on bytes or time is reached. An empty answer means the end of the scan
+/// Fetches up to `count` results, fewer when a bound on bytes or time is reached that `shortest` allows. An empty answer means the end of the scan
 /// to every client, so a fetch that has nothing to show goes on, for as long as its client is there. A fetch that is refused has
 /// lost nothing, and can be tried again.
 async fn in_turns<S>(
@@ -169,13 +184,15 @@ async fn in_turns<S>(
     caller: &mut Caller,
     mut scan: S,
     count: usize,
+    shortest: Shortest,
 ) -> Result<CellBatch, Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
     let wanted = Wanted {
         count,
-        bytes_max: fetch_bytes(server),
+        bytes_max: fetch_bytes(server, shortest),
+        shortest,
         began: Instant::now(),
     };
     let mut batch = caller.take_batch();
@@ -233,6 +250,7 @@ struct Wanted {
     count: usize,
     /// Where no further row is begun.
     bytes_max: usize,
+    shortest: Shortest,
     /// When it began.
     began: Instant,
 }
@@ -253,12 +271,12 @@ impl Wanted {
 
     /// A turn on the pool; tells whether the fetch is done.
     fn turn(&self, server: &Server, open: &mut OpenScan, batch: &mut CellBatch) -> Result<bool, Failure> {
-        let mut fetched = self.results(server, open, TURN, usize::MAX, batch);
+        let mut fetched = self.results(server, open, TURN, TURN_BYTES, batch);
         if let Err(Error::NotInMemory) = fetched {
             if let Some(scanner) = &mut open.scanner {
                 scanner.read_from_disk();
             }
-            fetched = self.results(server, open, TURN, usize::MAX, batch);
+            fetched = self.results(server, open, TURN, TURN_BYTES, batch);
         }
         self.is_done(server, fetched, batch)
     }
@@ -305,15 +323,18 @@ impl Wanted {
         batch: &CellBatch,
     ) -> Result<bool, Failure> {
         let fetched = match fetched {
-            // What comes before a region that is not assigned is an answer; the next fetch fails.
-            Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
+            // What comes before a region that is not assigned is a page; the next fetch fails.
+            Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
+                return Ok(true);
+            }
             fetched => fetched?,
         };
         if fetched == Fetched::End || batch.row_count() >= self.count {
             return Ok(true);
         }
         let fetch_max = Duration::from_millis(server.config().scanner.fetch_max_ms);
-        let is_enough = batch.data_bytes() >= self.bytes_max || self.began.elapsed() >= fetch_max;
+        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= fetch_max;
+        let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
         Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
     }
 }

@@ -15,6 +15,8 @@ use smallvec::SmallVec;
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift, gather};
 
+/// A write of more cells than this does not hold the network thread.
+const INLINE_CELLS: usize = 100_000;
 /// An increment of more columns than this does not hold the network thread.
 const INLINE_COLUMNS: usize = 64;
 
@@ -40,7 +42,8 @@ pub(super) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     let limit = server.config().thrift.max_cells_per_call;
     if cells > limit {
         return Err(Failure::illegal_argument(format!(
-            "the call has {cells} cells; thrift.max_cells_per_call is {limit}"
+            "the call has {cells} cells; thrift.max_cells_per_call is {limit}: send them in several calls (HappyBase: \
+             batch(batch_size=...)), or raise it"
         )));
     }
     Ok(())
@@ -66,19 +69,17 @@ where
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
     server.admission().admit()?;
-    let (until, reads_first, commit) = {
+    let (until, on_pool, commit) = {
         let mutations = build(&arguments)?;
-        check_cells(
-            server,
-            mutations.iter().map(|mutation| mutation.writes.len()).sum(),
-        )?;
+        let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
+        check_cells(server, cells)?;
         if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
             return Ok(());
         }
         let until = server.charge_writes(&table, &mutations)?.until();
-        let reads_first = mutations.iter().any(reads);
-        if reads_first || until.is_some() {
-            (until, reads_first, None)
+        let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
+        if on_pool || until.is_some() {
+            (until, on_pool, None)
         } else {
             (None, false, Some(write(server, &table, &mutations)?))
         }
@@ -86,7 +87,7 @@ where
     hold_back(until).await;
     let commit = match commit {
         Some(commit) => commit,
-        None if reads_first => {
+        None if on_pool => {
             server.admission().admit_to_line()?;
             Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
         }

@@ -14,6 +14,9 @@ const PARTS: [(&str, &str, u64); 3] = [
     ("requests", "memory_bytes", 15),
 ];
 
+/// A message of so many bytes may have one cell more.
+const MESSAGE_BYTES_PER_CELL: u64 = 64;
+
 /// Less does not hold a few flushes, messages and blocks of largest cells.
 const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
@@ -33,6 +36,12 @@ pub(super) fn divide(settings: &mut Table) {
     fill(settings, "memstore", "flush_bytes", flush);
     fill(settings, "thrift", "max_message_bytes", message);
     fill(settings, "thrift", "max_response_bytes", message);
+    fill(
+        settings,
+        "thrift",
+        "max_cells_per_call",
+        message / MESSAGE_BYTES_PER_CELL,
+    );
     let visualizer = (total / 64).clamp(
         KEY_VISUALIZER_BYTES_MIN as u64,
         defaults.key_visualizer.bytes as u64,
@@ -112,6 +121,7 @@ mod tests {
             (config.thrift.max_message_bytes, config.thrift.max_response_bytes),
             (30_000_000, 30_000_000)
         );
+        assert_eq!(config.thrift.max_cells_per_call, 468_750);
         assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
         load(&["memory.total_bytes=67108864"]).validate().unwrap();

@@ -72,15 +72,16 @@ section! {
         max_connections: usize = 10_000,
         /// Largest message, framed or not.
         max_message_bytes: usize = 64 << 20,
-        /// Most cells of one call.
-        max_cells_per_call: usize = 100_000,
+        /// Most cells of one call: a cell of a few bytes takes many times as much memory once it is read. By default one for each
+        /// 64 bytes of `max_message_bytes`.
+        max_cells_per_call: usize = (64 << 20) / 64,
         /// A message that has begun must be complete after this.
         message_timeout_ms: u64 = 30_000,
         /// A connection without a call is closed after this; 0: never, TCP keepalive finds the dead ones.
         idle_timeout_ms: u64 = 0,
         /// A client that does not read its answer is disconnected after this.
         write_timeout_ms: u64 = 30_000,
-        /// Largest answer to one get or multi-get.
+        /// Largest answer to one get or multi-get, and where a scan of one call and a fetch of Thrift 1 begin no further row.
         max_response_bytes: usize = 64 << 20,
         /// Accepts listening on other addresses than loopback although nobody is authenticated.
         insecure_no_auth: bool = false,

@@ -12,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
-use crate::wire::Listener;
+use crate::wire::{Listener, StrangerLog};
 
 mod connection;
 mod pages;
 mod profile;
+mod strangers;
 mod thrift;
 
 /// What the handlers of all requests share.
@@ -48,11 +49,17 @@ pub(crate) async fn serve(
         stop: stop.clone(),
     });
     let stopping = stop.clone();
+    let strangers = Arc::new(StrangerLog::default());
     listener
         .accept(tasks, stop, |socket, peer| {
             let site = site.clone();
             let (server, stop) = (Arc::clone(&server), stopping.clone());
+            let strangers = Arc::clone(&strangers);
             async move {
+                let Some(socket) = strangers::turn_away(&server, socket, peer, &strangers, &stop).await
+                else {
+                    return;
+                };
                 if let Err(end) = connection::run(socket, peer, site, &server.config().thrift, stop).await {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");
                 }

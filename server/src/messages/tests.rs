@@ -87,7 +87,9 @@ fn strangers_are_told_apart() {
         (&b"GET / HTTP/1.1\r\n"[..], "HTTP"),
         (b"\x16\x03\x01\x02\x00\x01", "TLS"),
         (b"\x01\x00\x00\x00\x05PLAIN", "SASL"),
-        (b"SSH-2.0-x", "no Thrift"),
+        (b"SSH-2.0-x", "SSH"),
+        (b"HBas\0\x50", "HBase's own RPC"),
+        (b"hello\r\n", "text"),
         (b"\xff\xff\xff\xff\xff", "no Thrift"),
     ] {
         let error = refused(&Thrift::default(), bytes).to_string();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::ready;
 use std::time::Duration;
 
-use basalt_idl::wire::{Detected, begin_frame, end_frame};
+use basalt_idl::wire::{begin_frame, end_frame};
 use basalt_idl::{TApplicationException, TApplicationExceptionType};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
@@ -43,10 +43,6 @@ const IDLE_KEEP_BYTES: usize = 8 << 10;
 const MEMORY_PATIENCE: Duration = Duration::from_secs(1);
 /// Room for one read of what is forgotten.
 const LINGER_READ_BYTES: usize = 16 << 10;
-/// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
-const TLS_ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
-/// The status byte of Thrift's SASL negotiation that says that the peer has failed; a length and a text follow.
-const SASL_ERROR: u8 = 4;
 
 /// Why a connection ended, when it was not the client who closed it.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +148,43 @@ pub(super) async fn run(
         if !is_open {
             return Ok(());
         }
+    }
+}
+
+/// Tells a client of the HTTP port that sends Thrift messages without HTTP where to go, as an answer to its first message.
+pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, stop: &CancellationToken) {
+    let mut messages = Messages::of_http_port(&server.config().thrift);
+    let began = Instant::now();
+    let refusal = loop {
+        match messages.next_message() {
+            // The first message is refused before it is whole, so there is none.
+            Ok(_) => {}
+            Err(refusal) => break refusal,
+        }
+        tokio::select! {
+            read = receive_rest(server, &mut socket, &mut messages, began) => match read {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return,
+            },
+            () = stop.cancelled() => return,
+        }
+    };
+    server.connections().protocol_errors.increment(1);
+    let mut answer = Vec::new();
+    farewell(&messages, &refusal, &mut answer);
+    send_and_close(server, socket, answer, stop).await;
+}
+
+/// Sends the last bytes of a connection and closes it so that the client can read them.
+pub(crate) async fn send_and_close(
+    server: &Server,
+    mut socket: TcpStream,
+    mut last: Vec<u8>,
+    stop: &CancellationToken,
+) {
+    // A client that does not take its answer is gone; there is nobody else to tell.
+    if send(server, &socket, &mut last).await.is_ok() {
+        linger(server, &mut socket, stop).await;
     }
 }
 
@@ -372,7 +405,9 @@ async fn receive_rest(
     let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
     acknowledge(socket);
     let Ok(read) = timeout_at(began + limit, socket.read_buf(messages.space())).await else {
-        return Err(End::SlowMessage(limit));
+        return Err(messages
+            .as_stranger()
+            .map_or(End::SlowMessage(limit), End::Garbled));
     };
     let count = read?;
     server.connections().received_bytes.add(count as u64);
@@ -423,7 +458,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
 /// Tells the client why the connection ends, in a form that it can read, as far as that can be known.
 fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
     if let Garbled::NotThrift(stranger) = garbled {
-        return farewell_to_stranger(*stranger, &garbled.to_string(), answers);
+        return answers.extend(stranger.reply());
     }
     refuse_partial(messages, &TApplicationException::from(garbled), answers);
 }
@@ -440,27 +475,6 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
         && (answers.len() == before || end_frame(answers, frame).is_err())
     {
         answers.truncate(frame);
-    }
-}
-
-/// The same for clients that do not speak Thrift at all.
-fn farewell_to_stranger(stranger: Detected, reason: &str, answers: &mut Vec<u8>) {
-    match stranger {
-        Detected::Http => answers.extend_from_slice(
-            format!(
-                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{reason}\n",
-                reason.len() + 1
-            )
-            .as_bytes(),
-        ),
-        Detected::Tls => answers.extend_from_slice(TLS_ALERT),
-        Detected::Sasl => {
-            answers.push(SASL_ERROR);
-            let length = u32::try_from(reason.len()).expect("the reason is a sentence of ours");
-            answers.extend_from_slice(&length.to_be_bytes());
-            answers.extend_from_slice(reason.as_bytes());
-        }
-        _ => {}
     }
 }
 

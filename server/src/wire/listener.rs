@@ -58,7 +58,7 @@ impl Drop for Place {
 
 /// Lines of the log that may come too often.
 #[derive(Debug, Default)]
-struct Complaints {
+pub(super) struct Complaints {
     last: Option<Instant>,
     /// Since then.
     left_out: u64,
@@ -67,7 +67,12 @@ struct Complaints {
 impl Complaints {
     /// Whether a line may be written now: the number of those that were left out before it, if so.
     fn next(&mut self, now: Instant) -> Option<u64> {
-        if self.last.is_some_and(|last| now < last + COMPLAINT_PERIOD) {
+        self.next_after(now, COMPLAINT_PERIOD)
+    }
+
+    /// The same with so much time between two lines.
+    pub(super) fn next_after(&mut self, now: Instant, period: Duration) -> Option<u64> {
+        if self.last.is_some_and(|last| now < last + period) {
             self.left_out += 1;
             return None;
         }

@@ -7,12 +7,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
+use crate::messages::Garbled;
 use crate::sessions::Owner;
 
 mod connection;
 mod listener;
+mod strangers;
 
+pub(crate) use connection::{refuse_on_http_port, send_and_close};
 pub(crate) use listener::Listener;
+pub(crate) use strangers::StrangerLog;
 
 /// Closes the scanners of a connection, however it ends.
 struct Scanners {
@@ -35,17 +39,23 @@ pub(crate) async fn serve(
 ) {
     let next = AtomicU64::new(1);
     let stopping = stop.clone();
+    let strangers = Arc::new(StrangerLog::default());
     listener
         .accept(tasks, stop, |socket, peer| {
             let connection = next.fetch_add(1, Ordering::Relaxed);
             let (server, stop) = (Arc::clone(&server), stopping.clone());
+            let strangers = Arc::clone(&strangers);
             async move {
                 let _scanners = Scanners {
                     server: Arc::clone(&server),
                     owner: Owner::Connection(connection),
                 };
-                if let Err(end) = connection::run(server, socket, connection, stop).await {
-                    tracing::debug!(%peer, "connection closed: {end}");
+                match connection::run(server, socket, connection, stop).await {
+                    Ok(()) => {}
+                    Err(connection::End::Garbled(Garbled::NotThrift(stranger))) => {
+                        strangers.note(peer, "Thrift", Some(stranger), stranger);
+                    }
+                    Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
                 }
             }
         })

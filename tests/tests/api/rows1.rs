@@ -3,7 +3,7 @@
 use basalt_idl::thrift1::{self, args as one};
 use bytes::Bytes;
 
-use crate::client::{Wire, columns, list, raw, some, text, values};
+use crate::client::{Wire, columns, list, raw, some, start, text, values};
 
 #[test]
 fn every_row_read_of_thrift_1() {
@@ -135,6 +135,43 @@ fn the_row_or_the_one_before_it() {
         ..before("a", "f")
     };
     wire.refused(&missing, &["TableNotFoundException"]);
+}
+
+/// HappyBase's `batch()` sends everything in one call. The limit on cells is about memory, so it follows the limit on bytes; a call beyond it is
+/// told what to do.
+#[test]
+fn a_large_batch_of_small_cells_is_taken() {
+    const CELLS: usize = 120_000;
+    let mut wire = Wire::to(start(&[]));
+    wire.create("batch", &[]);
+    let batches = |cells: usize| {
+        let mutation = thrift1::Mutation {
+            column: some("f:q"),
+            value: some("v"),
+            ..Default::default()
+        };
+        let one_row = |row: usize| thrift1::BatchMutation {
+            row: some(&format!("{row:06}")),
+            mutations: Some(vec![mutation.clone()]),
+        };
+        one::MutateRows {
+            table_name: some("batch"),
+            row_batches: Some((0..cells).map(one_row).collect()),
+            attributes: None,
+        }
+    };
+    wire.ok(&batches(CELLS));
+    let last = wire.row("batch", &format!("{:06}", CELLS - 1));
+    assert_eq!(last.len(), 1, "{last:?}");
+    let mut wire = Wire::to(start(&["thrift.max_cells_per_call=10"]));
+    wire.create("batch", &[]);
+    wire.ok(&batches(10));
+    let words = [
+        "the call has 11 cells",
+        "thrift.max_cells_per_call is 10",
+        "batch(batch_size=...)",
+    ];
+    wire.refused(&batches(11), &words);
 }
 
 #[test]

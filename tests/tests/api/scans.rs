@@ -198,10 +198,10 @@ fn scanners_that_fail() {
 }
 
 /// Java's client pages through a reversed scan: it asks for the last row again, and takes a page without anything else for the
-/// end. Rows are larger than the server's bound on bytes here.
+/// end. Rows are larger than the server's bound on an answer here.
 #[test]
 fn a_page_has_two_rows_however_large_they_are() {
-    let mut wire = Wire::connect();
+    let mut wire = Wire::to(start(&["thrift.max_response_bytes=8192"]));
     wire.create("large", &[]);
     for row in ["a", "b", "c"] {
         wire.put("large", row, "f:q", &"v".repeat(10_000), None);
@@ -218,12 +218,75 @@ fn a_page_has_two_rows_however_large_they_are() {
             tscan,
             num_rows: 50,
         });
+        assert!(page.len() <= 2, "{} rows of 10,000 bytes each", page.len());
         let rows: Vec<String> = page.iter().map(key).filter(|row| *row != start).collect();
         let Some(last) = rows.last() else { break };
         start.clone_from(last);
         seen.extend(rows);
     }
     assert_eq!(seen, ["c", "b", "a"]);
+}
+
+/// In HBase a short list is the end of a scan, and clients of calls without a scanner, and of Thrift 1's lists, take it for that. So the bounds
+/// of a page do not end them, forwards, backwards and with a filter; the pages of a scanner of Thrift 2 keep them.
+#[test]
+fn a_short_list_is_the_end_of_a_scan() {
+    const ROWS: usize = 300;
+    let mut wire = Wire::to(start(&["scanner.fetch_max_bytes=4096", "scanner.fetch_max_ms=1"]));
+    wire.create("short", &["0100", "0200"]);
+    let value = "v".repeat(1_000);
+    let tputs = (0..ROWS)
+        .map(|row| put(&format!("{row:04}"), "f:q", &value, None))
+        .collect();
+    wire.ok(&two::PutMultiple {
+        table: bytes("short"),
+        tputs,
+    });
+    for (reversed, filter) in [(false, ""), (true, ""), (false, "QualifierFilter(=,'binary:q')")] {
+        let tscan = thrift2::TScan {
+            reversed: Some(reversed),
+            filter_string: some(filter).filter(|filter| !filter.is_empty()),
+            ..Default::default()
+        };
+        let results = wire.ok(&two::GetScannerResults {
+            table: bytes("short"),
+            tscan: tscan.clone(),
+            num_rows: ROWS as i32,
+        });
+        assert_eq!(
+            results.len(),
+            ROWS,
+            "getScannerResults, reversed {reversed}, {filter}"
+        );
+        let id = wire.ok(&one::ScannerOpenWithScan {
+            table_name: some("short"),
+            scan: Some(thrift1::TScan {
+                reversed: Some(reversed),
+                filter_string: tscan.filter_string.clone(),
+                ..Default::default()
+            }),
+            attributes: None,
+        });
+        let list = one::ScannerGetList {
+            id: Some(id),
+            nb_rows: Some(ROWS as i32 - 1),
+        };
+        assert_eq!(
+            wire.ok(&list).len(),
+            ROWS - 1,
+            "scannerGetList, reversed {reversed}, {filter}"
+        );
+        assert_eq!(wire.ok(&list).len(), 1, "the end");
+        let scanner_id = wire.ok(&two::OpenScanner {
+            table: bytes("short"),
+            tscan,
+        });
+        let page = wire.ok(&two::GetScannerRows {
+            scanner_id,
+            num_rows: ROWS as i32,
+        });
+        assert!(page.len() < ROWS, "a page of {} rows", page.len());
+    }
 }
 
 /// A connection that is closed while its scans run: they stop, and what it had asked for besides is not begun.

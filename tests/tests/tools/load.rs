@@ -557,3 +557,95 @@ fn calls_are_sent_when_they_are_due() {
     assert!(!shell(&server, "list").contains("bench_roundtrip"));
     server.stop();
 }
+
+/// `basalt-bench ycsb` that would run for ten minutes.
+fn long_run(server: &Server, out: &Path) -> Command {
+    let mut bench = Command::new(binary("basalt-bench"));
+    bench
+        .args([
+            "ycsb",
+            "a",
+            "--api",
+            "thrift2",
+            "--records",
+            "500",
+            "--operations",
+            "100000000",
+            "--threads",
+            "2",
+        ])
+        .args(["--target", &server.thrift.to_string(), "--out"])
+        .arg(out)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    bench
+}
+
+/// Ctrl-C ends a run with the figures that there are: of the phase that is over, and of the one that is broken off.
+#[test]
+fn ctrl_c_ends_a_run_with_its_figures() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let running = long_run(&server, &dir.path().join("report"))
+        .spawn()
+        .expect("the binary was built");
+    // Reads come after the load.
+    while server.metric("basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"}") == 0 {
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &running.id().to_string()])
+        .status();
+    assert!(kill.expect("there is kill").success());
+    let output = running.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(printed.contains("load: 500 operations"), "{printed}");
+    assert!(printed.contains("run (broken off): "), "{printed}");
+    assert!(
+        said.contains("basalt-bench: interrupted; the figures above are all"),
+        "{said}"
+    );
+    server.stop();
+}
+
+/// Readers of the output that are gone end the program without a panic.
+#[test]
+fn closed_pipes_end_a_run_without_a_panic() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    for close_errors in [false, true] {
+        let out = dir.path().join("report");
+        let mut running = Command::new(binary("basalt-bench"))
+            .args([
+                "ycsb",
+                "c",
+                "--replace-tables",
+                "--records",
+                "100",
+                "--operations",
+                "100",
+                "--threads",
+                "1",
+            ])
+            .args(["--target", &server.thrift.to_string(), "--out"])
+            .arg(&out)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        drop(running.stdout.take());
+        if close_errors {
+            drop(running.stderr.take());
+        }
+        let output = running.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(text(&output.stderr), "", "nobody is told that nobody reads");
+        assert!(
+            out.join("report.json").exists(),
+            "the report is written before it is printed"
+        );
+        std::fs::remove_dir_all(&out).expect("it is ours");
+    }
+    server.stop();
+}

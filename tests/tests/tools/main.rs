@@ -3,6 +3,8 @@
 mod lab;
 mod load;
 mod shell;
+mod shell_forms;
+mod shell_terminal;
 
 use std::path::Path;
 use std::process::Command;

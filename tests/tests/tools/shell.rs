@@ -7,8 +7,8 @@ use basalt_tests::{Python, Server, binary, happybase};
 
 use super::text;
 
-/// The shell with this text on its standard input.
-fn piped(server: &Server, input: &str) -> Output {
+/// The shell with this text on its standard input. It goes on after errors, and ends with 1 then.
+pub(super) fn piped(server: &Server, input: &str) -> Output {
     let mut shell = Command::new(binary("basalt-shell"))
         .args(["--target", &server.thrift.to_string()])
         .stdin(Stdio::piped())
@@ -354,29 +354,29 @@ fn the_shell_runs_every_command() {
     server.stop();
 }
 
-/// A script stops at its first error, says what is wrong in one line, and ends with 1; `-e` runs one command after the other.
+/// With `-e` one command runs after the other; the first error ends the shell with 1 and is said in one line.
 #[test]
-fn the_shell_stops_a_script_at_the_first_error() {
+fn the_shell_stops_commands_of_its_own_at_the_first_error() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let output = piped(
-        &server,
-        "create 't', 'f'\nput 't', 'r', 'g:q', 'v'\nlist_namespace\n",
-    );
+    let run = |commands: &[&str]| {
+        let mut shell = Command::new(binary("basalt-shell"));
+        shell.args(["--target", &server.thrift.to_string()]);
+        for command in commands {
+            shell.args(["-e", command]);
+        }
+        shell.output().expect("the binary was built")
+    };
+    let output = run(&["create 't', 'f'", "put 't', 'r', 'f:q', 'v'", "get 't', 'r'"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stdout).contains("value=v"), "{output:?}");
+    let output = run(&["put 't', 'r', 'g:q', 'v'", "list_namespace"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(
         text(&output.stderr).contains("Column family g does not exist in table t"),
         "{output:?}"
     );
     assert!(!text(&output.stdout).contains("NAMESPACE"), "{output:?}");
-
-    let output = Command::new(binary("basalt-shell"))
-        .args(["--target", &server.thrift.to_string()])
-        .args(["-e", "put 't', 'r', 'f:q', 'v'", "-e", "get 't', 'r'"])
-        .output()
-        .expect("the binary was built");
-    assert!(output.status.success(), "{output:?}");
-    assert!(text(&output.stdout).contains("value=v"), "{output:?}");
     server.stop();
 }
 

@@ -115,3 +115,86 @@ fn strangers_are_answered_in_their_own_words() {
     assert_eq!(server.metric("basalt_thrift_protocol_errors_total"), 3);
     server.stop();
 }
+
+/// Clients of other protocols, and typing people, are named in the log once, with what to do instead. Where their protocol has a form for
+/// it they read the same.
+#[test]
+fn strangers_are_named_in_the_log() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let told = |address: std::net::SocketAddr, bytes: &[u8]| {
+        let mut socket = std::net::TcpStream::connect(address).expect("the port is open");
+        socket.write_all(bytes).expect("the server reads");
+        let mut answer = Vec::new();
+        socket
+            .read_to_end(&mut answer)
+            .expect("the server closes in order");
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let strangers: [(&[u8], &str, &str); 9] = [
+        (b"HBas\x00\x50", "", "HBase's own RPC"),
+        (
+            b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30",
+            "",
+            "a ZooKeeper client's",
+        ),
+        (
+            b"*1\r\n$4\r\nPING\r\n",
+            "-ERR the first bytes are a Redis client's",
+            "a Redis client's",
+        ),
+        (b"\0\0\0\x08\x04\xd2\x16\x2f", "MESSAGE", "a PostgreSQL client's"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "an SSH client's", "an SSH client's"),
+        (b"hello\r\n", "basalt-shell", "are text and no Thrift message"),
+        (b"\r\n", "basalt-shell", "are text and no Thrift message"),
+        (
+            b"GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+            "HTTP/1.1 400",
+            "this is the Thrift port",
+        ),
+        (b"\xff\xff\xff\xff", "", "are no Thrift message: check"),
+    ];
+    for (first, reply, _) in strangers {
+        let answer = told(server.thrift, first);
+        let reply = if reply == "MESSAGE" {
+            "SFATAL\0C08P01\0Mthe first bytes"
+        } else {
+            reply
+        };
+        assert!(
+            answer.contains(reply) && reply.is_empty() == answer.is_empty(),
+            "{answer:?}"
+        );
+    }
+    // The HTTP port refuses a Thrift message in Thrift, so that the client's error says it, and does not forget how to speak HTTP.
+    let mut message = Vec::new();
+    basalt_idl::call::write_call(
+        &mut basalt_idl::wire::BinaryWriter::new(&mut message),
+        7,
+        &basalt_idl::thrift1::args::GetTableNames {},
+    );
+    let framed = [&(message.len() as u32).to_be_bytes()[..], &message].concat();
+    for sent in [&framed, &message] {
+        let answer = told(server.http, sent);
+        assert!(
+            answer.contains("getTableNames") && answer.contains("this is the HTTP port"),
+            "{answer:?}"
+        );
+    }
+    told(server.http, b"HBas\x00\x50");
+    assert!(told(server.http, b"no HTTP\r\n\r\n").starts_with("HTTP/1.1 400"));
+    assert!(told(server.http, b"GET /healthz HTTP/1.0\r\n\r\n").ends_with("ok\n"));
+    let log = server.stop_and_log();
+    for (first, _, named) in strangers {
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("to the Thrift port closed") && line.contains(named));
+        assert_eq!(lines.count(), 1, "{}\n{log}", first.escape_ascii());
+    }
+    for named in ["this is the HTTP port", "HBase's own RPC"] {
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("to the HTTP port closed") && line.contains(named));
+        assert_eq!(lines.count(), 1, "{named}\n{log}");
+    }
+}

@@ -12,7 +12,7 @@ const FINDINGS: [&str; 4] = ["verdict", "claim", "measurement", "rule"];
 /// Writes the report, and prints its tables and where it is; an error if ways gave different answers.
 pub(crate) fn write(out: &Path, report: &LabReport) -> Result<()> {
     let files = write_all(out, report, &markdown(report), &html(report)?)?;
-    println!("{}\n{files}", terminal(report));
+    say!("{}\n{files}", terminal(report));
     match report.difference() {
         Some(difference) => Err(Error::Different(difference)),
         None => Ok(()),

@@ -192,7 +192,7 @@ pub(crate) fn cells_differ(row: &Row, expected: &[(&'static str, Bytes)]) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use basalt_client::Cell;
+    use basalt_client::{Cell, CellKind};
 
     use super::*;
     use crate::rows::Synthetic;
@@ -203,6 +203,7 @@ mod tests {
             qualifier: Bytes::from(qualifier),
             value,
             timestamp: 0,
+            kind: CellKind::Put,
         });
         let row = Row {
             key: Bytes::from("row"),

@@ -92,7 +92,7 @@ pub(super) async fn serve(style: Style, call_bytes: usize, reply_bytes: usize) -
     let address = listener
         .local_addr()
         .map_err(|error| failed("has no address", &error))?;
-    println!("{address}");
+    say!("{address}");
     answer(style, listener, call_bytes, reply_bytes).await
 }
 

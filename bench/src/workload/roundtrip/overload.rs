@@ -102,7 +102,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     for call in &arguments.calls {
         phases.extend(measure(&arguments, &side, *call).await?);
     }
-    println!("{}", table_of(&phases));
+    say!("{}", table_of(&phases));
     if let Some(out) = &arguments.out {
         let report = Report {
             head,
@@ -111,7 +111,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             client_threads: arguments.client.threads(),
             phases,
         };
-        println!(
+        say!(
             "{}",
             report::write_json(&out.join("overload.json"), &report)?.display()
         );
@@ -130,7 +130,7 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
     };
     let driven = drive::run(side.address, &exchange, drive).await?;
     let peak = driven.calls_per_second();
-    eprintln!("{}: the peak is {} calls/s", call.name(), figure(peak));
+    note!("{}: the peak is {} calls/s", call.name(), figure(peak));
     let latencies = Driven::latencies(&[driven]).report();
     let mut phases = vec![PhaseReport {
         call,

@@ -1,6 +1,6 @@
 //! Properties, keys and mixes, without a server.
 
-use basalt_client::{Cell, Row};
+use basalt_client::{Cell, CellKind, Row};
 use bytes::Bytes;
 use clap::Parser;
 
@@ -113,6 +113,7 @@ fn a_get_of_what_was_not_written_has_failed() {
         qualifier: "field3".into(),
         value: value.clone(),
         timestamp: 1,
+        kind: CellKind::Put,
     };
     let row = |value: &Bytes| Row {
         key: "user7".into(),

@@ -152,6 +152,10 @@ fn mistakes_have_a_place_and_a_hint() {
             "line 1, column 5: 't' has no meaning here (names are strings: write 't')",
         ),
         (
+            "scan 't', {FILTER => org.apache.X.new(1)}",
+            "line 1, column 22: 'org.' would be a Java object, and this shell is not Java (a filter is written as text: FILTER => \"PrefixFilter('x')\")",
+        ),
+        (
             "list 't' 'u'",
             "line 1, column 10: expected the end of the command, found '\\'' (arguments are separated by commas, commands by newlines or ';')",
         ),

@@ -74,6 +74,8 @@ fn nonsense() {
         b"SSH-2.0-OpenSSH" as &[u8],
         b"hello\n",
         b"GETS",
+        b"\r\n",
+        b"\n\n",
         &[0xff; 8],
         &[0x80, 0x02, 0, 1],
         &[0x82, 0x22],

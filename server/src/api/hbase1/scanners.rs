@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 use super::data::{before, columns};
 use crate::api::from_thrift;
-use crate::api::{Caller, Failure, Server, scans};
+use crate::api::scans::{self, Shortest};
+use crate::api::{Caller, Failure, Server};
 
 pub(super) fn range(
     start: Option<&Bytes>,
@@ -72,7 +73,7 @@ pub(super) async fn scanner_get(
     count: Option<i32>,
 ) -> Result<scans::Results, Failure> {
     let id = id.ok_or(crate::sessions::SessionError::Unknown)?;
-    scans::fetch(server, caller, id, count.unwrap_or(0)).await
+    scans::fetch(server, caller, id, count.unwrap_or(0), Shortest::Response).await
 }
 
 /// The cells of a family in that row, or in the last row before it that has some. HBase 1 scanned backwards for it, and failed

@@ -10,7 +10,8 @@ use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
 use super::from_thrift::Puts;
-use super::{Caller, Failure, Server, access, quotas, scans, schema, slow_log, to_thrift};
+use super::scans::{self, Shortest};
+use super::{Caller, Failure, Server, access, quotas, schema, slow_log, to_thrift};
 
 mod data;
 mod tables;
@@ -62,7 +63,7 @@ pub(super) async fn call<P: Codec>(
         }
         Method::GetScannerRows => {
             let args = args::GetScannerRows::decode(reader)?;
-            let result = scans::fetch(server, caller, args.scanner_id, args.num_rows).await;
+            let result = scans::fetch(server, caller, args.scanner_id, args.num_rows, Shortest::Page).await;
             reply.encoded::<args::GetScannerRows, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });

@@ -1,0 +1,54 @@
+//! What the program prints: results on standard output, messages on standard error.
+//!
+//! The reader of either may be gone, as with `| head`. A result that cannot be printed is an error that ends the run; a message that
+//! nobody reads is dropped.
+
+use std::fmt::Arguments;
+use std::io::Write;
+
+use crate::error::{Error, Result};
+
+/// Prints a line of results and returns from the function if that fails.
+macro_rules! say {
+    ($($text:tt)*) => {
+        $crate::output::line(format_args!($($text)*))?
+    };
+}
+
+/// Prints a message for the person at the terminal.
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::output::message(format_args!($($text)*))
+    };
+}
+
+/// Writes a line of results.
+pub(crate) fn line(text: Arguments<'_>) -> Result<()> {
+    write_line(&mut std::io::stdout().lock(), text)
+}
+
+fn write_line(to: &mut impl Write, text: Arguments<'_>) -> Result<()> {
+    writeln!(to, "{text}")
+        .and_then(|()| to.flush())
+        .map_err(Error::Output)
+}
+
+/// Writes a message.
+pub(crate) fn message(text: Arguments<'_>) {
+    // There is nobody left to tell that nobody is left to tell.
+    drop(writeln!(std::io::stderr(), "{text}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_without_a_reader_is_an_error() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        write_line(&mut writer, format_args!("read")).unwrap();
+        drop(reader);
+        let error = write_line(&mut writer, format_args!("not read")).unwrap_err();
+        assert!(error.is_closed_output(), "{error:?}");
+    }
+}

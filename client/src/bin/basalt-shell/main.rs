@@ -1,0 +1,140 @@
+//! `basalt-shell`: HBase's shell for Basalt, and for HBase through its Thrift 2 server.
+//!
+//! Commands come from `-e`, else from a script file, else from the terminal, else from standard input.
+//!
+//! - `-e` stops at the first error, with exit code 1.
+//! - A script, from a file or from standard input, goes on after errors, as in `hbase shell`; the exit code is 1 if a command failed.
+//!   With `-n` it stops at the first error.
+//! - At a terminal errors are printed, and Ctrl-C ends the command that runs ([`terminal`]).
+//! - When the reader of the output is gone, as with `| head`, the shell ends without a word, with exit code 1.
+
+mod script;
+mod terminal;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use basalt_client::shell::output::Output;
+use basalt_client::shell::progress::Progress;
+use basalt_client::shell::session::Next;
+use basalt_client::shell::{Session, ShellError, ShellResult, parse};
+use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
+use clap::{Parser, ValueEnum};
+
+/// A shell for Basalt that reads what HBase's shell reads.
+#[derive(Debug, Parser)]
+#[command(name = "basalt-shell", version)]
+struct Options {
+    /// Where the server listens.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:9090",
+        env = "BASALT_TARGET"
+    )]
+    target: String,
+    /// Run this command and leave. May be given several times; the first error ends the shell.
+    #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
+    execute: Vec<String>,
+    /// Thrift protocol, for an HBase server that is set to compact.
+    #[arg(long, value_enum, default_value_t = Protocol::Binary)]
+    protocol: Protocol,
+    /// Use framed transport, for an HBase server that is set to it.
+    #[arg(long)]
+    framed: bool,
+    /// Longest time a call may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Stop at the first error, with exit code 1, also in a script or at a terminal.
+    #[arg(short = 'n', long)]
+    noninteractive: bool,
+    /// Run the commands of this file and leave; - is standard input. Errors are printed and the next command runs, unless -n is given.
+    #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
+    script: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Protocol {
+    Binary,
+    Compact,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(code) => code,
+        Err(error) if error.is_closed_output() => ExitCode::FAILURE,
+        Err(error) => {
+            print_error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> ShellResult<ExitCode> {
+    let what = "cannot start the runtime".to_owned();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|source| ShellError::Io { what, source })?;
+    let client = Client::new(options.target.clone(), pool(options))?;
+    let at_terminal = options.execute.is_empty()
+        && options.script.is_none()
+        && !options.noninteractive
+        && std::io::stdin().is_terminal();
+    // Written in larger pieces, and flushed at the end of each command.
+    let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())));
+    let mut session = Session::new(client.clone(), output, at_terminal);
+    if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
+        session.progress = Some(Progress::new(Box::new(std::io::stderr())));
+    }
+    if at_terminal {
+        return terminal::interact(&runtime, client, &mut session, &options.target);
+    }
+    if options.execute.is_empty() {
+        let stop_at_error = options.noninteractive;
+        return script::run(&runtime, &mut session, options.script.as_deref(), stop_at_error);
+    }
+    for text in &options.execute {
+        if let Next::Exit(code) = runtime.block_on(run_text(&mut session, text))? {
+            return Ok(ExitCode::from(code.unwrap_or_default()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn pool(options: &Options) -> PoolOptions {
+    PoolOptions {
+        connections_max: 4,
+        connection: ConnectionOptions {
+            codec: match options.protocol {
+                Protocol::Binary => Codec::Binary,
+                Protocol::Compact => Codec::Compact,
+            },
+            framed: options.framed,
+            call_timeout: Duration::from_secs(options.timeout),
+            ..ConnectionOptions::default()
+        },
+        ..PoolOptions::default()
+    }
+}
+
+/// Runs the commands of a text up to the first error.
+async fn run_text(session: &mut Session, text: &str) -> ShellResult<Next> {
+    for command in parse(text)? {
+        let outcome = session.run(command).await;
+        session.output.flush()?;
+        if let exit @ Next::Exit(_) = outcome? {
+            return Ok(exit);
+        }
+    }
+    Ok(Next::Continue)
+}
+
+fn print_error(error: &dyn std::fmt::Display) {
+    // Nobody is left to tell if standard error is closed.
+    drop(writeln!(std::io::stderr(), "ERROR: {error}"));
+}

@@ -1,0 +1,67 @@
+//! Clients of the HTTP port that do not speak HTTP.
+//!
+//! The first bytes of a connection are looked at before the HTTP library reads them. A Thrift message is refused in its own protocol, other
+//! protocols in theirs where they have a form for it; the log gets a line. What may be HTTP, and text, goes to the library.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use basalt_idl::wire::{Detected, detect};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Server;
+use crate::messages::{Garbled, Stranger};
+use crate::wire::{StrangerLog, refuse_on_http_port, send_and_close};
+
+/// Bytes that tell protocols apart.
+const FIRST_BYTES: usize = 16;
+
+/// Waits for the first bytes of a connection and gives it back if they may be HTTP. `None`: it was refused, or has ended.
+pub(super) async fn turn_away(
+    server: &Server,
+    socket: TcpStream,
+    peer: SocketAddr,
+    log: &StrangerLog,
+    stop: &CancellationToken,
+) -> Option<TcpStream> {
+    let mut first = [0; FIRST_BYTES];
+    let count = peek(server, &socket, &mut first, stop).await?;
+    let first = first.get(..count)?;
+    let detected = detect(first);
+    if matches!(detected, Detected::Thrift { .. }) {
+        log.note(peer, "HTTP", None, Garbled::HttpPort);
+        refuse_on_http_port(server, socket, stop).await;
+        return None;
+    }
+    match Stranger::of(detected, first) {
+        // The library answers what is not quite HTTP.
+        Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
+        stranger => {
+            log.note(peer, "HTTP", Some(stranger), stranger);
+            send_and_close(server, socket, stranger.reply(), stop).await;
+            None
+        }
+    }
+}
+
+/// The first bytes, left in the socket. `None` if none come: the client, its time or the server is at its end.
+async fn peek(
+    server: &Server,
+    socket: &TcpStream,
+    first: &mut [u8],
+    stop: &CancellationToken,
+) -> Option<usize> {
+    let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
+    let idle = async {
+        if limit.is_zero() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(limit).await;
+    };
+    tokio::select! {
+        count = socket.peek(first) => count.ok().filter(|count| *count > 0),
+        () = idle => None,
+        () = stop.cancelled() => None,
+    }
+}

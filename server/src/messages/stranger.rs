@@ -1,0 +1,255 @@
+//! Clients of another protocol: what their first bytes look like, and what to tell the person behind them.
+//!
+//! 1. [`Stranger::of`] names the protocol.
+//! 2. Its text names the protocol and the remedy. The log prints it.
+//! 3. [`Stranger::reply`] puts that text into the form of the protocol, where it has one for a refusal before anything else.
+//!
+//! This is for people who have the wrong port or the wrong client. Nothing depends on the guess: the connection ends anyway.
+
+use std::fmt;
+
+use basalt_idl::wire::Detected;
+
+/// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
+const TLS_ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
+/// The status byte of Thrift's SASL negotiation that says that the peer has failed; a length and a text follow.
+const SASL_ERROR: u8 = 4;
+/// What the header of a proxy begins with (HAProxy's PROXY protocol, version 2).
+const PROXY_HEADER: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+/// Codes in front of a PostgreSQL session: cancel, TLS, GSSAPI, and version 3.
+const POSTGRESQL_CODES: [[u8; 4]; 4] = [[4, 210, 22, 46], [4, 210, 22, 47], [4, 210, 22, 48], [0, 3, 0, 0]];
+/// Lengths of ZooKeeper's connect request, without and with its read-only flag; the protocol version 0 follows.
+const ZOOKEEPER_CONNECTS: [[u8; 8]; 2] = [[0, 0, 0, 44, 0, 0, 0, 0], [0, 0, 0, 45, 0, 0, 0, 0]];
+/// ZooKeeper's commands for people.
+const ZOOKEEPER_WORDS: [&[u8]; 6] = [b"ruok", b"stat", b"srvr", b"mntr", b"conf", b"envi"];
+/// Bytes that are looked at for text.
+const TEXT_BYTES: usize = 64;
+
+/// A protocol that is not Thrift's, or not one of its that are understood here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stranger {
+    /// HTTP/1.
+    Http,
+    /// HTTP/2 without TLS, as gRPC speaks it.
+    Http2,
+    /// A TLS handshake.
+    Tls,
+    /// Thrift's SASL handshake.
+    Sasl,
+    /// HBase's RPC between Java clients and region servers.
+    HbaseRpc,
+    /// A client of ZooKeeper.
+    ZooKeeper,
+    /// A client of Redis.
+    Redis,
+    /// A client of PostgreSQL.
+    PostgreSql,
+    /// A client of SSH.
+    Ssh,
+    /// The header that a proxy puts in front of a connection.
+    Proxy,
+    /// Thrift's JSON protocol.
+    ThriftJson,
+    /// Thrift's header transport.
+    ThriftHeader,
+    /// Lines of text, as from telnet.
+    Text,
+    /// Anything else.
+    Unknown,
+}
+
+impl Stranger {
+    /// What bytes look like that were `detected` to be no Thrift message.
+    pub fn of(detected: Detected, first: &[u8]) -> Stranger {
+        match detected {
+            Detected::Http => Stranger::Http,
+            Detected::Tls => Stranger::Tls,
+            Detected::Sasl => Stranger::Sasl,
+            _ => Stranger::from_bytes(first),
+        }
+    }
+
+    fn from_bytes(first: &[u8]) -> Stranger {
+        let begins = |with: &[u8]| first.starts_with(with);
+        let next = first.get(4..8).unwrap_or_default();
+        if begins(b"HBas") {
+            Stranger::HbaseRpc
+        } else if begins(b"PRI ") {
+            Stranger::Http2
+        } else if begins(b"SSH-") {
+            Stranger::Ssh
+        } else if begins(b"PROXY ") || begins(PROXY_HEADER) {
+            Stranger::Proxy
+        } else if begins(b"[1,") {
+            Stranger::ThriftJson
+        } else if next.starts_with(&[0x0f, 0xff]) {
+            Stranger::ThriftHeader
+        } else if ZOOKEEPER_CONNECTS.iter().any(|connect| begins(connect))
+            || ZOOKEEPER_WORDS.iter().any(|word| first.trim_ascii_end() == *word)
+        {
+            Stranger::ZooKeeper
+        } else if begins(&[0, 0]) && POSTGRESQL_CODES.iter().any(|code| next == code) {
+            Stranger::PostgreSql
+        } else if is_redis(first) {
+            Stranger::Redis
+        } else if is_text(first) {
+            Stranger::Text
+        } else {
+            Stranger::Unknown
+        }
+    }
+
+    /// What to send before the connection is closed; nothing where the protocol has no form for it.
+    pub fn reply(self) -> Vec<u8> {
+        let text = self.to_string();
+        match self {
+            Stranger::Http => format!(
+                "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
+                text.len() + 1
+            )
+            .into_bytes(),
+            Stranger::Tls => TLS_ALERT.to_vec(),
+            Stranger::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
+            Stranger::Redis => format!("-ERR {text}\r\n").into_bytes(),
+            Stranger::PostgreSql => postgresql_error(&text),
+            // An SSH client shows lines that come before the server's version.
+            Stranger::Ssh | Stranger::Text => format!("{text}\r\n").into_bytes(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stranger::Http => {
+                "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
+            }
+            Stranger::Http2 => {
+                "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port, and Thrift on its Thrift port"
+            }
+            Stranger::Tls => {
+                "the first bytes are a TLS handshake, and TLS is not configured: connect without TLS, or through a proxy that ends it"
+            }
+            Stranger::Sasl => {
+                "the first bytes are a SASL handshake, and SASL is not configured: switch security off in the client"
+            }
+            Stranger::HbaseRpc => {
+                "the first bytes are HBase's own RPC, which Basalt does not speak: use a client of HBase's Thrift gateway, in Java \
+                 org.apache.hadoop.hbase.thrift2.client.ThriftConnection"
+            }
+            Stranger::ZooKeeper => {
+                "the first bytes are a ZooKeeper client's, as Java's HBase client sends them before anything else: Basalt has no ZooKeeper; use a \
+                 client of HBase's Thrift gateway, in Java org.apache.hadoop.hbase.thrift2.client.ThriftConnection"
+            }
+            Stranger::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Stranger::PostgreSql => {
+                "the first bytes are a PostgreSQL client's, and this is Basalt, which speaks HBase's Thrift: check the port"
+            }
+            Stranger::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Stranger::Proxy => {
+                "the first bytes are the PROXY header of a proxy, which Basalt does not read: switch the PROXY protocol off there"
+            }
+            Stranger::ThriftJson => {
+                "the first bytes are Thrift's JSON protocol: use the binary or the compact protocol, as with HBase's gateway"
+            }
+            Stranger::ThriftHeader => {
+                "the first bytes are Thrift's header transport: use framed or unframed (buffered) transport, as with HBase's gateway"
+            }
+            Stranger::Text => {
+                "the first bytes are text and no Thrift message: this is Basalt, which speaks HBase's Thrift; for people there are basalt-shell and the \
+                 pages of the HTTP port"
+            }
+            Stranger::Unknown => {
+                "the first bytes are no Thrift message: check the client's protocol (binary or compact) and transport (framed or unframed), and the \
+                 port"
+            }
+        })
+    }
+}
+
+/// The length of a text of ours, as network protocols write it.
+fn length(bytes: usize) -> [u8; 4] {
+    u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// PostgreSQL's ErrorResponse: severity, code of a protocol violation, message.
+fn postgresql_error(text: &str) -> Vec<u8> {
+    let fields = format!("SFATAL\0C08P01\0M{text}\0\0");
+    [&b"E"[..], &length(fields.len() + 4)[..], fields.as_bytes()].concat()
+}
+
+fn is_redis(first: &[u8]) -> bool {
+    matches!(first, [b'*', b'0'..=b'9', ..]) || first.trim_ascii_end().eq_ignore_ascii_case(b"PING")
+}
+
+/// Printable ASCII and ends of lines, or the options that telnet begins with.
+fn is_text(first: &[u8]) -> bool {
+    let first = first.get(..TEXT_BYTES).unwrap_or(first);
+    match first {
+        [0xff, 0xfb..=0xfe, ..] => true,
+        [] => false,
+        _ => first
+            .iter()
+            .all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_idl::wire::detect;
+
+    use super::*;
+
+    #[test]
+    fn protocols_are_named_by_their_first_bytes() {
+        for (first, expected) in [
+            (&b"GET / HTTP/1.1\r\n"[..], Stranger::Http),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Stranger::Http2),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01", Stranger::Tls),
+            (b"\x01\0\0\0\x05PLAIN", Stranger::Sasl),
+            (b"HBas\0\x50", Stranger::HbaseRpc),
+            (
+                b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30",
+                Stranger::ZooKeeper,
+            ),
+            (b"ruok", Stranger::ZooKeeper),
+            (b"*1\r\n$4\r\nPING\r\n", Stranger::Redis),
+            (b"PING\r\n", Stranger::Redis),
+            (b"\0\0\0\x08\x04\xd2\x16\x2f", Stranger::PostgreSql),
+            (b"\0\0\0\x29\0\x03\0\0user\0", Stranger::PostgreSql),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", Stranger::Ssh),
+            (b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", Stranger::Proxy),
+            (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", Stranger::Proxy),
+            (b"[1,\"getTableNames\",1,0,{}]", Stranger::ThriftJson),
+            (b"\0\0\0\x20\x0f\xff\0\0", Stranger::ThriftHeader),
+            (b"hello\r\n", Stranger::Text),
+            (b"\r\n", Stranger::Text),
+            (b"\xff\xfb\x1f\xff\xfb\x20", Stranger::Text),
+            (b"\xff\xff\xff\xff", Stranger::Unknown),
+            (b"\x3a\0\0\0\x01\0\0\0", Stranger::Unknown),
+        ] {
+            assert_eq!(
+                Stranger::of(detect(first), first),
+                expected,
+                "{}",
+                first.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn replies_are_in_the_form_of_the_protocol() {
+        let reply = Stranger::PostgreSql.reply();
+        assert_eq!((reply[0], reply.last()), (b'E', Some(&0)));
+        assert_eq!(reply[1..5], length(reply.len() - 1));
+        assert!(Stranger::Redis.reply().starts_with(b"-ERR ") && Stranger::Redis.reply().ends_with(b"\r\n"));
+        let http = String::from_utf8(Stranger::Http.reply()).unwrap();
+        let (head, body) = http.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.contains(&format!("Content-Length: {}\r\n", body.len())),
+            "{http}"
+        );
+        assert!(Stranger::HbaseRpc.reply().is_empty() && Stranger::ZooKeeper.reply().is_empty());
+    }
+}

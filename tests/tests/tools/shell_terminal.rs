@@ -1,0 +1,89 @@
+//! `basalt-shell` with a person at a terminal who presses Ctrl-C, and with terminals that go away.
+
+use std::path::Path;
+
+use basalt_tests::{binary, happybase};
+
+/// A server that takes calls and never answers, a shell on a terminal, and a person who loses patience.
+///
+/// 1. A command that hangs is ended by Ctrl-C, and the prompt is back.
+/// 2. Ctrl-C clears a line that is half written.
+/// 3. The shell is killed, or its terminal closed, while a command hangs.
+const IMPATIENT: &str = r#"
+import os, pty, select, signal, socket, sys, time
+program, end = sys.argv[1:]
+listener = socket.create_server(("127.0.0.1", 0))
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(program, [program, "--target", "127.0.0.1:%d" % listener.getsockname()[1]])
+
+screen = b""  # What has not been looked at.
+def until(text):
+    global screen
+    while text not in screen:
+        if not select.select([terminal], [], [], 60)[0]:
+            sys.exit("no %r on the screen: %r" % (text, screen))
+        screen += os.read(terminal, 4096)
+    screen = screen.split(text, 1)[1]
+
+calls = []
+def hang(command):
+    os.write(terminal, command + b"\r")
+    listener.settimeout(60)
+    call = listener.accept()[0]
+    call.settimeout(60)
+    if not call.recv(1):
+        sys.exit("the shell sent nothing")
+    calls.append(call)  # Kept open, and never answered.
+
+until(b"basalt> ")
+hang(b"exists 'first'")
+os.write(terminal, b"\x03")
+until(b"Interrupted")
+until(b"basalt> ")
+os.write(terminal, b"half a li\x03")
+until(b"basalt> ")
+os.write(terminal, b"help 'list'\r")
+until(b"Tables, all or those")
+until(b"basalt> ")
+os.write(terminal, b" help 'secret'\r")
+until(b"basalt> ")
+hang(b"exists 'last'")
+if end == "kill":
+    os.kill(child, signal.SIGKILL)
+else:
+    os.close(terminal)
+status = os.waitpid(child, 0)[1]
+print("ended by signal", os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
+"#;
+
+/// Ctrl-C ends a command and keeps the shell. The history has every command, whatever becomes of the shell, and is the owner's alone.
+#[test]
+fn ctrl_c_ends_the_command_and_not_the_shell() {
+    let Some(python) = happybase() else { return };
+    let shell = binary("basalt-shell");
+    let shell = shell.to_str().expect("a path in UTF-8");
+    for (end, signal) in [("kill", 9), ("hang up", 1)] {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let python = python.clone().with_home(home.path());
+        let printed = python
+            .run(IMPATIENT, &[shell, end])
+            .unwrap_or_else(|error| panic!("{end}\n{error}"));
+        assert_eq!(printed.trim(), format!("ended by signal {signal}"), "{end}");
+        let history = home.path().join(".basalt_shell_history");
+        let kept = std::fs::read_to_string(&history).expect("the history was saved");
+        let commands: Vec<&str> = kept.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            commands,
+            ["exists 'first'", "help 'list'", "exists 'last'"],
+            "{end}"
+        );
+        assert_eq!(mode(&history), 0o600, "{end}");
+    }
+}
+
+fn mode(file: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(file).expect("it is there");
+    metadata.permissions().mode() & 0o777
+}
