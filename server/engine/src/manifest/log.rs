@@ -13,14 +13,17 @@ use std::sync::Arc;
 
 use super::encode::{encode_edit, encode_snapshot};
 use super::file::{
-    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name,
+    CURRENT, FILE_BYTES_MAX, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name,
     file_numbers, find_live,
 };
-use super::{DroppedFile, ManifestEdit, ManifestState};
+use super::size::{StateSize, copy_growth, growth, is_schema};
+use super::{DroppedFile, ManifestEdit, ManifestState, SnapshotMeta};
 use crate::error::{Error, Result};
 use crate::fs::{File, Open, Vfs, is_disk_full};
 use crate::id::Uuid;
+use crate::options::Totals;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
+use crate::schema::TableName;
 
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;
@@ -34,6 +37,8 @@ pub struct Manifest {
     dir: PathBuf,
     /// What all edits so far say.
     state: ManifestState,
+    /// How large that is.
+    size: StateSize,
     /// Number of the last edit.
     last_edit: u64,
     live: LiveFile,
@@ -61,6 +66,8 @@ struct LiveFile {
     reserved: u64,
     /// End of the snapshot.
     snapshot_end: u64,
+    /// Bytes of the snapshot.
+    snapshot_bytes: usize,
 }
 
 /// Why a new manifest file did not become the live one.
@@ -99,6 +106,7 @@ impl Manifest {
             vfs,
             dir: dir.to_owned(),
             state: state.clone(),
+            size: StateSize::new(live.snapshot_bytes, Totals::DEFAULT.manifest_bytes),
             last_edit,
             roll_bytes: 0,
             live,
@@ -118,21 +126,43 @@ impl Manifest {
         if let Some(why) = &self.poisoned {
             return Err(Error::Poisoned(why.clone()));
         }
-        self.state.check(edit)?;
-        let payload = encode_edit(edit);
-        check_payload(&payload, "a manifest edit")?;
+        let (payload, growth) = self.check(edit)?;
         self.live.reserve(frame_bytes(&payload) + frame_bytes(&[]))?;
         let number = self.last_edit + 1;
         let written = self.live.write(number, &payload).and_then(|()| self.live.sync());
         self.unless_poisoned(written)?;
         self.last_edit = number;
         let dropped = self.state.apply(edit)?;
+        self.size.grew(growth);
         // The edit stands whatever becomes of the marker; a disk that cannot take it is not written to again.
         let marked = self.live.write(number, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
         }
         Ok(dropped)
+    }
+
+    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot follow, or after which the next open
+    /// could not read the file or write its snapshot. Returns its bytes and how many it adds to the state at most.
+    pub fn check(&mut self, edit: &ManifestEdit) -> Result<(Vec<u8>, usize)> {
+        self.state.check(edit)?;
+        let payload = encode_edit(edit);
+        check_payload(&payload, "a manifest edit")?;
+        let growth = growth(&self.state, edit, payload.len());
+        self.size.check(&self.state, growth, is_schema(edit))?;
+        self.live.check_length(frame_bytes(&payload) + frame_bytes(&[]))?;
+        Ok((payload, growth))
+    }
+
+    /// Refuses a table that is to be made of a snapshot under that name, if the state would be too large with it. For use before its
+    /// files are linked; the edit is checked again when it is appended.
+    pub fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
+        self.size.check(&self.state, copy_growth(snapshot, name), true)
+    }
+
+    /// Another limit than [`Totals::DEFAULT`] for the state as schema changes make it.
+    pub fn set_schema_bytes_max(&mut self, bytes: usize) {
+        self.size.set_schema_max(bytes);
     }
 
     /// What all edits so far say.
@@ -183,6 +213,7 @@ impl Manifest {
     /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the second copy.
     fn began_file(&mut self, previous: Option<&Path>) {
         self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
+        self.size.measured(self.live.snapshot_bytes);
         let Ok(numbers) = file_numbers(&*self.vfs, &self.dir) else {
             return;
         };
@@ -196,6 +227,18 @@ impl Manifest {
 }
 
 impl LiveFile {
+    /// Refuses bytes with which the file would be longer than an open reads. It comes to that only when rolls keep failing.
+    fn check_length(&self, bytes: u64) -> Result<()> {
+        let length = self.end.saturating_add(bytes).saturating_add(2 * RESERVE_BYTES);
+        if length <= FILE_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::RegionTooBusy(format!(
+            "{} would have {length} bytes, and a start reads {FILE_BYTES_MAX}; it could not be written anew: make space on the disk",
+            self.path.display()
+        )))
+    }
+
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let needed = self.end + bytes;
         let wanted = needed + RESERVE_BYTES;
@@ -332,6 +375,7 @@ fn write_snapshot(
         durable: end,
         reserved,
         snapshot_end: end,
+        snapshot_bytes: payload.len(),
     })
 }
 

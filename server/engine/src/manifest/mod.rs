@@ -59,12 +59,15 @@
 //! refused with the offset. A marker follows every edit at once, unsynced, and lies in another sector: only damage that hits
 //! the last edit *and* its marker, or the last edit of a process that died in between, looks like a torn tail.
 //!
+//! A snapshot of the state is one frame, and every open writes one: no edit is taken after which it could not (`size`).
+//!
 //! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may run beside it.
 
 mod dump;
 mod encode;
 mod file;
 mod log;
+mod size;
 mod snapshots;
 mod state;
 

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use basalt_engine::schema::limits::{Brief, QUOTAS, USER_NAME};
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_engine::{Engine, Error};
 use parking_lot::{Mutex, RwLock};
@@ -49,12 +50,15 @@ pub(crate) enum UserScope {
 }
 
 impl Owner {
-    /// Refuses names that HBase would not take.
+    /// Refuses names that HBase would not take, and those beyond their limits.
     fn check(&self) -> Result<(), Error> {
-        match self {
-            Self::User { name, .. } if name.is_empty() => {
+        if let Self::User { name, .. } = self {
+            if name.is_empty() {
                 return Err(Error::InvalidArgument("the user name is empty".into()));
             }
+            USER_NAME.check(name.len(), format_args!("user name {}", Brief(name.as_bytes())))?;
+        }
+        match self {
             Self::Namespace(namespace)
             | Self::User {
                 scope: UserScope::Namespace(namespace),
@@ -207,7 +211,10 @@ impl Quotas {
         owner: Owner,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), Error> {
-        owner.check()?;
+        // One from before there were limits can be taken away.
+        if !self.set.read().all.contains_key(&owner) {
+            owner.check()?;
+        }
         let _changing = self.changing.lock();
         let mut all = self.set.read().all.clone();
         let before = all
@@ -218,6 +225,9 @@ impl Quotas {
         change(&mut settings);
         if settings == before {
             return Ok(());
+        }
+        if before.is_empty() {
+            QUOTAS.check_total(all.len() + 1, QUOTAS.max, "take away quotas that are not needed")?;
         }
         stored::store(engine, &owner, &settings)?;
         if settings.is_empty() {
@@ -351,6 +361,8 @@ mod tests {
                 user("me", UserScope::Namespace("n/s".into())),
                 "Illegal character",
             ),
+            (Owner::Namespace("n".repeat(256)), "the limit 'namespace name'"),
+            (user(&"u".repeat(256), UserScope::All), "the limit 'user name' is 255 bytes"),
         ] {
             let error = owner.check().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");

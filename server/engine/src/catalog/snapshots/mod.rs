@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionState, SnapshotMeta, SnapshotRegion};
 use crate::region::{Region, RegionVersion};
+use crate::schema::limits::SNAPSHOTS;
 use crate::schema::{TableName, TableState, check_snapshot_name};
 use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
 
@@ -51,6 +52,11 @@ impl Catalog {
         let of = tables
             .table(table)
             .map_err(|_| Error::NoTableForSnapshot(table.clone()))?;
+        SNAPSHOTS.check_total(
+            tables.snapshots.len() + 1,
+            self.shared.options.totals.snapshots,
+            "delete snapshots",
+        )?;
         if flush {
             for region in &of.regions {
                 self.flush_region(region)?;
@@ -64,10 +70,11 @@ impl Catalog {
             ttl_seconds,
             regions,
         };
-        let links = self.link_snapshot(&snapshot)?;
         let snapshot = Arc::new(snapshot);
-        let mut manifest = self.manifest.lock();
         let edit = ManifestEdit::CreateSnapshot(Arc::clone(&snapshot));
+        self.check_edit(&edit)?;
+        let links = self.link_snapshot(&snapshot)?;
+        let mut manifest = self.manifest.lock();
         if let Err(error) = self.append(&mut manifest, &edit) {
             // Where the edit may be on disk, the links stay.
             if !manifest.is_poisoned() {
@@ -222,6 +229,8 @@ impl Catalog {
     ) -> Result<Vec<RegionId>> {
         let mut descriptor = snapshot.descriptor.clone();
         descriptor.name = name.clone();
+        self.check_stores(name, snapshot.regions.len() * descriptor.families.len())?;
+        self.manifest.lock().check_copy(snapshot, name)?;
         self.create_dirs(&descriptor)?;
         let descriptor = Arc::new(descriptor);
         let filled = Filled::open(self, snapshot, &descriptor)?;
