@@ -56,8 +56,14 @@ fn a_row_longer_than_any_is_a_place_to_seek_to() {
     assert!(Key::parse(long(70_000).as_key().bytes()).is_some());
     let longest = KeyBuf::new(&[b'x'; ROW_MAX_BYTES], b"f", b"q", 1, CellType::Put);
     let behind = KeyBuf::new(b"y", b"f", b"q", 1, CellType::Put);
-    assert_eq!(compare_keys(longest.as_key(), long(70_000).as_key()), Ordering::Less);
-    assert_eq!(compare_keys(long(70_000).as_key(), behind.as_key()), Ordering::Less);
+    assert_eq!(
+        compare_keys(longest.as_key(), long(70_000).as_key()),
+        Ordering::Less
+    );
+    assert_eq!(
+        compare_keys(long(70_000).as_key(), behind.as_key()),
+        Ordering::Less
+    );
 }
 
 #[test]

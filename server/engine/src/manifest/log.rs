@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use super::encode::{encode_edit, encode_snapshot};
 use super::file::{
-    CURRENT, FILE_BYTES_MAX, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name,
-    file_numbers, find_live,
+    CURRENT, FILE_BYTES_MAX, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current,
+    file_name, file_numbers, find_live,
 };
 use super::size::{StateSize, copy_growth, growth, is_schema};
 use super::{DroppedFile, ManifestEdit, ManifestState, SnapshotMeta};

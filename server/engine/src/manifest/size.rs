@@ -80,7 +80,11 @@ impl StateSize {
         }
         let found = self.bound.saturating_add(growth);
         if is_schema {
-            return MANIFEST.check_total(found, max, "drop tables, namespaces or snapshots, or make their descriptors smaller");
+            return MANIFEST.check_total(
+                found,
+                max,
+                "drop tables, namespaces or snapshots, or make their descriptors smaller",
+            );
         }
         if found <= max {
             return Ok(());
@@ -96,7 +100,10 @@ impl StateSize {
 pub(super) fn is_schema(edit: &ManifestEdit) -> bool {
     !matches!(
         edit,
-        ManifestEdit::Flush { .. } | ManifestEdit::Compact { .. } | ManifestEdit::HighWater { .. } | ManifestEdit::Log { .. }
+        ManifestEdit::Flush { .. }
+            | ManifestEdit::Compact { .. }
+            | ManifestEdit::HighWater { .. }
+            | ManifestEdit::Log { .. }
     )
 }
 

@@ -199,7 +199,10 @@ mod tests {
             flat(&format!("{namespace}/{table}/f/00000000000000ff")),
             flat(&format!("{namespace}/{table}/g/00000000000000ff")),
         );
-        assert!(one.starts_with("nnnn") && one.ends_with(".00000000000000ff"), "{one}");
+        assert!(
+            one.starts_with("nnnn") && one.ends_with(".00000000000000ff"),
+            "{one}"
+        );
         assert_ne!(one, other);
         for letter in ["x", "\u{e9}", "\u{8868}"] {
             for length in 230..300 {

@@ -171,8 +171,18 @@ impl FamilyDescriptor {
             bloom: BloomType::of_option(&attributes, "BLOOMFILTER", BloomType::Row, name)?,
             compression: Compression::of_option(&attributes, "COMPRESSION", Compression::None, name)?,
             // Without a word from the client, blocks get the row index (D7); NONE in so many words is honoured.
-            encoding: DataBlockEncoding::of_option(&attributes, "DATA_BLOCK_ENCODING", DataBlockEncoding::RowIndexV1, name)?,
-            keep_deleted_cells: KeepDeletedCells::of_option(&attributes, "KEEP_DELETED_CELLS", KeepDeletedCells::False, name)?,
+            encoding: DataBlockEncoding::of_option(
+                &attributes,
+                "DATA_BLOCK_ENCODING",
+                DataBlockEncoding::RowIndexV1,
+                name,
+            )?,
+            keep_deleted_cells: KeepDeletedCells::of_option(
+                &attributes,
+                "KEEP_DELETED_CELLS",
+                KeepDeletedCells::False,
+                name,
+            )?,
             name: name.to_vec(),
             attributes,
             configuration: Attributes::new(),
@@ -290,7 +300,9 @@ mod tests {
             .with("TTL", 60)
             .unwrap();
         assert_eq!((family.compression, family.ttl_ms()), (Compression::Zstd, 60_000));
-        let refused = FamilyDescriptor::new(b"f").with("COMPRESSION", "BZIP9").unwrap_err();
+        let refused = FamilyDescriptor::new(b"f")
+            .with("COMPRESSION", "BZIP9")
+            .unwrap_err();
         assert_eq!(
             refused.to_string(),
             "COMPRESSION of family f has the unknown value BZIP9; known are NONE, SNAPPY, LZ4, ZSTD, GZ"

@@ -216,10 +216,7 @@ mod tests {
     use super::*;
 
     fn table() -> TableDescriptor {
-        TableDescriptor::new(
-            TableName::parse(b"t").unwrap(),
-            vec![FamilyDescriptor::new(b"f")],
-        )
+        TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![FamilyDescriptor::new(b"f")])
     }
 
     fn refusal(table: &TableDescriptor) -> String {
@@ -256,7 +253,9 @@ mod tests {
             table
         };
         many(OPTIONS.max).check().unwrap();
-        assert!(refusal(&many(OPTIONS.max + 1)).starts_with("family f has 1001 options; the limit 'options'"));
+        assert!(
+            refusal(&many(OPTIONS.max + 1)).starts_with("family f has 1001 options; the limit 'options'")
+        );
         let families = |count: usize| {
             let family = |number: usize| FamilyDescriptor::new(number.to_string().as_bytes());
             TableDescriptor::new(TableName::parse(b"t").unwrap(), (0..count).map(family).collect())
@@ -292,7 +291,9 @@ mod tests {
             .attributes
             .insert(b"hbase.table.sanity.checks".to_vec(), b"false".to_vec());
         table.check().unwrap();
-        table.attributes.insert(b"k".to_vec(), vec![0; OPTION_VALUE.max + 1]);
+        table
+            .attributes
+            .insert(b"k".to_vec(), vec![0; OPTION_VALUE.max + 1]);
         assert!(refusal(&table).contains("option value"));
     }
 
@@ -302,7 +303,10 @@ mod tests {
         assert_eq!(Brief(b"a\x00").to_string(), "a\\x00");
         assert_eq!(Brief(&[b'x'; 49]).to_string(), format!("{}...", "x".repeat(48)));
         let letters = "\u{8868}".repeat(100);
-        assert_eq!(Brief(letters.as_bytes()).to_string(), format!("{}...", "\u{8868}".repeat(16)));
+        assert_eq!(
+            Brief(letters.as_bytes()).to_string(),
+            format!("{}...", "\u{8868}".repeat(16))
+        );
         let shifted = format!("x{letters}");
         assert_eq!(
             Brief(shifted.as_bytes()).to_string(),

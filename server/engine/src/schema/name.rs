@@ -127,7 +127,10 @@ pub fn check_namespace_name(name: &str) -> Result<()> {
 }
 
 fn check_namespace_length(name: &str) -> Result<()> {
-    NAMESPACE_NAME.check(name.len(), format_args!("namespace name {}", Brief(name.as_bytes())))
+    NAMESPACE_NAME.check(
+        name.len(),
+        format_args!("namespace name {}", Brief(name.as_bytes())),
+    )
 }
 
 /// The rule without the limit, for names that are stored already.
@@ -148,7 +151,10 @@ pub(crate) fn check_namespace_characters(name: &str) -> Result<()> {
 /// HBase's rule for the names of snapshots, which is that of table qualifiers (`TableName.isLegalTableQualifierName`). At most
 /// [`SNAPSHOT_NAME`], since a directory is called so.
 pub fn check_snapshot_name(name: &str) -> Result<()> {
-    SNAPSHOT_NAME.check(name.len(), format_args!("snapshot name {}", Brief(name.as_bytes())))?;
+    SNAPSHOT_NAME.check(
+        name.len(),
+        format_args!("snapshot name {}", Brief(name.as_bytes())),
+    )?;
     check_qualifier(["Snapshot"; 2], name)
 }
 
@@ -200,9 +206,9 @@ fn is_letter_or_digit(letter: char) -> bool {
 
 /// The zeros of all scripts within 16 bits but ASCII's: nine digits follow each (Unicode's category `Nd`).
 const ZEROS: [u16; 36] = [
-    0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0de6, 0x0e50,
-    0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
-    0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+    0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0de6,
+    0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0,
+    0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
 ];
 
 fn is_decimal_digit(letter: char) -> bool {
@@ -306,7 +312,10 @@ mod tests {
             (&longest, &longer, "the limit 'table qualifier' is 255 bytes"),
         ] {
             let refused = TableName::new(namespace, qualifier).unwrap_err().to_string();
-            assert!(refused.contains("256 bytes") && refused.contains(limit), "{refused}");
+            assert!(
+                refused.contains("256 bytes") && refused.contains(limit),
+                "{refused}"
+            );
             TableName::stored(namespace, qualifier).unwrap();
         }
     }

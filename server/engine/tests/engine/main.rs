@@ -6,6 +6,7 @@ mod crash;
 mod data;
 mod disk_full;
 mod hanging;
+mod limits;
 mod memory;
 mod moving;
 mod no_space;

@@ -352,6 +352,70 @@ mod tests {
         );
     }
 
+    /// Goal: whatever clients make of the table of quotas, the server starts, and quotas that can be read count.
+    #[test]
+    fn nothing_in_the_table_keeps_the_server_from_starting() {
+        use basalt_engine::op::{RowMutation, Write};
+        use basalt_engine::schema::{Durability, FamilyDescriptor};
+
+        let disk = basalt_engine::fs::sim::SimFs::new(1, basalt_engine::fs::sim::SimOptions::default());
+        let open = || crate::rig::server_on(&disk, crate::config::Config::default());
+        let quotas = table("hbase:quota");
+        {
+            let server = open();
+            let set = |settings: &mut Settings| {
+                let setting = Setting {
+                    limit: Limit::per_second(5).unwrap(),
+                    is_cluster: false,
+                };
+                settings.insert(ThrottleType::RequestNumber, setting);
+            };
+            let capacity = server.admission().capacity();
+            capacity
+                .change_quota(server.engine(), Owner::Table(table("t\u{8868}")), set)
+                .unwrap();
+            // Larger than a read may collect at once, and each cell none that is understood.
+            let value = vec![b'x'; 1 << 10];
+            let qualifiers: Vec<String> = (0..100).map(|number| format!("s.{number}")).collect();
+            let puts = qualifiers.iter().map(|qualifier| Write::Put {
+                family: b"q",
+                qualifier: qualifier.as_bytes(),
+                timestamp: None,
+                value: &value,
+                ttl_ms: None,
+            });
+            let mutation = RowMutation {
+                row: b"u.odd",
+                writes: puts.collect(),
+                durability: Durability::UseDefault,
+            };
+            let written = server.engine().mutate(&quotas, &[mutation]).unwrap();
+            written.wait().unwrap();
+        }
+        let owners = |server: &crate::api::Server| -> Vec<String> {
+            let quotas = server.admission().capacity().list_quotas();
+            quotas.iter().map(|quota| quota.owner.to_string()).collect()
+        };
+        let server = crate::rig::server_on(
+            &disk,
+            crate::config::Config {
+                row: crate::config::Row {
+                    max_bytes: 50 << 10,
+                    ..crate::config::Config::default().row
+                },
+                ..crate::config::Config::default()
+            },
+        );
+        assert_eq!(owners(&server), ["table t\u{8868}"]);
+        server
+            .engine()
+            .add_family(&quotas, FamilyDescriptor::new(b"other"))
+            .unwrap();
+        server.engine().drop_family(&quotas, b"q").unwrap();
+        drop(server);
+        assert!(owners(&open()).is_empty());
+    }
+
     #[test]
     fn bad_names_are_refused() {
         for (owner, text) in [
@@ -362,7 +426,10 @@ mod tests {
                 "Illegal character",
             ),
             (Owner::Namespace("n".repeat(256)), "the limit 'namespace name'"),
-            (user(&"u".repeat(256), UserScope::All), "the limit 'user name' is 255 bytes"),
+            (
+                user(&"u".repeat(256), UserScope::All),
+                "the limit 'user name' is 255 bytes",
+            ),
         ] {
             let error = owner.check().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");

@@ -16,8 +16,8 @@
 use super::{SystemTable, messages};
 use crate::catalog::Tables;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
-use crate::id::SeqId;
 use crate::error::{Error, Result};
+use crate::id::SeqId;
 use crate::region::{Place, RegionInfo, ServerName};
 use crate::schema::limits::Brief;
 use crate::schema::{TableDescriptor, TableState};
@@ -68,7 +68,12 @@ pub(super) fn meta(
     let mut cells = [CellBatch::new(), CellBatch::new(), CellBatch::new()];
     for (name, descriptor, state, regions) in &all {
         let oldest = regions.iter().map(|listing| listing.region.created_ms).min();
-        let mut row = Row::new(Named::Table, name.as_bytes(), TABLE, time(oldest.unwrap_or(0), servers))?;
+        let mut row = Row::new(
+            Named::Table,
+            name.as_bytes(),
+            TABLE,
+            time(oldest.unwrap_or(0), servers),
+        )?;
         row.put(&mut cells[2], "state", &messages::table_state(*state));
         cells[2].end_row(false);
         for listing in regions {

@@ -140,7 +140,9 @@ impl Disk {
     fn components(path: &Path) -> io::Result<Vec<&OsStr>> {
         path.components()
             .filter_map(|component| match component {
-                Component::Normal(name) if name.len() > NAME_MAX_BYTES => Some(Err(Errno::NAMETOOLONG.into())),
+                Component::Normal(name) if name.len() > NAME_MAX_BYTES => {
+                    Some(Err(Errno::NAMETOOLONG.into()))
+                }
                 Component::Normal(name) => Some(Ok(name)),
                 Component::RootDir | Component::CurDir => None,
                 Component::ParentDir | Component::Prefix(_) => Some(Err(Errno::INVAL.into())),

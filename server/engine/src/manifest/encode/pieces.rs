@@ -101,7 +101,9 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Option<TableDescriptor> {
     let table_attributes = attributes(cursor)?;
     let families = list(cursor, |cursor| {
         // Its length is one byte in every key.
-        let name = cursor.prefixed().filter(|name| name.len() <= usize::from(u8::MAX))?;
+        let name = cursor
+            .prefixed()
+            .filter(|name| name.len() <= usize::from(u8::MAX))?;
         let mut family = FamilyDescriptor::from_attributes(name, attributes(cursor)?).ok()?;
         family.configuration = attributes(cursor)?;
         Some(family)

@@ -69,7 +69,11 @@ fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
                 family: family.clone(),
                 removed: files.iter().take(2).map(|file| file.id).collect(),
                 added: (draw & 1 == 0).then(|| FileMeta {
-                    max_seq: files.iter().take(2).last().map_or(SeqId::ZERO, |file| file.max_seq),
+                    max_seq: files
+                        .iter()
+                        .take(2)
+                        .last()
+                        .map_or(SeqId::ZERO, |file| file.max_seq),
                     ..new_file(&region.meta.table)
                 }),
             }
@@ -91,7 +95,12 @@ fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
             let (left, right) = (regions.first()?, regions.get(1)?);
             ManifestEdit::ReplaceRegions {
                 removed: vec![left.meta.id, right.meta.id],
-                added: vec![meta(state.next_region, &left.meta.table, &left.meta.start, &right.meta.end)],
+                added: vec![meta(
+                    state.next_region,
+                    &left.meta.table,
+                    &left.meta.start,
+                    &right.meta.end,
+                )],
             }
         }
         11 => {
@@ -210,25 +219,35 @@ fn schema_changes_stop_at_the_limit() {
     let fs = disk(SimOptions::default());
     let (mut manifest, _) = open(&fs).unwrap();
     manifest.set_schema_bytes_max(4_000);
-    manifest.append(&create("t", &["f"], vec![region(1, "t", "", "")])).unwrap();
+    manifest
+        .append(&create("t", &["f"], vec![region(1, "t", "", "")]))
+        .unwrap();
     let namespace = |number: usize, bytes: usize| {
         ManifestEdit::PutNamespace(NamespaceDescriptor {
             name: format!("n{number}"),
             configuration: [("k".to_owned(), "v".repeat(bytes))].into(),
         })
     };
-    let refused = (0..).find_map(|number| manifest.append(&namespace(number, 500)).err()).unwrap();
+    let refused = (0..)
+        .find_map(|number| manifest.append(&namespace(number, 500)).err())
+        .unwrap();
     let text = refused.to_string();
     assert!(matches!(refused, Error::Constraint(_)), "{text}");
     assert!(text.contains("the limit 'manifest' is 4000 bytes"), "{text}");
     let before = manifest.state().clone();
     assert!(before.namespaces.len() > 6, "{before:?}");
-    assert!(manifest.check(&create("u", &["f"], vec![region(2, "u", "", "")])).is_ok());
+    assert!(
+        manifest
+            .check(&create("u", &["f"], vec![region(2, "u", "", "")]))
+            .is_ok()
+    );
     manifest.append(&flush(1, 5, &[("f", file(1, 5))])).unwrap();
     manifest.append(&namespace(0, 100)).unwrap();
     assert!(manifest.append(&namespace(0, 1_500)).is_err(), "larger again");
     for number in 0..3 {
-        manifest.append(&ManifestEdit::DropNamespace(format!("n{number}"))).unwrap();
+        manifest
+            .append(&ManifestEdit::DropNamespace(format!("n{number}")))
+            .unwrap();
     }
     manifest.append(&namespace(0, 900)).unwrap();
     let expected = manifest.state().clone();
