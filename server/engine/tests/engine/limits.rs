@@ -28,7 +28,7 @@ use crate::rig::{Rig, Shown, descriptor, get, name, put, scan};
 
 /// Small, so that random changes come to them.
 const TOTALS: Totals = Totals {
-    manifest_bytes: 1_200_000,
+    manifest_bytes: 300_000,
     stores: 40,
     namespaces: 5,
     snapshots: 4,
@@ -343,6 +343,13 @@ impl Listed {
         let rows: Vec<&str> = self.namespace_rows.iter().map(|row| &*row.row).collect();
         let names: Vec<&str> = self.namespaces.iter().map(|namespace| &*namespace.name).collect();
         assert_eq!(rows, names);
+        assert!(names.iter().all(|name| name.len() <= NAMESPACE_NAME.max));
+        let snapshots = self.snapshots.iter();
+        assert!(
+            snapshots
+                .map(|(name, _)| name.len())
+                .all(|bytes| bytes <= SNAPSHOT_NAME.max)
+        );
     }
 }
 
@@ -479,6 +486,11 @@ fn every_limit_is_checked_at_the_front_door() {
         .unwrap();
     let extra = engine.add_family(&name("many"), FamilyDescriptor::new(b"0"));
     refusal(extra, FAMILIES);
+    let long = NamespaceDescriptor {
+        name: "n".repeat(NAMESPACE_NAME.max + 1),
+        ..NamespaceDescriptor::default()
+    };
+    refusal(engine.create_namespace(long), NAMESPACE_NAME);
     let mut large = NamespaceDescriptor {
         name: "n".into(),
         ..NamespaceDescriptor::default()
@@ -646,7 +658,6 @@ fn a_database_from_before_limits_opens() {
         }
     }
     assert!(engine.region_before(b"t,,1").is_err());
-    assert!(engine.clone_snapshot("s", &name("c")).is_err());
     engine.drop_namespace(&"n".repeat(70_000)).unwrap();
     let ids: Vec<_> = engine
         .regions(&t)
