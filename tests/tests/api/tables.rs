@@ -377,8 +377,9 @@ fn names_in_other_scripts() {
     };
     wire.ok(&own::BasaltSetQuota { quota });
     let quotas = wire.ok(&own::BasaltListQuotas {
+        user_name: None,
         table_name: Some(format!("{space}:\u{8868}.*")),
-        ..Default::default()
+        ns_name: None,
     });
     assert_eq!(quotas[0].table_name, Some(bytes(&full)));
     wire.ok(&snapshot(&full, "s_\u{8868}"));
