@@ -158,6 +158,7 @@ pub(super) fn copy_growth(snapshot: &SnapshotMeta, name: &TableName) -> usize {
     let name_bytes = name.namespace().len() + name.qualifier().len() + 4;
     let files = snapshot.regions.iter().flat_map(|region| region.files.values());
     snapshot_bytes(snapshot)
+        + name_bytes
         + snapshot.regions.len() * (REGION_BYTES + name_bytes)
         + files.map(Vec::len).sum::<usize>() * (FILE_BYTES + name_bytes)
 }
