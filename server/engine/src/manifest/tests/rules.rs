@@ -224,10 +224,10 @@ fn tables_have_their_regions() {
          alter x f
          drop x",
         "! t
-         ! a
+         ! Unknown namespace a! The namespaces are default, hbase; create_namespace 'a' makes it.
          ! namespace a still holds table a:t
          ! namespace default is reserved
-         ! b
+         ! Unknown namespace b! The namespaces are a, default, hbase; create_namespace 'b' makes it.
          ! x
          ! x
          a:t ENABLED f
