@@ -478,7 +478,7 @@ fn clones_have_new_files() {
          compact 3 f 2 4:10
          drop t",
         "! t
-         ! n
+         ! Unknown namespace n! The namespaces are default, hbase...
          ! region identity 1 was used before
          ! file identity 0000000000000001 was used before
          ! Column family g does not exist in table c
