@@ -13,7 +13,7 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 
 /// A table name: `name` in the namespace `default`, or `namespace:name`.
 ///
-/// HBase's rules: a namespace has letters, digits and `_`; a name also `.` and `-`, but not first.
+/// HBase's rules: a namespace has letters and digits of any script and `_`; a name also `.` and `-`, but not first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
     namespace: String,
@@ -107,6 +107,13 @@ mod tests {
     fn names_are_printed_without_the_default_namespace() {
         for (text, printed) in [("t", "t"), ("default:t", "t"), ("ns:t.a-b_1", "ns:t.a-b_1")] {
             assert_eq!(text.parse::<TableName>().unwrap().to_string(), printed);
+        }
+    }
+
+    #[test]
+    fn names_may_be_of_any_script() {
+        for text in ["\u{8868}", "\u{43f}\u{440}:\u{442}_\u{e9}.x", "\u{6f1}"] {
+            assert_eq!(text.parse::<TableName>().unwrap().to_string(), text);
         }
     }
 

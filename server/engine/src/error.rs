@@ -7,6 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::schema::TableName;
+use crate::schema::limits::Brief;
+
+/// How many namespaces [`Error::no_such_namespace`] names.
+const NAMESPACES_TOLD: usize = 10;
 
 /// Result of every engine call that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -58,7 +62,7 @@ pub enum Error {
     /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop the last).
     #[error("{0}")]
     InvalidFamilyOperation(String),
-    /// No namespace of that name.
+    /// No namespace of that name. The text is that of [`Error::no_such_namespace`].
     #[error("{0}")]
     NoSuchNamespace(String),
     /// A namespace of that name is there already.
@@ -161,6 +165,27 @@ impl Error {
             Self::Poisoned(_) | Self::Locked(_) => Kind::Fatal,
             _ => Kind::Request,
         }
+    }
+
+    /// An [`Error::NoSuchNamespace`] that says which ones there are, of many the first ones.
+    pub fn no_such_namespace<'a>(
+        name: &str,
+        known: impl IntoIterator<Item = &'a String, IntoIter: ExactSizeIterator>,
+    ) -> Self {
+        let known = known.into_iter();
+        let rest = known.len().saturating_sub(NAMESPACES_TOLD);
+        let mut told: Vec<String> = known
+            .take(NAMESPACES_TOLD)
+            .map(|name| Brief(name.as_bytes()).to_string())
+            .collect();
+        if rest > 0 {
+            told.push(format!("and {rest} more"));
+        }
+        let name = Brief(name.as_bytes());
+        Self::NoSuchNamespace(format!(
+            "Unknown namespace {name}! The namespaces are {}; create_namespace '{name}' makes it.",
+            told.join(", ")
+        ))
     }
 
     /// Wraps a file-system error with what was being done to which file.

@@ -20,6 +20,31 @@ pub enum Background {
     Manual,
 }
 
+/// What all tables, namespaces and snapshots may take together. The limits of growth: what is there stays at the limit, and can be
+/// removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes of the state that the manifest describes, when it grows by a schema change. Flushes and compactions may go on up to what
+    /// a start accepts.
+    pub manifest_bytes: usize,
+    /// Stores: one for each family of each region.
+    pub stores: usize,
+    /// Namespaces.
+    pub namespaces: usize,
+    /// Snapshots of tables.
+    pub snapshots: usize,
+}
+
+impl Totals {
+    /// What a server runs with.
+    pub const DEFAULT: Self = Self {
+        manifest_bytes: 64 << 20,
+        stores: 100_000,
+        namespaces: 10_000,
+        snapshots: 10_000,
+    };
+}
+
 /// All settings. `Default` is what `basalt serve` runs with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -33,6 +58,8 @@ pub struct Options {
     pub wal_stall: Duration,
     /// The manifest is written anew when its edits have grown to this, and to four times what it then begins with.
     pub manifest_roll_bytes: u64,
+    /// What all tables, namespaces and snapshots may take together.
+    pub totals: Totals,
     /// A region whose memstores hold more is flushed (HBase: `hbase.hregion.memstore.flush.size`).
     pub memstore_flush_bytes: u64,
     /// A region whose memstores hold this many times the flush size refuses writes (HBase: `memstore.block.multiplier`).
@@ -95,6 +122,7 @@ impl Default for Options {
             wal_idle_marker: Duration::from_millis(100),
             wal_stall: Duration::from_secs(5),
             manifest_roll_bytes: MIB,
+            totals: Totals::DEFAULT,
             memstore_flush_bytes: 128 * MIB,
             memstore_block_multiplier: 4,
             memstore_total_bytes: 1024 * MIB,

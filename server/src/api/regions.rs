@@ -60,14 +60,16 @@ pub(super) fn target(server: &Server, name: &[u8]) -> Result<Target, Failure> {
 /// The region of that full name, encoded name, or printed name.
 pub(super) fn region(server: &Server, name: &[u8]) -> Result<RegionInfo, Failure> {
     let of_table = |table: &TableName| server.engine().regions(table).unwrap_or_default();
-    // A full or printed name begins with the table's; an encoded one may be any table's region.
+    // A full name begins with the table's, and so does a printed one if the table's has only ASCII letters. An encoded one may be any
+    // table's region.
     let table = name
         .iter()
         .position(|byte| *byte == b',')
         .map(|comma| &name[..comma]);
+    let is_printed = name.windows(2).any(|pair| pair == b"\\x");
     let candidates = match table {
-        Some(table) => of_table(&TableName::parse(table)?),
-        None => server
+        Some(table) if !is_printed => of_table(&TableName::parse(table)?),
+        _ => server
             .engine()
             .tables()
             .iter()

@@ -1,9 +1,10 @@
 //! Tables in their states, and namespaces.
 
+use basalt_idl::admin::args as own;
 use basalt_idl::thrift1::{self, args as one};
 use basalt_idl::thrift2::{self, args as two};
 
-use crate::client::{Wire, bytes, name, some};
+use crate::client::{Wire, bytes, killed, name, some, start};
 
 /// Section 11.1 of HBase's rules: who may be called in which state.
 #[test]
@@ -204,13 +205,13 @@ fn namespaces() {
         &two::ModifyNamespace {
             namespace_desc: namespace("missing"),
         },
-        &["missing"],
+        &["Unknown namespace missing! The namespaces are default, hbase, ns"],
     );
     wire.refused(
         &two::GetNamespaceDescriptor {
             name: "missing".into(),
         },
-        &["missing"],
+        &["Unknown namespace missing! The namespaces are default, hbase, ns"],
     );
     wire.refused(
         &two::GetTableNamesByNamespace {
@@ -259,5 +260,142 @@ fn namespaces() {
             .iter()
             .all(|name| all.iter().any(|listed| listed == name)),
         "{all:?}"
+    );
+}
+
+fn snapshot(table: &str, name: &str) -> own::BasaltSnapshot {
+    own::BasaltSnapshot {
+        name: name.into(),
+        table: bytes(table),
+        flush: true,
+        ttl_seconds: 0,
+    }
+}
+
+/// Goal: a name that is too long is refused with the limit, in both services and in every place that takes one, and says nothing of the
+/// server's disk.
+#[test]
+fn long_names_are_refused() {
+    let mut wire = Wire::to(start(&[]));
+    wire.create("short", &[]);
+    let long = |bytes: usize| "n".repeat(bytes);
+    let create = |table: &str, family: &str| one::CreateTable {
+        table_name: some(table),
+        column_families: Some(vec![thrift1::ColumnDescriptor {
+            name: some(family),
+            ..Default::default()
+        }]),
+    };
+    let qualifier = "has 256 bytes; the limit 'table qualifier' is 255 bytes";
+    wire.refused(&create(&long(256), "f:"), &["IllegalArgument(", qualifier]);
+    wire.refused(
+        &create("t", &format!("{}:", long(128))),
+        &["IllegalArgument(", "the limit 'family name' is 127 bytes"],
+    );
+    wire.refused(
+        &two::GetTableDescriptor {
+            table: name(&long(256)),
+        },
+        &[qualifier, "can_retry: Some(false)"],
+    );
+    wire.refused(
+        &two::CreateNamespace {
+            namespace_desc: thrift2::TNamespaceDescriptor {
+                name: long(70_000),
+                configuration: None,
+            },
+        },
+        &["has 70000 bytes; the limit 'namespace name' is 255 bytes"],
+    );
+    wire.refused(
+        &snapshot("short", &long(256)),
+        &["has 256 bytes; the limit 'snapshot name' is 255 bytes"],
+    );
+    wire.refused(
+        &own::BasaltSplit {
+            table_or_region: bytes("short"),
+            split_key: some(&long(32_201)),
+        },
+        &["has 32201 bytes; the limit 'split key' is 32200 bytes"],
+    );
+    wire.ok(&create(&long(255), "f:"));
+    let Wire { shared, .. } = wire;
+    let mut wire = Wire::to(killed(shared));
+    wire.put(&long(255), "r", "f:q", "1", None);
+    assert_eq!(wire.rows("hbase:namespace").len(), 2);
+}
+
+/// Goal: a table and a namespace in other scripts go through every call that prints or reads a name.
+#[test]
+fn names_in_other_scripts() {
+    let mut wire = Wire::to(start(&[]));
+    let (space, table) = ("\u{43f}\u{440}\u{43e}", "\u{8868}_\u{e9}");
+    let full = format!("{space}:{table}");
+    wire.ok(&two::CreateNamespace {
+        namespace_desc: thrift2::TNamespaceDescriptor {
+            name: space.into(),
+            configuration: None,
+        },
+    });
+    wire.create(&full, &["m"]);
+    wire.ok(&one::CreateTable {
+        table_name: some("\u{442}\u{430}\u{431}\u{43b}"),
+        column_families: Some(vec![thrift1::ColumnDescriptor {
+            name: some("f:"),
+            ..Default::default()
+        }]),
+    });
+    wire.put(&full, "r", "f:q", "1", None);
+    assert_eq!(wire.row(&full, "r").len(), 1);
+    let listed = wire.ok(&one::GetTableNames {});
+    assert!(listed.contains(&bytes(&full)) && listed.contains(&bytes("\u{442}\u{430}\u{431}\u{43b}")));
+    let by_pattern = wire.ok(&two::GetTableNamesByPattern {
+        regex: Some(format!("{space}:\u{8868}.*")),
+        include_sys_tables: false,
+    });
+    assert_eq!(by_pattern.len(), 1);
+    assert_eq!(by_pattern[0].qualifier, bytes(table));
+    let regions = wire.ok(&one::GetTableRegions {
+        table_name: some(&full),
+    });
+    let region = regions[1].name.clone().expect("a name");
+    let printed = basalt_engine::schema::escape(&region);
+    assert!(printed.contains("\\xE8\\xA1\\xA8"), "{printed}");
+    let before = wire.ok(&one::GetRegionInfo {
+        row: Some(region.clone()),
+    });
+    assert_eq!(before.name, Some(region.clone()));
+    for name in [region, bytes(&printed), bytes(&full)] {
+        wire.ok(&own::BasaltFlush { table: name });
+    }
+    assert!(wire.rows("hbase:meta").iter().any(|row| row.contains(&full)));
+    let quota = basalt_idl::admin::TThrottle {
+        table_name: Some(bytes(&full)),
+        throttle_type: Some(basalt_idl::admin::TThrottleType::REQUEST_NUMBER),
+        soft_limit: Some(1_000_000),
+        ..Default::default()
+    };
+    wire.ok(&own::BasaltSetQuota { quota });
+    let quotas = wire.ok(&own::BasaltListQuotas {
+        user_name: None,
+        table_name: Some(format!("{space}:\u{8868}.*")),
+        ns_name: None,
+    });
+    assert_eq!(quotas[0].table_name, Some(bytes(&full)));
+    wire.ok(&snapshot(&full, "s_\u{8868}"));
+    wire.ok(&own::BasaltCloneSnapshot {
+        name: "s_\u{8868}".into(),
+        table: bytes("\u{6f1}"),
+    });
+    let Wire { shared, .. } = wire;
+    let mut wire = Wire::to(killed(shared));
+    assert_eq!(wire.row(&full, "r").len(), 1);
+    assert_eq!(wire.row("\u{6f1}", "r").len(), 1);
+    wire.refused(
+        &one::CreateTable {
+            table_name: some("t\u{20ac}"),
+            column_families: Some(Vec::new()),
+        },
+        &["IllegalArgument(", "Illegal character code:8364, <\u{20ac}> at 1"],
     );
 }

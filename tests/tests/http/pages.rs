@@ -484,3 +484,48 @@ fn readiness_has_reasons() {
     assert!(page(&server, "/").contains("disk space: writes suspended"));
     server.stop();
 }
+
+/// Goal: a table whose name is in another script has its pages, links that lead there, its key visualiser, and its metrics.
+#[test]
+fn tables_in_other_scripts_have_pages() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let name = "\u{43f}\u{440}:\u{8868}_\u{e9}";
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        let namespace = basalt_client::Namespace {
+            name: "\u{43f}\u{440}".into(),
+            configuration: std::collections::BTreeMap::new(),
+        };
+        client.create_namespace(namespace).await.expect("a namespace");
+        let schema = TableSchema::new(name)
+            .expect("a name")
+            .family(FamilySchema::new("f"));
+        client.create_table(schema).await.expect("a table");
+        let table = client.table(name).expect("a name");
+        table
+            .put(Put::new("r").cell("f", "q", "v"))
+            .await
+            .expect("written");
+    });
+    let encoded = "%D0%BF%D1%80%3A%E8%A1%A8%5F%C3%A9";
+    let tables = get(&server, "/tables").text();
+    let link = format!("href=\"/tables/{encoded}\"");
+    assert!(tables.contains(&link) && tables.contains(name), "{tables}");
+    let page = get(&server, &format!("/tables/{encoded}"));
+    assert_eq!(page.status, 200, "{}", page.text());
+    assert!(page.text().contains(name), "{}", page.text());
+    for path in [
+        format!("/heat?table={encoded}"),
+        format!("/api/heat?table={encoded}"),
+    ] {
+        let answer = get(&server, &path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    let metrics = get(&server, "/metrics").text();
+    assert!(metrics.contains(&format!("table=\"{name}\"")), "{metrics}");
+    server.stop();
+}

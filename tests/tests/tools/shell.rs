@@ -222,6 +222,52 @@ fn the_shell_shows_filters_that_the_server_knows() {
     server.stop();
 }
 
+/// Goal: the shell writes, lists, describes and drops a table whose name is in another script; a namespace that is not there, and a
+/// compression that is not known, are refused with those that are.
+#[test]
+fn the_shell_takes_names_in_other_scripts() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let table = "\u{43f}\u{440}:\u{8868}_\u{e9}";
+    let printed = shell(
+        &server,
+        &format!(
+            "create_namespace '\u{43f}\u{440}'\ncreate '{table}', 'f', SPLITS => ['m']\nput '{table}', 'r', 'f:q', 'v'\n\
+             list\ndescribe '{table}'\nlist_regions '{table}'\nscan '{table}'\nflush '{table}'\n\
+             snapshot '{table}', 's_\u{8868}'\nlist_snapshots\nlist_namespace_tables '\u{43f}\u{440}'"
+        ),
+    );
+    for expected in [
+        format!("{table}\n"),
+        format!("Table {table} is ENABLED"),
+        "column=f:q".to_owned(),
+        "s_\u{8868}".to_owned(),
+        "\u{8868}_\u{e9}\n".to_owned(),
+    ] {
+        assert!(printed.contains(&expected), "{expected:?} is not in\n{printed}");
+    }
+    shell(
+        &server,
+        &format!("disable '{table}'\ndrop '{table}'\ndrop_namespace '\u{43f}\u{440}'"),
+    );
+    for (commands, why) in [
+        (
+            "create 'none:t', 'f'",
+            "ERROR: Unknown namespace none! The namespaces are default, hbase; create_namespace 'none' makes it.",
+        ),
+        (
+            "create 't', {NAME => 'f', COMPRESSION => 'LZO'}",
+            "unknown value LZO; known are NONE, SNAPPY, LZ4, ZSTD, GZ",
+        ),
+    ] {
+        let refused = piped(&server, commands);
+        assert!(!refused.status.success(), "{commands}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(why), "{commands}\n{said}");
+    }
+    server.stop();
+}
+
 /// Flushes and compactions of one region, by either of its names.
 #[test]
 fn the_shell_flushes_and_compacts_one_region() {

@@ -34,6 +34,7 @@ use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
 use crate::memstore::Memstore;
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
+use crate::schema::limits::STORES;
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
@@ -91,6 +92,11 @@ impl Table {
     pub fn name(&self) -> &TableName {
         &self.descriptor.name
     }
+
+    /// Its stores: one for each family of each region.
+    fn stores(&self) -> usize {
+        self.regions.len() * self.descriptor.families.len()
+    }
 }
 
 /// Everything there is at a moment. Immutable; cheap to copy, since all of it is shared.
@@ -125,6 +131,17 @@ impl Tables {
         let table = self.table(name)?;
         table.check_enabled()?;
         Ok(table)
+    }
+
+    /// The refusal of a call on a namespace that is not there.
+    pub fn no_such_namespace(&self, name: &str) -> Error {
+        Error::no_such_namespace(name, self.namespaces.keys())
+    }
+
+    /// Stores of all tables but `except`: one for each family of each region.
+    fn stores_without(&self, except: &TableName) -> usize {
+        let tables = self.by_name.values().filter(|table| table.name() != except);
+        tables.map(|table| table.stores()).sum()
     }
 
     /// All regions, by id.
@@ -217,12 +234,12 @@ impl Catalog {
     pub fn table(&self, name: &TableName) -> Result<Arc<Table>> {
         match SystemTable::named(name) {
             None => self.current.load().table(name).cloned(),
-            Some(system) => Ok(self.system_table(system)),
+            Some(system) => self.system_table(system),
         }
     }
 
-    /// A system table that tells of this moment.
-    fn system_table(&self, table: SystemTable) -> Arc<Table> {
+    /// A system table that tells of this moment. Fails if something has a name that is too long for a row.
+    fn system_table(&self, table: SystemTable) -> Result<Arc<Table>> {
         let servers = self.shared.servers.names();
         self.system.table(table, &self.current.load_full(), servers)
     }
@@ -342,6 +359,24 @@ impl Catalog {
                 .store(true, std::sync::atomic::Ordering::Release);
         }
         self.limiter.wake();
+    }
+
+    /// Refuses a change after which `table` has `stores` and all tables have too many. One that makes the table smaller is never refused.
+    fn check_stores(&self, table: &TableName, stores: usize) -> Result<()> {
+        let tables = self.current.load();
+        if tables.table(table).is_ok_and(|table| stores <= table.stores()) {
+            return Ok(());
+        }
+        STORES.check_total(
+            tables.stores_without(table) + stores,
+            self.shared.options.totals.stores,
+            "drop tables or families, or merge regions",
+        )
+    }
+
+    /// Refuses what [`Self::append`] would refuse, before anything that belongs to the edit is on disk.
+    fn check_edit(&self, edit: &ManifestEdit) -> Result<()> {
+        self.manifest.lock().check(edit).map(drop)
     }
 
     fn append(&self, manifest: &mut MutexGuard<'_, Manifest>, edit: &ManifestEdit) -> Result<()> {

@@ -3,25 +3,36 @@
 use super::Catalog;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestEdit;
-use crate::schema::{DEFAULT_NAMESPACE, NamespaceDescriptor, SYSTEM_NAMESPACE, check_namespace_name};
+use crate::schema::limits::NAMESPACES;
+use crate::schema::{DEFAULT_NAMESPACE, NamespaceDescriptor, SYSTEM_NAMESPACE};
 
 impl Catalog {
     /// Creates a namespace.
     pub fn create_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
-        check_namespace_name(&namespace.name)?;
+        namespace.check()?;
         let _schema = self.schema.lock();
-        if self.tables().namespaces.contains_key(&namespace.name) {
+        let tables = self.tables();
+        if tables.namespaces.contains_key(&namespace.name) {
             return Err(Error::NamespaceExists(namespace.name));
         }
+        NAMESPACES.check_total(
+            tables.namespaces.len() + 1,
+            self.shared.options.totals.namespaces,
+            "drop namespaces that are empty",
+        )?;
+        drop(tables);
         self.put_namespace(namespace)
     }
 
     /// Replaces a namespace's configuration.
     pub fn alter_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+        namespace.check_properties()?;
         let _schema = self.schema.lock();
-        if !self.tables().namespaces.contains_key(&namespace.name) {
-            return Err(Error::NoSuchNamespace(namespace.name));
+        let tables = self.tables();
+        if !tables.namespaces.contains_key(&namespace.name) {
+            return Err(tables.no_such_namespace(&namespace.name));
         }
+        drop(tables);
         self.put_namespace(namespace)
     }
 
@@ -39,7 +50,7 @@ impl Catalog {
         let _schema = self.schema.lock();
         let tables = self.tables();
         if !tables.namespaces.contains_key(name) {
-            return Err(Error::NoSuchNamespace(name.into()));
+            return Err(tables.no_such_namespace(name));
         }
         if [DEFAULT_NAMESPACE, SYSTEM_NAMESPACE].contains(&name) {
             return Err(Error::Constraint(format!(

@@ -11,6 +11,7 @@ use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
 use crate::memstore::{ChunkPool, Memstore};
 use crate::region::{Region, RegionVersion, check_row};
+use crate::schema::limits::{Brief, SPLIT_KEY, SPLIT_KEYS};
 use crate::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
 use crate::store::{StoreVersion, create_store_dir};
 
@@ -21,18 +22,17 @@ impl Catalog {
         let splits = check_splits(splits)?;
         let _schema = self.schema.lock();
         self.check_new_name(&descriptor.name)?;
-        self.create_dirs(&descriptor)?;
-        let mut manifest = self.manifest.lock();
-        let regions = region_metas(
-            manifest.state(),
-            &descriptor.name,
-            &splits,
-            self.shared.clock.wall_ms(),
-        );
+        self.check_stores(&descriptor.name, (splits.len() + 1) * descriptor.families.len())?;
+        let created_ms = self.shared.clock.wall_ms();
+        // Only schema changes take ids of regions, so these are still free when the edit is appended.
+        let regions = self.with_state(|state| region_metas(state, &descriptor.name, &splits, created_ms));
         let edit = ManifestEdit::CreateTable {
             descriptor: descriptor.clone(),
             regions: regions.clone(),
         };
+        self.check_edit(&edit)?;
+        self.create_dirs(&descriptor)?;
+        let mut manifest = self.manifest.lock();
         self.append(&mut manifest, &edit)?;
         let descriptor = Arc::new(descriptor);
         let regions: Vec<_> = regions
@@ -212,6 +212,9 @@ impl Catalog {
         let table = self.table(name)?;
         let descriptor = Arc::new(change(&table.descriptor)?);
         descriptor.check()?;
+        self.check_stores(name, table.regions.len() * descriptor.families.len())?;
+        let edit = ManifestEdit::AlterTable(TableDescriptor::clone(&descriptor));
+        self.check_edit(&edit)?;
         self.create_dirs(&descriptor)?;
         let dropped = table
             .descriptor
@@ -229,10 +232,7 @@ impl Catalog {
             self.flush_blocked(&regions, &blocked, &flushing)?;
         }
         let mut manifest = self.manifest.lock();
-        self.append(
-            &mut manifest,
-            &ManifestEdit::AlterTable(TableDescriptor::clone(&descriptor)),
-        )?;
+        self.append(&mut manifest, &edit)?;
         for region in &regions {
             let before = region.load_version();
             region.publish(|version| altered_version(version, &descriptor, &self.shared.store.chunks));
@@ -269,7 +269,7 @@ impl Catalog {
     pub(super) fn check_new_name(&self, name: &TableName) -> Result<()> {
         let tables = self.tables();
         if !tables.namespaces.contains_key(name.namespace()) {
-            return Err(Error::NoSuchNamespace(name.namespace().into()));
+            return Err(tables.no_such_namespace(name.namespace()));
         }
         if SystemTable::named(name).is_some() || tables.table(name).is_ok() {
             return Err(Error::TableExists(name.clone()));
@@ -346,8 +346,17 @@ fn check_splits(mut splits: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
             escape(twice)
         )));
     }
-    splits.iter().try_for_each(|split| check_row(split))?;
+    for split in &splits {
+        check_row(split)?;
+        check_split_key(split)?;
+    }
+    SPLIT_KEYS.check(splits.iter().map(Vec::len).sum(), "the list of split keys")?;
     Ok(splits)
+}
+
+/// Refuses a start row with which the region's name would not fit into a row of `hbase:meta`.
+pub(super) fn check_split_key(row: &[u8]) -> Result<()> {
+    SPLIT_KEY.check(row.len(), format_args!("split key {}", Brief(row)))
 }
 
 /// New regions cut at `splits`, which are sorted.

@@ -29,7 +29,7 @@ impl Catalog {
         read: impl FnOnce(&Region, &RegionVersion, SeqId) -> Result<T>,
     ) -> Result<T> {
         if let Some(system) = SystemTable::named(name) {
-            let table = self.system_table(system);
+            let table = self.system_table(system)?;
             let region = table.region_of(row);
             return read(region, &region.load_version(), self.shared.wal.read_point());
         }

@@ -129,6 +129,9 @@ pub fn compare_keys(left: Key<'_>, right: Key<'_>) -> Ordering {
 pub struct KeyBuf(Vec<u8>);
 
 impl KeyBuf {
+    /// The longest row that a flat key can hold; longer than the row of any cell.
+    pub const ROW_BYTES_MAX: usize = u16::MAX as usize;
+
     /// A key of these parts.
     pub fn new(row: &[u8], family: &[u8], qualifier: &[u8], timestamp: i64, cell_type: CellType) -> Self {
         let mut bytes = Vec::with_capacity(FIXED_BYTES + row.len() + family.len() + qualifier.len());
@@ -137,7 +140,11 @@ impl KeyBuf {
     }
 
     /// Appends the flat bytes of a key to `out`.
-    /// REQUIRES: row and family are within their limits (checked where requests enter the engine).
+    ///
+    /// A row that is longer than its length field can say is cut. It can only be a place to seek to: rows of cells have at most
+    /// [`ROW_MAX_BYTES`](super::ROW_MAX_BYTES), which is checked where requests enter the engine, and a cell's row compares with
+    /// the cut row as with the whole one.
+    /// REQUIRES: the family is within its limit.
     pub fn append(
         out: &mut Vec<u8>,
         row: &[u8],
@@ -146,8 +153,8 @@ impl KeyBuf {
         timestamp: i64,
         cell_type: CellType,
     ) {
-        let row_len =
-            u16::try_from(row.len()).expect("row length is checked where requests enter the engine");
+        let row = &row[..row.len().min(Self::ROW_BYTES_MAX)];
+        let row_len = row.len() as u16;
         let family_len = u8::try_from(family.len()).expect("family length is checked when a family is made");
         out.extend_from_slice(&row_len.to_be_bytes());
         out.extend_from_slice(row);

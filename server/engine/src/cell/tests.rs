@@ -48,6 +48,24 @@ fn order_of_keys() {
     }
 }
 
+/// Goal: a place to seek to may have any length. It is cut where no row of a cell can reach, so the cut makes no difference.
+#[test]
+fn a_row_longer_than_any_is_a_place_to_seek_to() {
+    let long = |bytes: usize| KeyBuf::first_on_row(&vec![b'x'; bytes], b"f");
+    assert_eq!(long(70_000).as_key().row().len(), KeyBuf::ROW_BYTES_MAX);
+    assert!(Key::parse(long(70_000).as_key().bytes()).is_some());
+    let longest = KeyBuf::new(&[b'x'; ROW_MAX_BYTES], b"f", b"q", 1, CellType::Put);
+    let behind = KeyBuf::new(b"y", b"f", b"q", 1, CellType::Put);
+    assert_eq!(
+        compare_keys(longest.as_key(), long(70_000).as_key()),
+        Ordering::Less
+    );
+    assert_eq!(
+        compare_keys(long(70_000).as_key(), behind.as_key()),
+        Ordering::Less
+    );
+}
+
 #[test]
 fn malformed_keys_are_refused() {
     let good = key("row", "f", "q", 1, CellType::Put);

@@ -40,8 +40,9 @@ const FORMAT_VERSION_OF_SIZES: u32 = 2;
 /// The format of `CURRENT`, and the only one there has been.
 const CURRENT_VERSION: u64 = 1;
 
-/// No manifest is longer: a snapshot is at most one frame, and the edits are rolled at a few times that.
-const FILE_BYTES_MAX: u64 = 4 << 30;
+/// No manifest is longer: a snapshot is at most one frame, and the edits are rolled at a few times that. Where rolls keep failing, no
+/// edit is taken beyond it.
+pub(super) const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Bytes of the header that its checksum covers.
 const CHECKED_BYTES: usize = 60;

@@ -14,14 +14,17 @@ use std::sync::Arc;
 
 use super::encode::{encode_edit, encode_snapshot};
 use super::file::{
-    CURRENT, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current, file_name,
-    file_numbers, find_live,
+    CURRENT, FILE_BYTES_MAX, FORMAT_VERSION, FRAME_ALIGN_BYTES, Header, RESERVE_BYTES, encode_current,
+    file_name, file_numbers, find_live,
 };
-use super::{DroppedFile, ManifestEdit, ManifestState};
+use super::size::{StateSize, copy_growth, growth, is_schema};
+use super::{DroppedFile, ManifestEdit, ManifestState, SnapshotMeta};
 use crate::error::{Error, Result};
 use crate::fs::{File, Open, Vfs, is_disk_full};
 use crate::id::Uuid;
+use crate::options::Totals;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
+use crate::schema::TableName;
 
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;
@@ -35,6 +38,8 @@ pub struct Manifest {
     dir: PathBuf,
     /// What all edits so far say.
     state: ManifestState,
+    /// How large that is.
+    size: StateSize,
     /// Number of the last edit.
     last_edit: u64,
     live: LiveFile,
@@ -62,6 +67,8 @@ struct LiveFile {
     reserved: u64,
     /// End of the snapshot.
     snapshot_end: u64,
+    /// Bytes of the snapshot.
+    snapshot_bytes: usize,
 }
 
 /// Why a new manifest file did not become the live one.
@@ -100,6 +107,7 @@ impl Manifest {
             vfs,
             dir: dir.to_owned(),
             state: state.clone(),
+            size: StateSize::new(live.snapshot_bytes, Totals::DEFAULT.manifest_bytes),
             last_edit,
             roll_bytes: 0,
             live,
@@ -128,14 +136,14 @@ impl Manifest {
             return Err(Error::Poisoned(why.clone()));
         }
         let mut payloads = Vec::with_capacity(edits.len());
+        let (mut grown, mut bytes) = (0, frame_bytes(&[]));
         for edit in edits {
-            self.state.check(edit)?;
-            let payload = encode_edit(edit);
-            check_payload(&payload, "a manifest edit")?;
+            let (payload, growth) = self.check_behind(edit, grown, bytes)?;
+            grown += growth;
+            bytes += frame_bytes(&payload);
             payloads.push(payload);
         }
-        let bytes: u64 = payloads.iter().map(|payload| frame_bytes(payload)).sum();
-        self.live.reserve(bytes + frame_bytes(&[]))?;
+        self.live.reserve(bytes)?;
         let written = self.live.write_synced(self.last_edit + 1, &payloads);
         self.unless_poisoned(written)?;
         self.last_edit += edits.len() as u64;
@@ -143,12 +151,42 @@ impl Manifest {
         for edit in edits {
             dropped.extend(self.state.apply(edit)?);
         }
+        self.size.grew(grown);
         // The edits stand whatever becomes of the marker; a disk that cannot take it is not written to again.
         let marked = self.live.write(self.last_edit, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
         }
         Ok(dropped)
+    }
+
+    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot follow, or after which the next open
+    /// could not read the file or write its snapshot. Returns its bytes and how many it adds to the state at most.
+    pub fn check(&mut self, edit: &ManifestEdit) -> Result<(Vec<u8>, usize)> {
+        self.check_behind(edit, 0, frame_bytes(&[]))
+    }
+
+    /// As [`Self::check`], for an edit that is to be written behind others, which add `grown` bytes to the state and take `bytes` in
+    /// the file.
+    fn check_behind(&mut self, edit: &ManifestEdit, grown: usize, bytes: u64) -> Result<(Vec<u8>, usize)> {
+        self.state.check(edit)?;
+        let payload = encode_edit(edit);
+        check_payload(&payload, "a manifest edit")?;
+        let growth = growth(&self.state, edit, payload.len());
+        self.size.check(&self.state, grown + growth, is_schema(edit))?;
+        self.live.check_length(bytes + frame_bytes(&payload))?;
+        Ok((payload, growth))
+    }
+
+    /// Refuses a table that is to be made of a snapshot under that name, if the state would be too large with it. For use before its
+    /// files are linked; the edit is checked again when it is appended.
+    pub fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
+        self.size.check(&self.state, copy_growth(snapshot, name), true)
+    }
+
+    /// Another limit than [`Totals::DEFAULT`] for the state as schema changes make it.
+    pub fn set_schema_bytes_max(&mut self, bytes: usize) {
+        self.size.set_schema_max(bytes);
     }
 
     /// What all edits so far say.
@@ -199,6 +237,7 @@ impl Manifest {
     /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the second copy.
     fn began_file(&mut self, previous: Option<&Path>) {
         self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
+        self.size.measured(self.live.snapshot_bytes);
         let Ok(numbers) = file_numbers(&*self.vfs, &self.dir) else {
             return;
         };
@@ -212,6 +251,18 @@ impl Manifest {
 }
 
 impl LiveFile {
+    /// Refuses bytes with which the file would be longer than an open reads. It comes to that only when rolls keep failing.
+    fn check_length(&self, bytes: u64) -> Result<()> {
+        let length = self.end.saturating_add(bytes).saturating_add(2 * RESERVE_BYTES);
+        if length <= FILE_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::RegionTooBusy(format!(
+            "{} would have {length} bytes, and a start reads {FILE_BYTES_MAX}; it could not be written anew: make space on the disk",
+            self.path.display()
+        )))
+    }
+
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let needed = self.end + bytes;
         let wanted = needed + RESERVE_BYTES;
@@ -356,6 +407,7 @@ fn write_snapshot(
         durable: end,
         reserved,
         snapshot_end: end,
+        snapshot_bytes: payload.len(),
     })
 }
 

@@ -61,12 +61,15 @@
 //! flushes of several regions) follow each other without markers in between; each is there or not, and a later one never without an
 //! earlier one.
 //!
+//! A snapshot of the state is one frame, and every open writes one: no edit is taken after which it could not (`size`).
+//!
 //! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may run beside it.
 
 mod dump;
 mod encode;
 mod file;
 mod log;
+mod size;
 mod snapshots;
 mod state;
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::schema::{
     DEFAULT_NAMESPACE, Escaped, NamespaceDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName,
-    TableState, check_namespace_name,
+    TableState, check_namespace_characters,
 };
 
 /// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is durable.
@@ -155,7 +155,7 @@ impl ManifestState {
     /// Whether the edit may follow. Changes nothing.
     pub fn check(&self, edit: &ManifestEdit) -> Result<()> {
         match edit {
-            ManifestEdit::PutNamespace(namespace) => check_namespace_name(&namespace.name),
+            ManifestEdit::PutNamespace(namespace) => check_namespace_characters(&namespace.name),
             ManifestEdit::DropNamespace(name) => self.check_drop_namespace(name),
             ManifestEdit::CreateTable { descriptor, regions } => {
                 self.check_new_table(&descriptor.name)?;
@@ -205,7 +205,7 @@ impl ManifestState {
             return Err(Error::TableExists(name.clone()));
         }
         if !self.namespaces.contains_key(name.namespace()) {
-            return Err(Error::NoSuchNamespace(name.namespace().to_owned()));
+            return Err(Error::no_such_namespace(name.namespace(), self.namespaces.keys()));
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl ManifestState {
 
     fn check_drop_namespace(&self, name: &str) -> Result<()> {
         if !self.namespaces.contains_key(name) {
-            return Err(Error::NoSuchNamespace(name.to_owned()));
+            return Err(Error::no_such_namespace(name, self.namespaces.keys()));
         }
         if name == DEFAULT_NAMESPACE || name == SYSTEM_NAMESPACE {
             return refuse(format!("namespace {name} is reserved"));

@@ -80,7 +80,8 @@ pub fn open(
     let began = clock.mono();
     create_dir(&**vfs, dir)?;
     let lock = lock_dir(&**vfs, dir)?;
-    let (manifest, state) = Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes)?;
+    let (mut manifest, state) = Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes)?;
+    manifest.set_schema_bytes_max(options.totals.manifest_bytes);
     let counters = Arc::new(Counters::default());
     let store = StoreContext {
         vfs: Arc::clone(vfs),

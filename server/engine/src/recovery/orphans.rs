@@ -1,12 +1,17 @@
 //! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a crash kept from
 //! being removed, links of snapshots that were being made or removed, and whatever else got into the directory. They are moved
 //! aside, because deleting is for people.
+//!
+//! In `orphans/` a file is called by its old path. A path that is too long for a name is cut, and has its checksum where it was cut,
+//! so that every file finds its way there, whatever tables and namespaces are called.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::checksum::crc32c;
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::manifest::ManifestState;
@@ -15,8 +20,14 @@ use crate::store::{file_path, snapshot_store_dir, store_dir};
 /// The directories that are looked through, with the levels of directories between them and the store files.
 const ROOTS: [(&str, usize); 2] = [("tables", 3), ("snapshots", 4)];
 
+/// Longest name in `orphans/` before a number is put behind it, so that name and number have at most 255 bytes, as file systems allow.
+const NAME_BYTES_MAX: usize = 240;
+
+/// Bytes of a file's own name that stay when its path is cut: all of a store file's.
+const FILE_NAME_BYTES_MAX: usize = 32;
+
 /// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how many.
-/// The new name is the old path, joined with dots, without `tables`. Then it removes the directories of snapshots that are not there.
+/// The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then it removes the directories of snapshots that are not there.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
     if !orphans.is_empty() {
@@ -130,14 +141,9 @@ fn walk(vfs: &dyn Vfs, dir: &Path, levels: usize, visit: &mut dyn FnMut(PathBuf)
     Ok(())
 }
 
+/// A name in `target` that is not taken.
 fn free_name(vfs: &dyn Vfs, target: &Path, below: &Path) -> Result<PathBuf> {
-    let mut flat = OsString::new();
-    for part in below {
-        if !flat.is_empty() {
-            flat.push(".");
-        }
-        flat.push(part);
-    }
+    let flat = flat_name(below);
     let mut candidate = target.join(&flat);
     let mut attempt = 0_u32;
     while exists(vfs, &candidate)? {
@@ -147,4 +153,64 @@ fn free_name(vfs: &dyn Vfs, target: &Path, below: &Path) -> Result<PathBuf> {
         candidate = target.join(numbered);
     }
     Ok(candidate)
+}
+
+/// The path's parts with dots between them. When that is too long: its beginning, `~`, its CRC-32C as 8 hex digits, a dot, and the end
+/// of the file's name.
+fn flat_name(below: &Path) -> OsString {
+    let parts: Vec<&[u8]> = below.iter().map(OsStr::as_bytes).collect();
+    let flat = parts.join(&b'.');
+    if flat.len() <= NAME_BYTES_MAX {
+        return OsString::from_vec(flat);
+    }
+    let file = parts.last().copied().unwrap_or_default();
+    let file = &file[whole_letters(file, file.len().saturating_sub(FILE_NAME_BYTES_MAX))..];
+    let end = [format!("~{:08x}.", crc32c(&flat)).as_bytes(), file].concat();
+    let begin = &flat[..whole_letters(&flat, NAME_BYTES_MAX - end.len() - 3)];
+    OsString::from_vec([begin, &end].concat())
+}
+
+/// The first place at or after `at` that is not inside a letter of UTF-8, which has at most 3 more bytes; `at` in other bytes.
+fn whole_letters(bytes: &[u8], at: usize) -> usize {
+    let is_inside = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    (at..at + 4).find(|at| !is_inside(at)).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(path: &str) -> String {
+        flat_name(Path::new(path)).into_string().unwrap()
+    }
+
+    #[test]
+    fn short_paths_are_joined() {
+        assert_eq!(flat("n/t/f/00ff"), "n.t.f.00ff");
+        let longest = format!("{}/f", "t".repeat(NAME_BYTES_MAX - 2));
+        assert_eq!(flat(&longest), longest.replace('/', "."));
+    }
+
+    /// Goal: a path of any length becomes a name that a file system takes with a number behind it, another one for every path.
+    #[test]
+    fn long_paths_are_cut() {
+        let (namespace, table) = ("n".repeat(255), "\u{8868}".repeat(85));
+        let (one, other) = (
+            flat(&format!("{namespace}/{table}/f/00000000000000ff")),
+            flat(&format!("{namespace}/{table}/g/00000000000000ff")),
+        );
+        assert!(
+            one.starts_with("nnnn") && one.ends_with(".00000000000000ff"),
+            "{one}"
+        );
+        assert_ne!(one, other);
+        for letter in ["x", "\u{e9}", "\u{8868}"] {
+            for length in 230..300 {
+                let name = flat(&format!("t/{}", letter.repeat(length / letter.len())));
+                assert!(name.len() <= NAME_BYTES_MAX, "{name}");
+            }
+        }
+        let bytes = OsString::from_vec(vec![0x80; 255]);
+        assert!(flat_name(Path::new(&bytes)).len() <= NAME_BYTES_MAX);
+    }
 }

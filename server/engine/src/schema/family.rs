@@ -26,6 +26,19 @@ macro_rules! named_codes {
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
+
+            /// The value of an option of a family; an unknown one is refused with all that are known.
+            fn of_option(attributes: &Attributes, option: &str, default: Self, family: &[u8]) -> Result<Self> {
+                parse_attribute(attributes, option, default).map_err(|_| {
+                    let value = attributes.get(option.as_bytes()).map_or(&[][..], Vec::as_slice);
+                    Error::DoNotRetry(format!(
+                        "{option} of family {} has the unknown value {}; known are {}",
+                        super::limits::Brief(family),
+                        super::limits::Brief(value),
+                        [$($text),+].join(", ")
+                    ))
+                })
+            }
         }
 
         impl std::str::FromStr for $name {
@@ -148,13 +161,6 @@ impl FamilyDescriptor {
             Some(b"FOREVER") => FOREVER_SECONDS,
             _ => parse_attribute(&attributes, "TTL", FOREVER_SECONDS)?,
         };
-        let named = |option: &str| {
-            Error::DoNotRetry(format!(
-                "{option} of family {} has the unknown value {}",
-                super::Escaped(name),
-                super::Escaped(attributes.get(option.as_bytes()).map_or(&[], Vec::as_slice))
-            ))
-        };
         Ok(Self {
             max_versions: parse_attribute(&attributes, "VERSIONS", 1)?,
             min_versions: parse_attribute(&attributes, "MIN_VERSIONS", 0)?,
@@ -162,15 +168,21 @@ impl FamilyDescriptor {
             block_bytes: parse_attribute(&attributes, "BLOCKSIZE", 65_536)?,
             block_cache: parse_bool(&attributes, "BLOCKCACHE", true),
             in_memory: parse_bool(&attributes, "IN_MEMORY", false),
-            bloom: parse_attribute(&attributes, "BLOOMFILTER", BloomType::Row)
-                .map_err(|_| named("BLOOMFILTER"))?,
-            compression: parse_attribute(&attributes, "COMPRESSION", Compression::None)
-                .map_err(|_| named("COMPRESSION"))?,
+            bloom: BloomType::of_option(&attributes, "BLOOMFILTER", BloomType::Row, name)?,
+            compression: Compression::of_option(&attributes, "COMPRESSION", Compression::None, name)?,
             // Without a word from the client, blocks get the row index (D7); NONE in so many words is honoured.
-            encoding: parse_attribute(&attributes, "DATA_BLOCK_ENCODING", DataBlockEncoding::RowIndexV1)
-                .map_err(|_| named("DATA_BLOCK_ENCODING"))?,
-            keep_deleted_cells: parse_attribute(&attributes, "KEEP_DELETED_CELLS", KeepDeletedCells::False)
-                .map_err(|_| named("KEEP_DELETED_CELLS"))?,
+            encoding: DataBlockEncoding::of_option(
+                &attributes,
+                "DATA_BLOCK_ENCODING",
+                DataBlockEncoding::RowIndexV1,
+                name,
+            )?,
+            keep_deleted_cells: KeepDeletedCells::of_option(
+                &attributes,
+                "KEEP_DELETED_CELLS",
+                KeepDeletedCells::False,
+                name,
+            )?,
             name: name.to_vec(),
             attributes,
             configuration: Attributes::new(),
@@ -288,7 +300,13 @@ mod tests {
             .with("TTL", 60)
             .unwrap();
         assert_eq!((family.compression, family.ttl_ms()), (Compression::Zstd, 60_000));
-        assert!(FamilyDescriptor::new(b"f").with("COMPRESSION", "BZIP9").is_err());
+        let refused = FamilyDescriptor::new(b"f")
+            .with("COMPRESSION", "BZIP9")
+            .unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "COMPRESSION of family f has the unknown value BZIP9; known are NONE, SNAPPY, LZ4, ZSTD, GZ"
+        );
         assert!(FamilyDescriptor::new(b"f").with("VERSIONS", "many").is_err());
         for (option, value) in [
             ("TTL", "0"),

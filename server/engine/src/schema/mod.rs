@@ -9,6 +9,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 
 mod family;
+pub mod limits;
 mod name;
 mod split;
 mod table;
@@ -16,9 +17,10 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
+pub(crate) use name::check_namespace_characters;
 pub use name::{
-    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SNAPSHOT_NAME_MAX_BYTES, SYSTEM_NAMESPACE, TableName,
-    check_family_name, check_namespace_name, check_snapshot_name,
+    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
+    check_namespace_name, check_snapshot_name,
 };
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
@@ -33,6 +35,20 @@ pub struct NamespaceDescriptor {
     pub name: String,
     /// Properties, kept and given back.
     pub configuration: BTreeMap<String, String>,
+}
+
+impl NamespaceDescriptor {
+    /// HBase's rule for its name, and the limits. An altered namespace that has its name from before there were limits keeps it:
+    /// see [`Self::check_properties`].
+    pub fn check(&self) -> Result<()> {
+        check_namespace_name(&self.name)?;
+        self.check_properties()
+    }
+
+    /// The limits of everything but the name.
+    pub fn check_properties(&self) -> Result<()> {
+        limits::check_namespace(self)
+    }
 }
 
 /// Bytes for people: printable ASCII as it is, the rest and the backslash as `\xNN` (HBase: `Bytes.toStringBinary`).

@@ -8,6 +8,7 @@ mod data;
 mod disk_full;
 mod handles;
 mod hanging;
+mod limits;
 mod many_regions;
 mod memory;
 mod moving;

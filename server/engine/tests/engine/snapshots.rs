@@ -303,7 +303,10 @@ fn refusals_are_hbases() {
         (clone("x", "c"), "Snapshot 'x' doesn't exist on the filesystem"),
         (clone("s", "t"), "t"),
         (clone("s", "hbase:meta"), "hbase:meta"),
-        (clone("s", "n:c"), "n"),
+        (
+            clone("s", "n:c"),
+            "Unknown namespace n! The namespaces are default, hbase",
+        ),
         (
             engine.restore_snapshot("s"),
             "table t must be disabled before it is restored from snapshot s",

@@ -119,11 +119,10 @@ pub(super) fn of_namespace(server: &Server, namespace: &str) -> Result<Tables, F
 }
 
 pub(super) fn namespace(server: &Server, name: &str) -> Result<thrift2::TNamespaceDescriptor, Failure> {
-    server
-        .engine()
-        .namespaces()
-        .iter()
-        .find(|namespace| namespace.name == name)
-        .map(schema::to_namespace)
-        .ok_or_else(|| basalt_engine::Error::NoSuchNamespace(name.to_owned()).into())
+    let namespaces = server.engine().namespaces();
+    let found = namespaces.iter().find(|namespace| namespace.name == name);
+    found.map(schema::to_namespace).ok_or_else(|| {
+        let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();
+        basalt_engine::Error::no_such_namespace(name, known).into()
+    })
 }

@@ -19,7 +19,7 @@ pub(super) use family::{family, family_key, family1, to_family, to_family1};
 pub(super) fn table_name(name: &thrift2::TTableName) -> Result<TableName, Failure> {
     let text = |part: &Bytes| {
         String::from_utf8(part.to_vec()).map_err(|_| {
-            Failure::illegal_argument(format!("Illegal table name, not ASCII: {}", escaped(part)))
+            Failure::illegal_argument(format!("Illegal table name, not UTF-8: {}", escaped(part)))
         })
     };
     let namespace = name.ns.as_ref().map(text).transpose()?.unwrap_or_default();

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use basalt_engine::schema::limits::{Brief, QUOTAS, USER_NAME};
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_engine::{Engine, Error};
 use parking_lot::{Mutex, RwLock};
@@ -49,12 +50,15 @@ pub(crate) enum UserScope {
 }
 
 impl Owner {
-    /// Refuses names that HBase would not take.
+    /// Refuses names that HBase would not take, and those beyond their limits.
     fn check(&self) -> Result<(), Error> {
-        match self {
-            Self::User { name, .. } if name.is_empty() => {
+        if let Self::User { name, .. } = self {
+            if name.is_empty() {
                 return Err(Error::InvalidArgument("the user name is empty".into()));
             }
+            USER_NAME.check(name.len(), format_args!("user name {}", Brief(name.as_bytes())))?;
+        }
+        match self {
             Self::Namespace(namespace)
             | Self::User {
                 scope: UserScope::Namespace(namespace),
@@ -207,7 +211,10 @@ impl Quotas {
         owner: Owner,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), Error> {
-        owner.check()?;
+        // One from before there were limits can be taken away.
+        if !self.set.read().all.contains_key(&owner) {
+            owner.check()?;
+        }
         let _changing = self.changing.lock();
         let mut all = self.set.read().all.clone();
         let before = all
@@ -218,6 +225,9 @@ impl Quotas {
         change(&mut settings);
         if settings == before {
             return Ok(());
+        }
+        if before.is_empty() {
+            QUOTAS.check_total(all.len() + 1, QUOTAS.max, "take away quotas that are not needed")?;
         }
         stored::store(engine, &owner, &settings)?;
         if settings.is_empty() {
@@ -342,6 +352,70 @@ mod tests {
         );
     }
 
+    /// Goal: whatever clients make of the table of quotas, the server starts, and quotas that can be read count.
+    #[test]
+    fn nothing_in_the_table_keeps_the_server_from_starting() {
+        use basalt_engine::op::{RowMutation, Write};
+        use basalt_engine::schema::{Durability, FamilyDescriptor};
+
+        let disk = basalt_engine::fs::sim::SimFs::new(1, basalt_engine::fs::sim::SimOptions::default());
+        let open = || crate::rig::server_on(&disk, crate::config::Config::default());
+        let quotas = table("hbase:quota");
+        {
+            let server = open();
+            let set = |settings: &mut Settings| {
+                let setting = Setting {
+                    limit: Limit::per_second(5).unwrap(),
+                    is_cluster: false,
+                };
+                settings.insert(ThrottleType::RequestNumber, setting);
+            };
+            let capacity = server.admission().capacity();
+            capacity
+                .change_quota(server.engine(), Owner::Table(table("t\u{8868}")), set)
+                .unwrap();
+            // Larger than a read may collect at once, and each cell none that is understood.
+            let value = vec![b'x'; 1 << 10];
+            let qualifiers: Vec<String> = (0..100).map(|number| format!("s.{number}")).collect();
+            let puts = qualifiers.iter().map(|qualifier| Write::Put {
+                family: b"q",
+                qualifier: qualifier.as_bytes(),
+                timestamp: None,
+                value: &value,
+                ttl_ms: None,
+            });
+            let mutation = RowMutation {
+                row: b"u.odd",
+                writes: puts.collect(),
+                durability: Durability::UseDefault,
+            };
+            let written = server.engine().mutate(&quotas, &[mutation]).unwrap();
+            written.wait().unwrap();
+        }
+        let owners = |server: &crate::api::Server| -> Vec<String> {
+            let quotas = server.admission().capacity().list_quotas();
+            quotas.iter().map(|quota| quota.owner.to_string()).collect()
+        };
+        let server = crate::rig::server_on(
+            &disk,
+            crate::config::Config {
+                row: crate::config::Row {
+                    max_bytes: 50 << 10,
+                    ..crate::config::Config::default().row
+                },
+                ..crate::config::Config::default()
+            },
+        );
+        assert_eq!(owners(&server), ["table t\u{8868}"]);
+        server
+            .engine()
+            .add_family(&quotas, FamilyDescriptor::new(b"other"))
+            .unwrap();
+        server.engine().drop_family(&quotas, b"q").unwrap();
+        drop(server);
+        assert!(owners(&open()).is_empty());
+    }
+
     #[test]
     fn bad_names_are_refused() {
         for (owner, text) in [
@@ -350,6 +424,11 @@ mod tests {
             (
                 user("me", UserScope::Namespace("n/s".into())),
                 "Illegal character",
+            ),
+            (Owner::Namespace("n".repeat(256)), "the limit 'namespace name'"),
+            (
+                user(&"u".repeat(256), UserScope::All),
+                "the limit 'user name' is 255 bytes",
             ),
         ] {
             let error = owner.check().unwrap_err().to_string();

@@ -17,10 +17,11 @@ use std::time::Duration;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::Fetched;
 use basalt_engine::op::{Columns, FamilySelection, FetchLimits, ReadSpec, RowMutation, Scan, Write};
+use basalt_engine::schema::limits::{Brief, QUOTAS};
 use basalt_engine::schema::{
-    Durability, Escaped, FamilyDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName, TableState,
+    Durability, FamilyDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName, TableState,
 };
-use basalt_engine::{Engine, Error};
+use basalt_engine::{Engine, Error, Kind};
 use smallvec::smallvec;
 
 use super::{Owner, Settings, UserScope, messages};
@@ -33,8 +34,11 @@ fn table_name() -> Result<TableName, Error> {
     TableName::new(SYSTEM_NAMESPACE, QUALIFIER)
 }
 
-/// All quotas. What cannot be read is told in the log and left out: anybody can write to the table, and a cell there must not keep the
-/// server from starting.
+/// Cells that are no quota and are told one by one.
+const ODD_CELLS_TOLD: usize = 10;
+
+/// All quotas, at most as many as can be set. What cannot be read is told in the log and left out: any client can write to the table
+/// and alter it, and nothing there must keep the server from starting.
 pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
     let table = table_name()?;
     match engine.table(&table) {
@@ -45,7 +49,22 @@ pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
         }
         described => drop(described?),
     }
+    let mut found = Vec::new();
+    match read(engine, &table, &mut found) {
+        Ok(()) => {}
+        Err(error) if error.kind() == Kind::Fatal => return Err(error),
+        Err(error) => tracing::error!(
+            "{table} cannot be read to its end, so that {} quotas count and others do not: {error}",
+            found.len()
+        ),
+    }
+    Ok(found)
+}
+
+/// Reads the table cell by cell, so that a row of any size takes no memory.
+fn read(engine: &Engine, table: &TableName, found: &mut Vec<(Owner, Settings)>) -> Result<(), Error> {
     let scan = Scan {
+        batch: Some(1),
         spec: ReadSpec {
             families: vec![FamilySelection {
                 family: SETTINGS.to_vec(),
@@ -60,26 +79,38 @@ pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
         bytes: 16 << 20,
         time: Duration::MAX,
     };
-    let mut scanner = engine.scan(&table, scan)?;
-    let mut found = Vec::new();
+    let mut scanner = engine.scan(table, scan)?;
+    let mut odd = 0;
     loop {
         let mut batch = CellBatch::new();
         let fetched = scanner.fetch(&limits, &mut batch)?;
         for cell in batch.rows().flat_map(|row| row.cells().collect::<Vec<_>>()) {
             let (row, qualifier) = (cell.key.row(), cell.key.qualifier());
-            let read = owner(row, qualifier).and_then(|owner| Ok((owner, messages::decode(cell.value)?)));
-            match read {
+            match owner(row, qualifier).and_then(|owner| Ok((owner, messages::decode(cell.value)?))) {
                 Ok((_, settings)) if settings.is_empty() => {}
                 Ok(quota) => found.push(quota),
-                Err(why) => tracing::error!(
-                    "{table}, row {}, column q:{} holds no quota that is understood: {why}",
-                    Escaped(row),
-                    Escaped(qualifier)
-                ),
+                Err(why) => {
+                    odd += 1;
+                    if odd <= ODD_CELLS_TOLD {
+                        tracing::error!(
+                            "{table}, row {}, column q:{} holds no quota that is understood: {why}",
+                            Brief(row),
+                            Brief(qualifier)
+                        );
+                    }
+                }
             }
         }
+        if found.len() > QUOTAS.max || odd > QUOTAS.max {
+            found.truncate(QUOTAS.max);
+            tracing::error!(
+                "{table} has more than {} cells: the rest of the table is not read, and quotas there do not count",
+                QUOTAS.max
+            );
+            return Ok(());
+        }
         if fetched == Fetched::End {
-            return Ok(found);
+            return Ok(());
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionState, SnapshotMeta, SnapshotRegion};
 use crate::region::{Region, RegionVersion};
+use crate::schema::limits::SNAPSHOTS;
 use crate::schema::{TableName, TableState, check_snapshot_name};
 use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
 
@@ -54,6 +55,11 @@ impl Catalog {
         of.regions
             .iter()
             .try_for_each(|region| region.check_undamaged())?;
+        SNAPSHOTS.check_total(
+            tables.snapshots.len() + 1,
+            self.shared.options.totals.snapshots,
+            "delete snapshots",
+        )?;
         if flush {
             self.flush_all(&of.regions)?;
         }
@@ -65,10 +71,11 @@ impl Catalog {
             ttl_seconds,
             regions,
         };
-        let links = self.link_snapshot(&snapshot)?;
         let snapshot = Arc::new(snapshot);
-        let mut manifest = self.manifest.lock();
         let edit = ManifestEdit::CreateSnapshot(Arc::clone(&snapshot));
+        self.check_edit(&edit)?;
+        let links = self.link_snapshot(&snapshot)?;
+        let mut manifest = self.manifest.lock();
         if let Err(error) = self.append(&mut manifest, &edit) {
             // Where the edit may be on disk, the links stay.
             if !manifest.is_poisoned() {
@@ -223,6 +230,8 @@ impl Catalog {
     ) -> Result<Vec<RegionId>> {
         let mut descriptor = snapshot.descriptor.clone();
         descriptor.name = name.clone();
+        self.check_stores(name, snapshot.regions.len() * descriptor.families.len())?;
+        self.manifest.lock().check_copy(snapshot, name)?;
         self.create_dirs(&descriptor)?;
         let descriptor = Arc::new(descriptor);
         let filled = Filled::open(self, snapshot, &descriptor)?;

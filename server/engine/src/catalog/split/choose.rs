@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::region::{RegionInfo, RegionVersion};
+use crate::schema::limits::SPLIT_KEY;
 use crate::schema::{SplitOptions, SplitPolicy, escape};
 use crate::store::{StoreFile, StoreVersion};
 
@@ -72,7 +73,9 @@ pub(super) fn calculated_row(
             middle = row;
         }
     }
-    let row = options.calculated_row(middle);
+    // A start row is part of the region's name: a cut one splits the region nearly at the same place.
+    let mut row = options.calculated_row(middle);
+    row.truncate(SPLIT_KEY.max);
     if row.is_empty() {
         return Err(Error::DoNotRetry(
             "Region not splittable because bestSplitPoint = null, maybe table is too small for auto split. For force split, try \

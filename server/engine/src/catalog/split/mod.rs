@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use self::choose::{Sizes, calculated_row, check_row, is_larger, limit_bytes};
+use super::tables::check_split_key;
 use super::{Catalog, CompactionOutcome, Patience, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
@@ -34,6 +35,7 @@ impl Catalog {
     /// Splits a region at `row`, or near its middle: there the files it shares with its sibling since a split are compacted
     /// first, since their middle is that of both. Returns the two halves.
     pub fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
+        row.map_or(Ok(()), check_split_key)?;
         let _schema = self.schema.lock();
         let (table, region) = self.region(id)?;
         let options = table.descriptor.split_options();
@@ -50,6 +52,7 @@ impl Catalog {
             )));
         }
         region.check_undamaged()?;
+        self.check_stores(table.name(), table.stores() + table.descriptor.families.len())?;
         region.cancel_compaction.store(true, Ordering::Release);
         self.limiter.wake();
         let _compacting = region.compacting.write();

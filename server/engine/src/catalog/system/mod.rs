@@ -140,29 +140,34 @@ impl SystemTables {
     }
 
     /// The table as of `tables`, whose regions are on these servers.
-    pub fn table(&self, table: SystemTable, tables: &Arc<Tables>, servers: &[ServerName]) -> Arc<Table> {
+    pub fn table(
+        &self,
+        table: SystemTable,
+        tables: &Arc<Tables>,
+        servers: &[ServerName],
+    ) -> Result<Arc<Table>> {
         let mut listed = self.listed[table as usize].lock();
         if let Some(listed) = &*listed
             && std::ptr::eq(listed.of.as_ptr(), Arc::as_ptr(tables))
         {
-            return Arc::clone(&listed.table);
+            return Ok(Arc::clone(&listed.table));
         }
-        let made = self.list(table, tables, servers);
+        let made = self.list(table, tables, servers)?;
         *listed = Some(Listed {
             of: Arc::downgrade(tables),
             table: Arc::clone(&made),
         });
-        made
+        Ok(made)
     }
 
-    fn list(&self, table: SystemTable, tables: &Tables, servers: &[ServerName]) -> Arc<Table> {
+    fn list(&self, table: SystemTable, tables: &Tables, servers: &[ServerName]) -> Result<Arc<Table>> {
         let descriptor = self.descriptor(table);
         let cells = match table {
             SystemTable::Meta => {
                 let namespace = self.descriptor(SystemTable::Namespace);
-                rows::meta(tables, namespace, servers)
+                rows::meta(tables, namespace, servers)?
             }
-            SystemTable::Namespace => rows::namespace(tables, servers),
+            SystemTable::Namespace => rows::namespace(tables, servers)?,
         };
         let stores = descriptor
             .families
@@ -177,7 +182,7 @@ impl SystemTables {
             table: Arc::clone(descriptor),
             stores,
         };
-        Arc::new(Table {
+        Ok(Arc::new(Table {
             descriptor: Arc::clone(descriptor),
             state: TableState::Enabled,
             regions: vec![Region::new(
@@ -185,6 +190,6 @@ impl SystemTables {
                 version,
                 BTreeSet::new(),
             )],
-        })
+        }))
     }
 }

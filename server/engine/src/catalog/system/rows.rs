@@ -8,14 +8,18 @@
 //! hbase:namespace   name of the namespace     info:d
 //! ```
 //!
+//! A name that is too long for a row, from before names had limits, is an error that says how to remove it.
+//!
 //! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of the region's
 //! creation when it is later.
 
 use super::{SystemTable, messages};
 use crate::catalog::Tables;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
+use crate::error::{Error, Result};
 use crate::id::SeqId;
 use crate::region::{Place, RegionInfo, ServerName};
+use crate::schema::limits::Brief;
 use crate::schema::{TableDescriptor, TableState};
 
 const INFO: &[u8] = b"info";
@@ -31,7 +35,11 @@ struct Listing {
 }
 
 /// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other system table.
-pub(super) fn meta(tables: &Tables, namespace: &TableDescriptor, servers: &[ServerName]) -> Vec<CellBatch> {
+pub(super) fn meta(
+    tables: &Tables,
+    namespace: &TableDescriptor,
+    servers: &[ServerName],
+) -> Result<Vec<CellBatch>> {
     let mut all = vec![(
         namespace.name.to_string(),
         namespace,
@@ -60,14 +68,19 @@ pub(super) fn meta(tables: &Tables, namespace: &TableDescriptor, servers: &[Serv
     let mut cells = [CellBatch::new(), CellBatch::new(), CellBatch::new()];
     for (name, descriptor, state, regions) in &all {
         let oldest = regions.iter().map(|listing| listing.region.created_ms).min();
-        let mut row = Row::new(name.as_bytes(), TABLE, time(oldest.unwrap_or(0), servers));
+        let mut row = Row::new(
+            Named::Table,
+            name.as_bytes(),
+            TABLE,
+            time(oldest.unwrap_or(0), servers),
+        )?;
         row.put(&mut cells[2], "state", &messages::table_state(*state));
         cells[2].end_row(false);
         for listing in regions {
-            region_row(&mut cells, listing, descriptor, *state, servers);
+            region_row(&mut cells, listing, descriptor, *state, servers)?;
         }
     }
-    cells.into()
+    Ok(cells.into())
 }
 
 fn region_row(
@@ -76,11 +89,11 @@ fn region_row(
     table: &TableDescriptor,
     state: TableState,
     servers: &[ServerName],
-) {
+) -> Result<()> {
     let [info, rep_barrier, _] = cells;
     let (name, time) = (listing.region.name(), time(listing.region.created_ms, servers));
     let open_seq = listing.open_seq.to_be_bytes();
-    let mut row = Row::new(&name, INFO, time);
+    let mut row = Row::new(Named::Region, &name, INFO, time)?;
     row.put(info, "regioninfo", &messages::region_info(&listing.region));
     row.put(info, "seqnumDuringOpen", &open_seq);
     if let Some(server) = servers.get(usize::from(listing.place.server)) {
@@ -101,23 +114,21 @@ fn region_row(
     row.put(info, "state", region_state.as_bytes());
     info.end_row(false);
     if table.has_global_scope() {
-        Row::new(&name, REP_BARRIER, time).put(rep_barrier, "seqnumDuringOpen", &open_seq);
+        Row::new(Named::Region, &name, REP_BARRIER, time)?.put(rep_barrier, "seqnumDuringOpen", &open_seq);
         rep_barrier.end_row(false);
     }
+    Ok(())
 }
 
 /// The cells of `hbase:namespace`: of its one family, `info`.
-pub(super) fn namespace(tables: &Tables, servers: &[ServerName]) -> Vec<CellBatch> {
+pub(super) fn namespace(tables: &Tables, servers: &[ServerName]) -> Result<Vec<CellBatch>> {
     let mut info = CellBatch::new();
     for (name, namespace) in &tables.namespaces {
-        Row::new(name.as_bytes(), INFO, time(0, servers)).put(
-            &mut info,
-            "d",
-            &messages::namespace(namespace),
-        );
+        let mut row = Row::new(Named::Namespace, name.as_bytes(), INFO, time(0, servers))?;
+        row.put(&mut info, "d", &messages::namespace(namespace));
         info.end_row(false);
     }
-    vec![info]
+    Ok(vec![info])
 }
 
 /// A region whose files reach up to `files_max` is opened with the next sequence id; HBase counts one for the region itself.
@@ -130,6 +141,30 @@ fn time(created_ms: u64, servers: &[ServerName]) -> i64 {
     i64::try_from(created_ms.max(started)).unwrap_or(i64::MAX - 1)
 }
 
+/// What a row is called after.
+#[derive(Clone, Copy)]
+enum Named {
+    Namespace,
+    Table,
+    Region,
+}
+
+impl Named {
+    fn too_long(self, name: &[u8]) -> Error {
+        let (what, remedy) = match self {
+            Self::Namespace => ("namespace", "dropping the namespace"),
+            Self::Table => ("table", "dropping the table"),
+            Self::Region => ("region", "merging the region with the one before it"),
+        };
+        Error::DoNotRetry(format!(
+            "this system table cannot be read: the name of {what} {} has {} bytes, and a row at most {}; {remedy} makes it readable",
+            Brief(name),
+            name.len(),
+            KeyBuf::ROW_BYTES_MAX
+        ))
+    }
+}
+
 /// Where the next cells go.
 struct Row<'a> {
     key: &'a [u8],
@@ -138,8 +173,11 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(key: &'a [u8], family: &'static [u8], time: i64) -> Self {
-        Self { key, family, time }
+    fn new(named: Named, key: &'a [u8], family: &'static [u8], time: i64) -> Result<Self> {
+        if key.len() > KeyBuf::ROW_BYTES_MAX {
+            return Err(named.too_long(key));
+        }
+        Ok(Self { key, family, time })
     }
 
     fn put(&mut self, out: &mut CellBatch, qualifier: &str, value: &[u8]) {

@@ -21,6 +21,9 @@ use rustix::io::Errno;
 /// The largest simulated file: a wrong offset should fail, not use up the machine's memory.
 const FILE_MAX_BYTES: u64 = 1 << 30;
 
+/// The longest name of a file or directory, as on most file systems.
+const NAME_MAX_BYTES: usize = 255;
+
 /// A node of the disk, whatever its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Inode(pub(super) u64);
@@ -137,6 +140,9 @@ impl Disk {
     fn components(path: &Path) -> io::Result<Vec<&OsStr>> {
         path.components()
             .filter_map(|component| match component {
+                Component::Normal(name) if name.len() > NAME_MAX_BYTES => {
+                    Some(Err(Errno::NAMETOOLONG.into()))
+                }
                 Component::Normal(name) => Some(Ok(name)),
                 Component::RootDir | Component::CurDir => None,
                 Component::ParentDir | Component::Prefix(_) => Some(Err(Errno::INVAL.into())),

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use self::pieces::{
-    file, list, namespace, put_file, put_list, put_namespace, put_region, put_region_state,
+    file, list, namespace, put_content, put_file, put_list, put_namespace, put_region, put_region_state,
     put_snapshot_meta, put_table, put_table_name, region, region_state, snapshot_meta, state_code, table,
     table_name, table_state, text,
 };
-use super::{ManifestEdit, ManifestState, TableMeta};
+use super::{ManifestEdit, ManifestState, RegionState, SnapshotMeta, TableMeta};
 use crate::codec::{Cursor, put_prefixed, put_varint};
 use crate::id::{FileId, RegionId, SeqId, Uuid};
+use crate::schema::{NamespaceDescriptor, TableDescriptor};
 
 mod pieces;
 
@@ -167,6 +168,32 @@ pub(super) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
         put_snapshot_meta(out, snapshot);
     });
     out
+}
+
+/// How many bytes a region's files take in a state.
+pub(super) fn content_bytes(region: &RegionState) -> usize {
+    length(|out| put_content(out, region.flushed, &region.files, &region.clipped))
+}
+
+/// How many bytes a namespace takes in a state.
+pub(super) fn namespace_bytes(namespace: &NamespaceDescriptor) -> usize {
+    length(|out| put_namespace(out, namespace))
+}
+
+/// How many bytes a table's descriptor takes in a state.
+pub(super) fn table_bytes(table: &TableDescriptor) -> usize {
+    length(|out| put_table(out, table))
+}
+
+/// How many bytes a snapshot of a table takes in a state.
+pub(super) fn snapshot_bytes(snapshot: &SnapshotMeta) -> usize {
+    length(|out| put_snapshot_meta(out, snapshot))
+}
+
+fn length(put: impl FnOnce(&mut Vec<u8>)) -> usize {
+    let mut out = Vec::new();
+    put(&mut out);
+    out.len()
 }
 
 /// What a payload says; the error says what is wrong with it.

@@ -69,7 +69,7 @@ pub(super) fn put_table_name(out: &mut Vec<u8>, name: &TableName) {
 
 pub(super) fn table_name(cursor: &mut Cursor<'_>) -> Option<TableName> {
     let (namespace, qualifier) = (text(cursor)?, text(cursor)?);
-    TableName::new(&namespace, &qualifier).ok()
+    TableName::stored(&namespace, &qualifier).ok()
 }
 
 pub(super) fn put_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
@@ -100,7 +100,10 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Option<TableDescriptor> {
     let name = table_name(cursor)?;
     let table_attributes = attributes(cursor)?;
     let families = list(cursor, |cursor| {
-        let name = cursor.prefixed()?;
+        // Its length is one byte in every key.
+        let name = cursor
+            .prefixed()
+            .filter(|name| name.len() <= usize::from(u8::MAX))?;
         let mut family = FamilyDescriptor::from_attributes(name, attributes(cursor)?).ok()?;
         family.configuration = attributes(cursor)?;
         Some(family)
@@ -174,7 +177,7 @@ pub(super) fn file(cursor: &mut Cursor<'_>) -> Option<FileMeta> {
 }
 
 /// What a region consists of: how far it is flushed, its files by family, those among them that are clipped.
-fn put_content(out: &mut Vec<u8>, flushed: SeqId, files: &Files, clipped: &BTreeSet<FileId>) {
+pub(super) fn put_content(out: &mut Vec<u8>, flushed: SeqId, files: &Files, clipped: &BTreeSet<FileId>) {
     put_varint(out, flushed.0);
     put_list(out, files, |out, (family, files)| {
         put_prefixed(out, family);

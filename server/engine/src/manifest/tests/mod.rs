@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod encoding;
 mod rules;
+mod size;
 
 use std::path::Path;
 use std::sync::Arc;

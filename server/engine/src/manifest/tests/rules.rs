@@ -224,10 +224,10 @@ fn tables_have_their_regions() {
          alter x f
          drop x",
         "! t
-         ! a
+         ! Unknown namespace a! The namespaces are default, hbase; create_namespace 'a' makes it.
          ! namespace a still holds table a:t
          ! namespace default is reserved
-         ! b
+         ! Unknown namespace b! The namespaces are a, default, hbase; create_namespace 'b' makes it.
          ! x
          ! x
          a:t ENABLED f
@@ -478,7 +478,7 @@ fn clones_have_new_files() {
          compact 3 f 2 4:10
          drop t",
         "! t
-         ! n
+         ! Unknown namespace n! The namespaces are default, hbase...
          ! region identity 1 was used before
          ! file identity 0000000000000001 was used before
          ! Column family g does not exist in table c

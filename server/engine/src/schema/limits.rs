@@ -1,0 +1,316 @@
+//! Limits of names, options, descriptors, split keys and quotas, and of all of them together.
+//!
+//! Everything that a client stores is read again: as the name of a directory or file (255 bytes a component), as a row of
+//! `hbase:meta` or `hbase:namespace` (32,767 bytes), as part of the manifest (256 MiB), and as lists in memory at every start.
+//! The limits keep it within all of these.
+//!
+//! - Every limit has a name, and every refusal says that name, the size found and the size allowed. `docs/compatibility.md` lists
+//!   them; a test compares the page with [`Limit::ALL`].
+//! - They are checked once, where a request enters the engine and before anything is durable: [`TableDescriptor::check`],
+//!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys and totals.
+//! - Stored data is never measured against them, so that a database from before there was a limit opens again, and what is too
+//!   large in it can be removed.
+//!
+//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: at the limit, what is there stays and can be
+//! removed.
+
+use std::fmt;
+
+use super::{Attributes, NamespaceDescriptor, TableDescriptor};
+use crate::cell::{FAMILY_MAX_BYTES, ROW_MAX_BYTES};
+use crate::error::{Error, Result};
+use crate::options::Totals;
+
+/// A limit: what it is called, and how much it allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What it is called in refusals and documentation.
+    pub name: &'static str,
+    /// The most that is allowed.
+    pub max: usize,
+    /// Of what.
+    pub unit: &'static str,
+}
+
+const fn limit(name: &'static str, max: usize, unit: &'static str) -> Limit {
+    Limit { name, max, unit }
+}
+
+/// Name of a namespace: a directory is called so.
+pub const NAMESPACE_NAME: Limit = limit("namespace name", 255, "bytes");
+
+/// Name of a table behind its namespace: a directory is called so.
+pub const TABLE_QUALIFIER: Limit = limit("table qualifier", 255, "bytes");
+
+/// Name of a family, as in HBase.
+pub const FAMILY_NAME: Limit = limit("family name", FAMILY_MAX_BYTES, "bytes");
+
+/// Name of a snapshot: a directory is called so.
+pub const SNAPSHOT_NAME: Limit = limit("snapshot name", 255, "bytes");
+
+/// Families of a table.
+pub const FAMILIES: Limit = limit("families of a table", 1_000, "families");
+
+/// Name of an attribute, configuration entry or namespace property.
+pub const OPTION_NAME: Limit = limit("option name", 1 << 10, "bytes");
+
+/// Value of an attribute, configuration entry or namespace property.
+pub const OPTION_VALUE: Limit = limit("option value", 64 << 10, "bytes");
+
+/// Attributes, configuration entries or properties in one map.
+pub const OPTIONS: Limit = limit("options", 1_000, "options");
+
+/// All names and values in the descriptor of a table or namespace.
+pub const DESCRIPTOR: Limit = limit("descriptor", 1 << 20, "bytes");
+
+/// Start row of a region. `table,start,id.encoded.` is a row of `hbase:meta`, whatever the table is called that a snapshot of the
+/// region is cloned to.
+pub const SPLIT_KEY: Limit = limit("split key", ROW_MAX_BYTES - REGION_NAME_REST_BYTES, "bytes");
+
+/// All split keys of one call.
+pub const SPLIT_KEYS: Limit = limit("split keys", 8 << 20, "bytes");
+
+/// Name of a quota's user.
+pub const USER_NAME: Limit = limit("user name", 255, "bytes");
+
+/// Namespaces, tables and users with quotas.
+pub const QUOTAS: Limit = limit("quotas", 10_000, "quotas");
+
+/// Stores: one for each family of each region.
+pub const STORES: Limit = limit("stores", Totals::DEFAULT.stores, "stores");
+
+/// Namespaces.
+pub const NAMESPACES: Limit = limit("namespaces", Totals::DEFAULT.namespaces, "namespaces");
+
+/// Snapshots of tables.
+pub const SNAPSHOTS: Limit = limit("snapshots", Totals::DEFAULT.snapshots, "snapshots");
+
+/// What the manifest says of all tables, namespaces, regions, files and snapshots.
+pub const MANIFEST: Limit = limit("manifest", Totals::DEFAULT.manifest_bytes, "bytes");
+
+/// The longest name of a region without its start row: namespace, colon, qualifier, comma; comma, 20 digits, dot, 32 digits, dot.
+const REGION_NAME_REST_BYTES: usize = NAMESPACE_NAME.max + 1 + TABLE_QUALIFIER.max + 1 + 1 + 20 + 1 + 32 + 1;
+
+impl Limit {
+    /// All limits, as documented.
+    pub const ALL: [Self; 17] = [
+        NAMESPACE_NAME,
+        TABLE_QUALIFIER,
+        FAMILY_NAME,
+        SNAPSHOT_NAME,
+        FAMILIES,
+        OPTION_NAME,
+        OPTION_VALUE,
+        OPTIONS,
+        DESCRIPTOR,
+        SPLIT_KEY,
+        SPLIT_KEYS,
+        USER_NAME,
+        QUOTAS,
+        STORES,
+        NAMESPACES,
+        SNAPSHOTS,
+        MANIFEST,
+    ];
+
+    /// Refuses `what` if it has more than allowed: the request is wrong as it stands.
+    pub fn check(&self, found: usize, what: impl fmt::Display) -> Result<()> {
+        if found <= self.max {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "{what} has {found} {}; the limit '{}' is {} {}",
+            self.unit, self.name, self.max, self.unit
+        )))
+    }
+
+    /// Refuses a call after which there would be more of this than `max`, which is the limit's unless a test made it smaller.
+    pub fn check_total(&self, found: usize, max: usize, remedy: &str) -> Result<()> {
+        if found <= max {
+            return Ok(());
+        }
+        Err(Error::Constraint(format!(
+            "the server would have {found} {}; the limit '{}' is {max} {}: {remedy}",
+            self.unit, self.name, self.unit
+        )))
+    }
+}
+
+/// Checks the sizes in a table's descriptor.
+pub(super) fn check_table(table: &TableDescriptor) -> Result<()> {
+    let of_table = format_args!("table {}", table.name);
+    FAMILIES.check(table.families.len(), of_table)?;
+    check_options(&table.attributes, of_table)?;
+    let mut bytes = bytes_of(&table.attributes);
+    for family in &table.families {
+        let of_family = format_args!("family {}", Brief(&family.name));
+        FAMILY_NAME.check(family.name.len(), of_family)?;
+        for options in [&family.attributes, &family.configuration] {
+            check_options(options, of_family)?;
+            bytes += bytes_of(options);
+        }
+        bytes += family.name.len();
+    }
+    DESCRIPTOR.check(bytes, format_args!("the descriptor of table {}", table.name))
+}
+
+/// Checks the sizes in a namespace's descriptor, but for its name.
+pub(super) fn check_namespace(namespace: &NamespaceDescriptor) -> Result<()> {
+    let what = format_args!("namespace {}", Brief(namespace.name.as_bytes()));
+    OPTIONS.check(namespace.configuration.len(), what)?;
+    let mut bytes = 0;
+    for (name, value) in &namespace.configuration {
+        check_option(name.as_bytes(), value.as_bytes(), what)?;
+        bytes += name.len() + value.len();
+    }
+    DESCRIPTOR.check(bytes, format_args!("the descriptor of {what}"))
+}
+
+fn check_options(options: &Attributes, of: fmt::Arguments<'_>) -> Result<()> {
+    OPTIONS.check(options.len(), of)?;
+    options
+        .iter()
+        .try_for_each(|(name, value)| check_option(name, value, of))
+}
+
+fn check_option(name: &[u8], value: &[u8], of: fmt::Arguments<'_>) -> Result<()> {
+    let shown = Brief(name);
+    OPTION_NAME.check(name.len(), format_args!("the name of option {shown} of {of}"))?;
+    OPTION_VALUE.check(value.len(), format_args!("the value of option {shown} of {of}"))
+}
+
+fn bytes_of(options: &Attributes) -> usize {
+    options.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+/// Displays bytes as [`Escaped`](super::Escaped) does, and of many only the first ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief<'a>(pub &'a [u8]);
+
+/// Bytes of a name that [`Brief`] shows.
+const BRIEF_BYTES: usize = 48;
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(cut) = self.0.get(..BRIEF_BYTES).filter(|cut| cut.len() < self.0.len()) else {
+            return show(self.0, f);
+        };
+        // Not inside a letter.
+        let end = (0..=cut.len()).rev().find(|end| self.0[*end] & 0xc0 != 0x80);
+        show(&cut[..end.unwrap_or(cut.len())], f)?;
+        f.write_str("...")
+    }
+}
+
+/// Text as it is, other bytes escaped.
+fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(char::is_control) => f.write_str(text),
+        _ => fmt::Display::fmt(&super::Escaped(bytes), f),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FamilyDescriptor, TableName};
+    use super::*;
+
+    fn table() -> TableDescriptor {
+        TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![FamilyDescriptor::new(b"f")])
+    }
+
+    fn refusal(table: &TableDescriptor) -> String {
+        table.check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_region_of_any_name_fits_into_a_row_of_meta() {
+        assert_eq!(SPLIT_KEY.max + REGION_NAME_REST_BYTES, ROW_MAX_BYTES);
+    }
+
+    /// Goal: at its limit a thing is accepted, one above it is refused, and the refusal names thing, limit and sizes.
+    #[test]
+    fn descriptors_are_accepted_up_to_their_limits() {
+        let with = |name: usize, value: usize| {
+            let mut table = table();
+            table.attributes.insert(vec![b'k'; name], vec![b'v'; value]);
+            table
+        };
+        with(OPTION_NAME.max, OPTION_VALUE.max).check().unwrap();
+        assert_eq!(
+            refusal(&with(OPTION_NAME.max + 1, 1)),
+            format!(
+                "the name of option {}... of table t has 1025 bytes; the limit 'option name' is 1024 bytes",
+                "k".repeat(48)
+            )
+        );
+        assert!(refusal(&with(1, OPTION_VALUE.max + 1)).contains("the limit 'option value' is 65536 bytes"));
+        let many = |count: usize| {
+            let mut table = table();
+            table.families[0].configuration = (0..count)
+                .map(|number| (number.to_string().into_bytes(), Vec::new()))
+                .collect();
+            table
+        };
+        many(OPTIONS.max).check().unwrap();
+        assert!(
+            refusal(&many(OPTIONS.max + 1)).starts_with("family f has 1001 options; the limit 'options'")
+        );
+        let families = |count: usize| {
+            let family = |number: usize| FamilyDescriptor::new(number.to_string().as_bytes());
+            TableDescriptor::new(TableName::parse(b"t").unwrap(), (0..count).map(family).collect())
+        };
+        families(FAMILIES.max).check().unwrap();
+        assert!(refusal(&families(FAMILIES.max + 1)).contains("the limit 'families of a table' is 1000"));
+    }
+
+    #[test]
+    fn a_descriptor_has_a_limit_as_a_whole() {
+        let mut table = table();
+        let mut left = DESCRIPTOR.max - 1;
+        for number in 0_u8.. {
+            let value = (left - 1).min(OPTION_VALUE.max);
+            table.attributes.insert(vec![number], vec![b'v'; value]);
+            left -= value + 1;
+            if left == 0 {
+                break;
+            }
+        }
+        table.check().unwrap();
+        table.attributes.insert(b"x".to_vec(), Vec::new());
+        assert_eq!(
+            refusal(&table),
+            "the descriptor of table t has 1048577 bytes; the limit 'descriptor' is 1048576 bytes"
+        );
+    }
+
+    #[test]
+    fn limits_skip_no_check_when_sanity_checks_are_off() {
+        let mut table = table();
+        table
+            .attributes
+            .insert(b"hbase.table.sanity.checks".to_vec(), b"false".to_vec());
+        table.check().unwrap();
+        table
+            .attributes
+            .insert(b"k".to_vec(), vec![0; OPTION_VALUE.max + 1]);
+        assert!(refusal(&table).contains("option value"));
+    }
+
+    #[test]
+    fn long_names_are_shown_in_brief() {
+        assert_eq!(Brief(b"abc").to_string(), "abc");
+        assert_eq!(Brief(b"a\x00").to_string(), "a\\x00");
+        assert_eq!(Brief(&[b'x'; 49]).to_string(), format!("{}...", "x".repeat(48)));
+        let letters = "\u{8868}".repeat(100);
+        assert_eq!(
+            Brief(letters.as_bytes()).to_string(),
+            format!("{}...", "\u{8868}".repeat(16))
+        );
+        let shifted = format!("x{letters}");
+        assert_eq!(
+            Brief(shifted.as_bytes()).to_string(),
+            format!("x{}...", "\u{8868}".repeat(15))
+        );
+    }
+}
