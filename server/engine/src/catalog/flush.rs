@@ -198,7 +198,7 @@ impl Catalog {
 
     fn append_flush(&self, manifest: &mut MutexGuard<'_, Manifest>, edit: &ManifestEdit) -> Result<()> {
         // Once the cells are in files the log no longer tells recovery which times the server has given out.
-        if manifest.state().timestamp_ms < self.shared.timestamps.last() {
+        if manifest.state().timestamp_ms < self.shared.timestamps.greatest() {
             self.append_high_water(manifest)?;
         }
         self.append(manifest, edit)

@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::clock::Timestamps;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
@@ -322,12 +323,28 @@ impl Catalog {
         self.append_high_water(&mut self.manifest.lock())
     }
 
+    /// States it if timestamps have come too far since: so that they do not go back when the clock does over a restart.
+    pub fn keep_high_water(&self, too_far: impl Fn(&Timestamps) -> bool) -> Result<()> {
+        let timestamps = &self.shared.timestamps;
+        if !too_far(timestamps) {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        if too_far(timestamps) {
+            self.append_high_water(&mut manifest)?;
+        }
+        Ok(())
+    }
+
     fn append_high_water(&self, manifest: &mut MutexGuard<'_, Manifest>) -> Result<()> {
+        let timestamp_ms = self.shared.timestamps.greatest();
         let edit = ManifestEdit::HighWater {
-            timestamp_ms: self.shared.timestamps.last(),
+            timestamp_ms,
             seq: self.shared.wal.last_assigned(),
         };
-        self.append(manifest, &edit)
+        self.append(manifest, &edit)?;
+        self.shared.timestamps.set_marked(timestamp_ms);
+        Ok(())
     }
 
     /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.

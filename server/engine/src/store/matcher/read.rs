@@ -5,6 +5,7 @@ use crate::cell::{Cell, Key, KeyBuf};
 use crate::filter::{Filter, ReturnCode};
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
+use crate::store::Moment;
 
 use super::Expiry;
 use super::columns::{AllColumns, NamedColumns, Versions, Wanted};
@@ -64,9 +65,9 @@ impl ReadMatcher {
         family: &FamilyDescriptor,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        now_ms: i64,
+        moment: Moment,
     ) -> Self {
-        let expiry = Expiry::new(family, now_ms);
+        let expiry = Expiry::new(family, moment.now_ms).with(moment.ahead);
         let of_family = u64::try_from(family.max_versions).unwrap_or(0);
         let of_client = u64::try_from(spec.max_versions).unwrap_or(0);
         let result = if spec.raw {
@@ -151,6 +152,9 @@ impl ReadMatcher {
             return Ok(Decision::Skip);
         }
         let cell_type = cell.key.cell_type();
+        if self.expiry.is_over(timestamp) && !cell_type.is_delete() {
+            return Ok(self.done_with_column(cell.key));
+        }
         if !self.raw {
             if cell_type.is_delete() {
                 let counts = self.range.is_none_or(|range| {

@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::cell::{Cell, CellType, Key, KeyBuf, compare_keys};
+use crate::clock::Ahead;
 use crate::filter::{Filter, FilterSpec, ReturnCode};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
@@ -13,6 +14,14 @@ use crate::store::tests::{TextCell, parse_cells};
 use super::{Decision, Purge, ReadMatcher, RetainMatcher};
 
 const NOW_MS: i64 = 10_000;
+
+fn now() -> Moment {
+    Moment {
+        read_point: SeqId::MAX,
+        now_ms: NOW_MS,
+        ahead: Ahead::NONE,
+    }
+}
 
 /// Answers what the test says for `qualifier/timestamp`, and `Include` for everything else.
 #[derive(Debug)]
@@ -112,7 +121,7 @@ fn check_read(family_options: &str, spec_words: &str, table: &str) {
     );
 
     let (spec, selection, mut script) = spec(spec_words);
-    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, NOW_MS);
+    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, now());
     matcher.begin_row();
     let mut target = Vec::new();
     let mut over = false;
@@ -151,7 +160,7 @@ fn check_retain(family_options: &str, purge: Purge, cells: &str, kept: &str) {
 fn check_retain_beyond(horizon: SeqId, family_options: &str, purge: Purge, cells: &str, kept: &str) {
     let horizon = Moment {
         read_point: horizon,
-        now_ms: NOW_MS,
+        ..now()
     };
     let mut matcher = RetainMatcher::new(&family(family_options), purge, horizon);
     let got: Vec<String> = parse_cells(cells)
@@ -568,7 +577,7 @@ fn the_filter_never_sees_what_is_not_visible() {
 #[test]
 fn the_next_column_is_the_next_wanted_one() {
     let (spec, selection, _) = spec("columns=b,d");
-    let mut matcher = ReadMatcher::new(&family(""), Some(&selection), &spec, NOW_MS);
+    let mut matcher = ReadMatcher::new(&family(""), Some(&selection), &spec, now());
     matcher.begin_row();
     let cell = TextCell::parse("r/a/50/P");
     assert_eq!(
@@ -579,7 +588,7 @@ fn the_next_column_is_the_next_wanted_one() {
     matcher.next_column(cell.key.as_key(), &mut target);
     assert_eq!(target, KeyBuf::first_on_column(b"r", b"f", b"b").as_key().bytes());
 
-    let matcher = ReadMatcher::new(&family(""), None, &spec, NOW_MS);
+    let matcher = ReadMatcher::new(&family(""), None, &spec, now());
     matcher.next_column(cell.key.as_key(), &mut target);
     let last = KeyBuf::new(b"r", b"f", b"a", i64::MIN, CellType::Minimum);
     assert_eq!(target, last.as_key().bytes());
