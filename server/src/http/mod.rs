@@ -121,12 +121,11 @@ async fn ready(State(site): State<Site>) -> Response {
         let text = "not ready: the server is starting or stopping\n";
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    let reasons = site.server.reasons();
-    if reasons.is_empty() {
+    let (reasons, warnings) = (site.server.reasons(), site.server.warnings());
+    if reasons.is_empty() && warnings.is_empty() {
         return "ready\n".into_response();
     }
-    let lines = reasons
-        .iter()
-        .map(|reason| format!("ready for reads; {reason}\n"));
-    lines.collect::<String>().into_response()
+    let refused = reasons.iter().map(|reason| format!("ready for reads; {reason}\n"));
+    let warned = warnings.iter().map(|warning| format!("ready; {warning}\n"));
+    refused.chain(warned).collect::<String>().into_response()
 }

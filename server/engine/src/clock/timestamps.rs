@@ -232,5 +232,4 @@ pub fn behind_text(ahead: Duration) -> String {
 }
 
 #[cfg(test)]
-#[path = "timestamps_tests.rs"]
 mod tests;

@@ -48,7 +48,7 @@ pub(super) fn mutate(
         ));
     }
     let shared = catalog.shared();
-    let mut time = AssignedTime::of(catalog);
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -69,7 +69,7 @@ pub(super) fn mutate(
         let rows = shared.row_locks.lock(rows, shared.options.row_lock_wait)?;
         let Some(now) = time.now() else {
             drop(rows);
-            time.mark();
+            time.mark()?;
             continue;
         };
         let mut plans = Vec::with_capacity(groups.len());
@@ -139,7 +139,7 @@ pub(super) fn check_and_mutate(
     tier: ReadTier,
 ) -> Result<Written<Option<Commit>>> {
     let shared = catalog.shared();
-    let mut time = AssignedTime::of(catalog);
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -155,7 +155,7 @@ pub(super) fn check_and_mutate(
         let row_lock = lock_row(shared, region, mutation.row, tier)?;
         let Some(now) = time.now() else {
             drop(row_lock);
-            time.mark();
+            time.mark()?;
             continue;
         };
         let version = region.version();
@@ -253,7 +253,7 @@ pub(super) fn update(
     let row = update.row;
     let shared = catalog.shared();
     let cell_max_bytes = shared.options.cell_max_bytes;
-    let mut time = AssignedTime::of(catalog);
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -264,7 +264,7 @@ pub(super) fn update(
         let row_lock = lock_row(shared, region, row, tier)?;
         let Some(now) = time.now() else {
             drop(row_lock);
-            time.mark();
+            time.mark()?;
             continue;
         };
         let version = region.version();
@@ -343,44 +343,28 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
 }
 
 /// Assigned time for one write.
-struct AssignedTime<'c> {
-    catalog: &'c Catalog,
-    /// The mark on disk was brought up to date, or could not be.
-    marked: bool,
-}
+struct AssignedTime<'c>(&'c Catalog);
 
-impl<'c> AssignedTime<'c> {
-    fn of(catalog: &'c Catalog) -> Self {
-        Self {
-            catalog,
-            marked: false,
-        }
-    }
-
+impl AssignedTime<'_> {
     /// Assigned time; `None` when it is so far beyond the mark on disk that recovery would take it for a client's: then the mark comes first
     /// ([`Self::mark`]), without row locks, and the write starts again.
     /// REQUIRES: the rows are locked.
     fn now(&self) -> Option<i64> {
-        let shared = self.catalog.shared();
+        let shared = self.0.shared();
         let now = shared.timestamps.issue(&*shared.clock);
-        (self.marked || !shared.timestamps.is_beyond_mark(now)).then_some(now)
+        (!shared.timestamps.is_beyond_mark(now)).then_some(now)
     }
 
-    /// Brings the mark on disk up to date. When that fails, the write goes on: what it may lose is the order of its timestamp after a crash,
-    /// should the clock be set back as well.
+    /// Brings the mark on disk up to date.
     #[cold]
-    fn mark(&mut self) {
-        self.marked = true;
-        if let Err(error) = self.catalog.keep_high_water(Timestamps::lags_mark) {
-            let listener = &self.catalog.shared().listener;
-            listener.background_error("noting cell timestamps", &error);
-        }
+    fn mark(&self) -> Result<()> {
+        self.0.keep_high_water(Timestamps::lags_mark)
     }
 
     /// Notes how far rows went ahead. To be called before they are logged.
     fn note_rows(&self, now: i64, ahead_ms: i64) {
         if ahead_ms > 0 {
-            self.catalog.shared().timestamps.note_row(now + ahead_ms);
+            self.0.shared().timestamps.note_row(now + ahead_ms);
         }
     }
 }

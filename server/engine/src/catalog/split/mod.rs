@@ -64,7 +64,7 @@ impl Catalog {
         let flushing = region.flushing.lock();
         let blocked = region.updates.write();
         self.flush_blocked(&region, &blocked, &flushing)?;
-        let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms + 1);
+        let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms.saturating_add(1));
         let boundaries = [
             (region.info().start.clone(), at.clone()),
             (at, region.info().end.clone()),
@@ -114,7 +114,7 @@ impl Catalog {
             .map(|region| region.info().created_ms)
             .max()
             .unwrap_or_default();
-        let created_ms = self.shared.clock.wall_ms().max(newest + 1);
+        let created_ms = self.shared.clock.wall_ms().max(newest.saturating_add(1));
         let boundaries = [(first.start.clone(), last.end.clone())];
         let merged = self.replace(&table, &ordered, &boundaries, created_ms)?;
         self.shared.counters.merges.increment();

@@ -108,6 +108,10 @@ fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
 
 /// Reads one row and compares every decision.
 fn check_read(family_options: &str, spec_words: &str, table: &str) {
+    check_read_at(now(), family_options, spec_words, table);
+}
+
+fn check_read_at(moment: Moment, family_options: &str, spec_words: &str, table: &str) {
     let lines: Vec<(TextCell, &str)> = table
         .lines()
         .filter_map(|line| line.trim().split_once(' '))
@@ -121,7 +125,7 @@ fn check_read(family_options: &str, spec_words: &str, table: &str) {
     );
 
     let (spec, selection, mut script) = spec(spec_words);
-    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, now());
+    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, moment);
     matcher.begin_row();
     let mut target = Vec::new();
     let mut over = false;
@@ -342,6 +346,42 @@ fn the_family_ttl_hides_what_is_older() {
         r/a/4998/P   -
         r/b/4999/DC  NextColumn
         r/c/9000/P   Include
+    ",
+    );
+}
+
+/// The clock stands at 10 s and assigned time, which was at 20 s when the clock stepped back, at 30 s. Puts from since then are as old as
+/// assigned time says, and hide what is older in their column; tombstones are not, and neither is what was there before.
+#[test]
+fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
+    let behind = Moment {
+        ahead: Ahead {
+            from_ms: 20_000,
+            now_ms: 30_000,
+        },
+        ..now()
+    };
+    let cells = "
+        r/a/25000/P  Include
+        r/a/24999/P  NextColumn
+        r/a/19000/P  -
+        r/b/24999/DC Skip
+        r/b/19000/P  NextColumn
+        r/c/20000/P  Include
+        r/c/5000/P   Include
+        r/c/4999/P   NextColumn
+    ";
+    check_read_at(behind, "VERSIONS=9 TTL=5", "versions=9", cells);
+    let no_age = "
+        r/a/24999/P  Include
+    ";
+    check_read_at(behind, "VERSIONS=9", "versions=9", no_age);
+    check_read(
+        "VERSIONS=9 TTL=5",
+        "versions=9",
+        "
+        r/a/24999/P  Include
+        r/a/19000/P  Include
     ",
     );
 }
