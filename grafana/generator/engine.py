@@ -7,7 +7,7 @@ UID = "basalt-engine"
 TITLE = "Basalt: engine"
 DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what slows or refuses writes."
 ALERTS = [
-    "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltSyncSlow", "BasaltWriteStall",
+    "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltClockBehind", "BasaltSyncSlow", "BasaltWriteStall",
     "BasaltWritesSlowed", "BasaltFlushFails", "BasaltCompactionFails", "BasaltPaused",
 ]
 
