@@ -89,7 +89,10 @@ impl ManualClock {
 
     /// Moves both clocks forward.
     pub fn advance_ms(&self, ms: u64) {
-        self.wall_ms.store(self.wall_ms.load(Ordering::SeqCst).saturating_add(ms), Ordering::SeqCst);
+        self.wall_ms.store(
+            self.wall_ms.load(Ordering::SeqCst).saturating_add(ms),
+            Ordering::SeqCst,
+        );
         self.mono_ms.fetch_add(ms, Ordering::SeqCst);
     }
 

@@ -125,7 +125,9 @@ async fn ready(State(site): State<Site>) -> Response {
     if reasons.is_empty() && warnings.is_empty() {
         return "ready\n".into_response();
     }
-    let refused = reasons.iter().map(|reason| format!("ready for reads; {reason}\n"));
+    let refused = reasons
+        .iter()
+        .map(|reason| format!("ready for reads; {reason}\n"));
     let warned = warnings.iter().map(|warning| format!("ready; {warning}\n"));
     refused.chain(warned).collect::<String>().into_response()
 }

@@ -74,7 +74,9 @@ struct Line {
 impl Line {
     fn at(self, mono: Duration) -> u64 {
         let passed_ms = u64::try_from(mono.saturating_sub(self.since).as_millis()).unwrap_or(u64::MAX);
-        self.base_ms.saturating_add(passed_ms / 4 * 3 + passed_ms % 4 * 3 / 4).min(LAST_MS)
+        self.base_ms
+            .saturating_add(passed_ms / 4 * 3 + passed_ms % 4 * 3 / 4)
+            .min(LAST_MS)
     }
 }
 
@@ -105,7 +107,11 @@ impl Default for Timestamps {
 impl Timestamps {
     /// Assigned time of a process that finds `greatest_ms` as the greatest timestamp that was assigned before it; 0 for none.
     pub fn after(greatest_ms: u64) -> Self {
-        let first = if greatest_ms == 0 { 0 } else { greatest_ms.saturating_add(1) };
+        let first = if greatest_ms == 0 {
+            0
+        } else {
+            greatest_ms.saturating_add(1)
+        };
         Self {
             last_ms: AtomicU64::new(first.min(LAST_MS)),
             rows_ms: AtomicU64::new(0),
@@ -187,7 +193,8 @@ impl Timestamps {
 
     /// Notes that a row has gone ahead to this timestamp.
     pub fn note_row(&self, timestamp: i64) {
-        self.rows_ms.fetch_max(u64::try_from(timestamp).unwrap_or_default(), Ordering::AcqRel);
+        self.rows_ms
+            .fetch_max(u64::try_from(timestamp).unwrap_or_default(), Ordering::AcqRel);
     }
 
     /// The greatest timestamp assigned, rows that went ahead included.
@@ -217,7 +224,10 @@ impl Timestamps {
     /// a client's, and assign smaller ones after it. Happens after a pause and after a jump of the clock.
     #[inline]
     pub fn is_beyond_mark(&self, now: i64) -> bool {
-        let limit = self.marked_ms.load(Ordering::Acquire).saturating_add(MARK_LAG_MS + MARK_LAG_MS / 2);
+        let limit = self
+            .marked_ms
+            .load(Ordering::Acquire)
+            .saturating_add(MARK_LAG_MS + MARK_LAG_MS / 2);
         now as u64 >= limit
     }
 }

@@ -550,7 +550,12 @@ mod tests {
             (vec![a, newest], vec![(b'a', Delete, 50), (b'a', Put, 50)], 1),
             (
                 vec![delete_column(b"a"), a, delete_column(b"b"), b],
-                vec![(b'a', Put, 51), (b'a', DeleteColumn, 50), (b'b', Put, 51), (b'b', DeleteColumn, 50)],
+                vec![
+                    (b'a', Put, 51),
+                    (b'a', DeleteColumn, 50),
+                    (b'b', Put, 51),
+                    (b'b', DeleteColumn, 50),
+                ],
                 1,
             ),
             (
@@ -560,7 +565,11 @@ mod tests {
             ),
             (vec![a, b], vec![(b'a', Put, 50), (b'b', Put, 50)], 0),
         ] {
-            assert_eq!(planned(&RowTimes::default(), &writes), (cells, ahead), "{writes:?}");
+            assert_eq!(
+                planned(&RowTimes::default(), &writes),
+                (cells, ahead),
+                "{writes:?}"
+            );
         }
     }
 
@@ -571,9 +580,22 @@ mod tests {
         let row = RowTimes::default();
         let all = Write::DeleteRow { timestamp: None };
         let (cells, _) = planned(&row, &[all, put(b"a", Some(50), b"v"), put(b"b", None, b"v")]);
-        assert_eq!(cells, [(b'*', DeleteFamily, 50), (b'a', Put, 50), (b'b', Put, 51)]);
-        assert_eq!(planned(&row, &[put(b"a", Some(50), b"v")]), (vec![(b'a', Put, 50)], 0));
-        assert_eq!(planned(&row, &[put(b"a", None, b"v")]), (vec![(b'a', Put, 51)], 1));
-        assert_eq!(planned(&row, &[all]), (vec![(b'*', DeleteFamily, 51)], 0), "and covers it");
+        assert_eq!(
+            cells,
+            [(b'*', DeleteFamily, 50), (b'a', Put, 50), (b'b', Put, 51)]
+        );
+        assert_eq!(
+            planned(&row, &[put(b"a", Some(50), b"v")]),
+            (vec![(b'a', Put, 50)], 0)
+        );
+        assert_eq!(
+            planned(&row, &[put(b"a", None, b"v")]),
+            (vec![(b'a', Put, 51)], 1)
+        );
+        assert_eq!(
+            planned(&row, &[all]),
+            (vec![(b'*', DeleteFamily, 51)], 0),
+            "and covers it"
+        );
     }
 }

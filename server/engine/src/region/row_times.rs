@@ -117,14 +117,19 @@ mod tests {
         let refused = times.put(ROW, 10).unwrap_err();
         assert_eq!(refused.kind(), crate::Kind::Retry, "{refused}");
         assert!(refused.to_string().contains("row r was deleted"), "{refused}");
-        assert_eq!(times.put(ROW, 11).unwrap(), 11 + AHEAD_MAX_MS, "a moment later it is taken");
+        assert_eq!(
+            times.put(ROW, 11).unwrap(),
+            11 + AHEAD_MAX_MS,
+            "a moment later it is taken"
+        );
     }
 
     /// However calls of several threads overlap: a put that begins after a tombstone ended is later, a tombstone that begins after a put
     /// ended is not earlier.
     #[test]
     fn what_ended_before_is_followed_and_covered_on_all_threads() {
-        let (times, greatest_tombstone, greatest_put) = (RowTimes::default(), AtomicI64::new(0), AtomicI64::new(0));
+        let (times, greatest_tombstone, greatest_put) =
+            (RowTimes::default(), AtomicI64::new(0), AtomicI64::new(0));
         let work = |thread: i64| {
             for turn in 0..2_000 {
                 let now = 100 + turn / 8;

@@ -7,9 +7,7 @@ use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::{Clock, ManualClock};
 use basalt_engine::fs::sim::{SimFs, SimOptions, SplitMix64};
 use basalt_engine::metrics::EventListener;
-use basalt_engine::op::{
-    Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate, Scan, Write,
-};
+use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate, Scan, Write};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Engine, Kind};
 use parking_lot::Mutex;
@@ -163,10 +161,18 @@ fn a_row_does_not_run_away_from_the_clock() {
     assert_eq!(get(&engine, &table, b"r"), None);
     clock.advance_ms(2_000);
     let commit = engine.mutate(&table, &many[..2 * 150]).unwrap();
-    assert_eq!(commit.pause(), Duration::from_millis(50), "the answer is held back");
+    assert_eq!(
+        commit.pause(),
+        Duration::from_millis(50),
+        "the answer is held back"
+    );
     commit.wait().unwrap();
     assert_eq!(get(&engine, &table, b"r"), Some(b"v".to_vec()));
-    assert_eq!(engine.assigned_ms(), clock.wall_ms() as i64, "other rows do not follow");
+    assert_eq!(
+        engine.assigned_ms(),
+        clock.wall_ms() as i64,
+        "other rows do not follow"
+    );
 }
 
 /// New row locks do not know the tombstones of their rows: after a start, a split, a merge, and of a clone.
@@ -278,7 +284,12 @@ fn a_clock_that_is_behind_does_not_lengthen_lives() {
         ttl_ms: Some(2_000),
     };
     apply(&engine, &table, &[mutation(b"short", &[own_ttl])]).unwrap();
-    let shown = || rows(&engine, &table).into_iter().map(|(row, _)| row).collect::<Vec<_>>();
+    let shown = || {
+        rows(&engine, &table)
+            .into_iter()
+            .map(|(row, _)| row)
+            .collect::<Vec<_>>()
+    };
     engine.run_pending().unwrap();
     assert_eq!(shown(), ["kept", "replaced", "short"]);
     clock.advance_ms(3_000);
@@ -287,7 +298,11 @@ fn a_clock_that_is_behind_does_not_lengthen_lives() {
     clock.advance_ms(800_000);
     for _ in 0..2 {
         engine.run_pending().unwrap();
-        assert_eq!(shown(), ["kept"], "600 s have passed, at three quarters of the speed");
+        assert_eq!(
+            shown(),
+            ["kept"],
+            "600 s have passed, at three quarters of the speed"
+        );
         assert_eq!(get(&engine, &table, b"replaced"), None);
         engine.flush(&table).unwrap();
         engine.compact(&table, None, true, true).unwrap();
@@ -314,7 +329,11 @@ fn a_timestamp_that_a_client_chose_keeps_its_rule() {
     };
     apply(&engine, &table, &[mutation(b"r", &[in_an_hour])]).unwrap();
     put(&engine, &table, b"r", b"hidden");
-    assert_eq!(get(&engine, &table, b"r"), None, "the client's tombstone is from the future");
+    assert_eq!(
+        get(&engine, &table, b"r"),
+        None,
+        "the client's tombstone is from the future"
+    );
     clock.advance_ms(HOUR_MS + 1);
     put(&engine, &table, b"r", b"later");
     assert_eq!(get(&engine, &table, b"r"), Some(b"later".to_vec()));
@@ -357,7 +376,9 @@ fn every_value_of_the_clock_is_survived() {
             }
             engine.flush(&table).unwrap();
             engine.compact(&table, None, true, true).unwrap();
-            engine.snapshot(&table, &format!("s{turn}"), true, i64::MAX as u64 / 1_000).unwrap();
+            engine
+                .snapshot(&table, &format!("s{turn}"), true, i64::MAX as u64 / 1_000)
+                .unwrap();
             let region = engine.regions(&table).unwrap()[0].id;
             engine.split_region(region, Some(&row(1))).ok();
             if turn % 3 == 2 {
@@ -473,7 +494,9 @@ fn a_write_that_nobody_was_told_of_does_not_hide_later_ones() {
     put(&engine, &table, b"a", b"first");
     clock.set_wall_ms(BEGIN_MS + YEAR_MS);
     let at_the_write = Arc::new(Mutex::new(None));
-    let mutated = engine.mutate(&table, &[mutation(b"a", &[TOMBSTONES[0]])]).unwrap();
+    let mutated = engine
+        .mutate(&table, &[mutation(b"a", &[TOMBSTONES[0]])])
+        .unwrap();
     *at_the_write.lock() = Some(disk.crash_keep_all());
     mutated.wait().unwrap();
     let after = disk.crash_keep_all();
@@ -521,7 +544,10 @@ fn a_clock_that_is_behind_is_told_of_once_until_it_has_caught_up() {
     assert_eq!(engine.ahead_of_clock().as_secs(), 59);
     let told = std::mem::take(&mut *listener.0.lock());
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("60 s ahead") && told[0].contains("set it"), "{told:?}");
+    assert!(
+        told[0].contains("60 s ahead") && told[0].contains("set it"),
+        "{told:?}"
+    );
     clock.advance_ms(240_000);
     engine.run_pending().unwrap();
     assert_eq!(engine.ahead_of_clock(), Duration::ZERO);

@@ -192,7 +192,11 @@ impl Catalog {
             )));
         }
         let newest = table.regions.iter().map(|region| region.info().created_ms).max();
-        let created_ms = self.shared.clock.wall_ms().max(newest.unwrap_or_default().saturating_add(1));
+        let created_ms = self
+            .shared
+            .clock
+            .wall_ms()
+            .max(newest.unwrap_or_default().saturating_add(1));
         self.install(&snapshot, table_name, created_ms, Some(table))
     }
 

@@ -64,7 +64,11 @@ impl Catalog {
         let flushing = region.flushing.lock();
         let blocked = region.updates.write();
         self.flush_blocked(&region, &blocked, &flushing)?;
-        let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms.saturating_add(1));
+        let created_ms = self
+            .shared
+            .clock
+            .wall_ms()
+            .max(region.info().created_ms.saturating_add(1));
         let boundaries = [
             (region.info().start.clone(), at.clone()),
             (at, region.info().end.clone()),

@@ -146,7 +146,10 @@ fn no_walk_of_the_clock_turns_time_back() {
             let time = times.issue(&clock);
             let passed = (clock.mono() - before).as_millis() as i64;
             greatest_wall = greatest_wall.max(clock.wall_ms());
-            assert!(time >= last && time < i64::MAX - 1_000, "seed {seed}: {time} after {last}");
+            assert!(
+                time >= last && time < i64::MAX - 1_000,
+                "seed {seed}: {time} after {last}"
+            );
             if clock.wall_ms() < last as u64 {
                 assert!(
                     time >= (last + passed / 4 * 3).min(LAST_MS as i64),

@@ -6,8 +6,8 @@
 
 use super::harness::{NOW_MS, TestStore, read_all};
 use super::{Random, TextCell};
-use crate::clock::Ahead;
 use crate::cell::CellType;
+use crate::clock::Ahead;
 use crate::id::SeqId;
 use crate::op::ReadSpec;
 use crate::store::{Moment, ReadRows};
