@@ -145,7 +145,9 @@ impl Timestamps {
             // The wall clock has gone on since the line began, or there is none: a new one begins here, one step further, so that
             // a write before the clock stepped back and one after it have different timestamps.
             let base_ms = last.saturating_add(1).min(LAST_MS);
-            self.ahead_from_ms.store(last, Ordering::Release);
+            if self.ahead_from_ms.load(Ordering::Acquire) == u64::MAX {
+                self.ahead_from_ms.store(last, Ordering::Release);
+            }
             course.line = Some(Line { base_ms, since: mono });
             base_ms
         });
