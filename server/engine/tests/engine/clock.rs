@@ -379,8 +379,10 @@ fn every_value_of_the_clock_is_survived() {
             engine
                 .snapshot(&table, &format!("s{turn}"), true, i64::MAX as u64 / 1_000)
                 .unwrap();
-            let region = engine.regions(&table).unwrap()[0].id;
-            engine.split_region(region, Some(&row(1))).ok();
+            if turn == 0 {
+                let region = engine.regions(&table).unwrap()[0].id;
+                engine.split_region(region, Some(&row(1))).unwrap();
+            }
             if turn % 3 == 2 {
                 engine.close().unwrap();
                 drop(engine);
@@ -545,7 +547,7 @@ fn a_clock_that_is_behind_is_told_of_once_until_it_has_caught_up() {
     let told = std::mem::take(&mut *listener.0.lock());
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
-        told[0].contains("60 s ahead") && told[0].contains("set it"),
+        told[0].contains("59 s ahead") && told[0].contains("set it"),
         "{told:?}"
     );
     clock.advance_ms(240_000);
