@@ -270,7 +270,7 @@ impl Life {
             emptied.put(family, qualifier, self.now(), value.clone(), many);
         }
         let mut mutation = mutation(row, puts, Durability::UseDefault);
-        mutation.writes.insert(0, Tombstone::Row.as_write());
+        mutation.writes.insert(0, Write::DeleteRow { timestamp: None });
         self.commit(table, vec![(row.to_owned(), emptied)], &|engine| {
             engine.mutate(&name(table), std::slice::from_ref(&mutation))
         })

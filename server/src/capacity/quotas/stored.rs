@@ -113,7 +113,7 @@ pub(super) fn store(engine: &Engine, owner: &Owner, settings: &Settings) -> Resu
         writes: smallvec![write],
         durability: Durability::UseDefault,
     };
-    Ok(engine.mutate(&table, &[mutation])?.wait()?)
+    engine.mutate(&table, &[mutation])?.wait()
 }
 
 /// The table as HBase makes it (`MasterQuotaManager.createQuotaTable`).
