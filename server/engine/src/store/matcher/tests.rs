@@ -362,6 +362,8 @@ fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
         ..now()
     };
     let cells = "
+        r//24999/P   Skip
+        r//19000/P   Skip
         r/a/25000/P  Include
         r/a/24999/P  NextColumn
         r/a/19000/P  -
