@@ -164,7 +164,11 @@ impl Timestamps {
         let (_, since) = seen.unwrap_or((wall, mono));
         course.seen = Some((wall, since));
         let stands = mono.saturating_sub(since) >= STANDS;
-        if wall < last || (wall == last && stands) {
+        if stands {
+            // Goes on before the next write comes, which would only see that it is not behind.
+            self.last_ms.fetch_max(wall, Ordering::AcqRel);
+        }
+        if wall < last || stands {
             self.go_on(&mut course, clock);
         } else {
             course.line = None;
