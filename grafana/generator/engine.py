@@ -7,8 +7,8 @@ UID = "basalt-engine"
 TITLE = "Basalt: engine"
 DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what slows or refuses writes."
 ALERTS = [
-    "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltSyncSlow", "BasaltWriteStall",
-    "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
+    "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltClockBehind", "BasaltSyncSlow",
+    "BasaltWriteStall", "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
     "BasaltPaused",
 ]
 

@@ -143,6 +143,35 @@ impl Server {
         Self::run(limited)
     }
 
+    /// The same as [`Self::start`], with a wall clock that the file `clock` sets while the process runs, in the words of libfaketime: `+0`, `-5`,
+    /// `-60y`. `None`, after a line that says so, on a machine without that library.
+    pub fn start_with_clock(data_dir: &Path, settings: &[&str], clock: &Path) -> Option<Self> {
+        const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
+        let dirs = [
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/usr/lib",
+        ];
+        let library = dirs
+            .iter()
+            .map(|dir| Path::new(dir).join(LIBRARY))
+            .find(|path| path.exists());
+        let Some(library) = library else {
+            println!(
+                "not run: a clock that is set, since there is no {LIBRARY} in {dirs:?} (Debian: libfaketime)"
+            );
+            return None;
+        };
+        let mut command = serve(&binary("basalt"), data_dir, settings);
+        command
+            .env("LD_PRELOAD", library)
+            .env("FAKETIME_TIMESTAMP_FILE", clock);
+        command
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        Some(Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}")))
+    }
+
     fn run(mut command: Command) -> Result<Self, String> {
         let mut child = command
             .stderr(Stdio::piped())

@@ -1,14 +1,23 @@
 //! Time as the engine sees it: a seam, so that tests and the simulator own it.
 //!
-//! Cell timestamps and TTL use the wall clock; leases, waits and rates use the monotonic one.
+//! Cell timestamps and TTL use the wall clock, timestamps by way of [`Timestamps`]; leases, waits and rates use the monotonic one.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+mod timestamps;
+
+pub use timestamps::{Ahead, BEHIND_MS, Timestamps, behind_text};
+
+/// The end of the year 9999. A wall clock that is set to a later time counts as standing there: dates can be printed, and sums of times
+/// do not overflow.
+pub const WALL_MAX_MS: u64 = 253_402_300_799_999;
+
 /// Source of time.
 pub trait Clock: Send + Sync + Debug + 'static {
-    /// Milliseconds since 1970-01-01 UTC. May step backwards; [`Timestamps`] hides that from cells.
+    /// Milliseconds since 1970-01-01 UTC, 0 before that, [`WALL_MAX_MS`] at most. May step in both directions; [`Timestamps`] hides steps
+    /// backwards from cells.
     fn wall_ms(&self) -> u64;
     /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it with TTLs.
     fn coarse_wall_ms(&self) -> u64 {
@@ -36,22 +45,30 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn wall_ms(&self) -> u64 {
-        // A clock set before 1970 reads as 0: cell timestamps are then held up by their high-water mark.
+        // A clock set before 1970 reads as 0: assigned time then goes on from its high-water mark.
         std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_millis() as u64)
+            .map_or(0, |since| milliseconds(since.as_secs(), since.subsec_nanos()))
     }
 
     #[cfg(target_os = "linux")]
     fn coarse_wall_ms(&self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
         // As above; the nanoseconds are never negative.
-        u64::try_from(now.tv_sec).map_or(0, |seconds| seconds * 1_000 + now.tv_nsec as u64 / 1_000_000)
+        u64::try_from(now.tv_sec).map_or(0, |seconds| milliseconds(seconds, now.tv_nsec as u32))
     }
 
     fn mono(&self) -> Duration {
         self.start.elapsed()
     }
+}
+
+/// The time of a wall clock that shows so many seconds and nanoseconds since 1970.
+fn milliseconds(seconds: u64, nanoseconds: u32) -> u64 {
+    seconds
+        .saturating_mul(1_000)
+        .saturating_add(u64::from(nanoseconds / 1_000_000))
+        .min(WALL_MAX_MS)
 }
 
 /// A clock that moves only when told to.
@@ -72,7 +89,15 @@ impl ManualClock {
 
     /// Moves both clocks forward.
     pub fn advance_ms(&self, ms: u64) {
-        self.wall_ms.fetch_add(ms, Ordering::SeqCst);
+        self.wall_ms.store(
+            self.wall_ms.load(Ordering::SeqCst).saturating_add(ms),
+            Ordering::SeqCst,
+        );
+        self.mono_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Moves the monotonic clock alone: the wall clock stands still.
+    pub fn advance_mono_ms(&self, ms: u64) {
         self.mono_ms.fetch_add(ms, Ordering::SeqCst);
     }
 
@@ -84,39 +109,11 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn wall_ms(&self) -> u64 {
-        self.wall_ms.load(Ordering::SeqCst)
+        self.wall_ms.load(Ordering::SeqCst).min(WALL_MAX_MS)
     }
 
     fn mono(&self) -> Duration {
         Duration::from_millis(self.mono_ms.load(Ordering::SeqCst))
-    }
-}
-
-/// Issues cell timestamps that never go back, whatever the wall clock does.
-///
-/// The high-water mark is restored at start from the newest server-assigned timestamp found (manifest and WAL).
-#[derive(Debug, Default)]
-pub struct Timestamps {
-    last_ms: AtomicU64,
-}
-
-impl Timestamps {
-    /// The time to stamp an edit with: the wall clock, or the last issued time when the clock stepped back.
-    /// REQUIRES: the caller holds the row's lock, so that a later writer of the row never gets a smaller time.
-    pub fn issue(&self, clock: &dyn Clock) -> i64 {
-        let now = clock.wall_ms();
-        let last = self.last_ms.fetch_max(now, Ordering::AcqRel);
-        i64::try_from(now.max(last)).unwrap_or(i64::MAX - 1)
-    }
-
-    /// Makes sure that nothing below `ms` is issued any more.
-    pub fn raise_to(&self, ms: u64) {
-        self.last_ms.fetch_max(ms, Ordering::AcqRel);
-    }
-
-    /// The newest time issued.
-    pub fn last(&self) -> u64 {
-        self.last_ms.load(Ordering::Acquire)
     }
 }
 
@@ -125,15 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_never_go_back() {
-        let clock = ManualClock::at(1_000);
-        let stamps = Timestamps::default();
-        assert_eq!(stamps.issue(&clock), 1_000);
-        clock.set_wall_ms(10);
-        assert_eq!(stamps.issue(&clock), 1_000);
-        clock.set_wall_ms(1_001);
-        assert_eq!(stamps.issue(&clock), 1_001);
-        stamps.raise_to(5_000);
-        assert_eq!(stamps.issue(&clock), 5_000);
+    fn no_clock_shows_a_time_beyond_the_year_9999() {
+        for ms in [0, WALL_MAX_MS, WALL_MAX_MS + 1, i64::MAX as u64, u64::MAX] {
+            let clock = ManualClock::at(ms);
+            assert_eq!(clock.wall_ms(), ms.min(WALL_MAX_MS));
+            assert_eq!(clock.coarse_wall_ms(), ms.min(WALL_MAX_MS));
+        }
+        assert_eq!(milliseconds(i64::MAX as u64, 999_999_999), WALL_MAX_MS);
+        assert_eq!(milliseconds(1, 999_999_999), 1_999);
     }
 }

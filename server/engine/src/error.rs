@@ -101,6 +101,9 @@ pub enum Error {
     /// The region's memstore or the server's memory is full. Not applied; try again after a pause.
     #[error("{0}")]
     RegionTooBusy(String),
+    /// A row was deleted and written again so often within a moment that its timestamps would run away from the clock.
+    #[error("{0}")]
+    RowAhead(String),
     /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
     #[error("disk space: {0}")]
     DiskSpace(String),
@@ -156,6 +159,7 @@ impl Error {
     pub fn kind(&self) -> Kind {
         match self {
             Self::RegionTooBusy(_)
+            | Self::RowAhead(_)
             | Self::DiskSpace(_)
             | Self::RowLockTimeout(_)
             | Self::NotServingRegion(_)

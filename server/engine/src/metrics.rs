@@ -188,6 +188,12 @@ pub trait EventListener: Send + Sync + Debug + 'static {
     fn writes_resumed(&self, after: Duration) {
         let _ = after;
     }
+    /// The wall clock is behind assigned time, by more than a second. At most once in ten minutes.
+    fn clock_behind(&self, what: &str) {
+        let _ = what;
+    }
+    /// The wall clock has caught up with assigned time.
+    fn clock_caught_up(&self) {}
     /// Something an operator should know and no metric says, as "torn tail of segment 3 cut at byte 4096".
     fn notice(&self, message: &str) {
         let _ = message;

@@ -196,7 +196,9 @@ impl From<Error> for Failure {
             ),
             // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
             // quotas, makes clients give up.
-            Error::RegionTooBusy(_) | Error::DiskSpace(_) => (Kind::Io, REGION_TOO_BUSY, true),
+            Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::DiskSpace(_) => {
+                (Kind::Io, REGION_TOO_BUSY, true)
+            }
             Error::Corrupt { .. } | Error::RegionDamaged { .. } => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::clock::{BEHIND_MS, behind_text};
 use basalt_engine::engine::ServerName;
 use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::call::MethodDescriptor;
@@ -340,6 +341,13 @@ impl Server {
             ));
         }
         lines
+    }
+
+    /// What an operator should see to although everything is served.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let ahead = self.engine.ahead_of_clock();
+        let behind = ahead > Duration::from_millis(BEHIND_MS);
+        behind.then(|| behind_text(ahead)).into_iter().collect()
     }
 
     pub(crate) fn set_ready(&self, ready: bool) {

@@ -128,13 +128,15 @@ async fn ready(State(site): State<Site>) -> Response {
         let text = "not ready: the server is starting or stopping\n";
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
-    let (reasons, damage) = (site.server.reasons(), site.server.damage());
-    if reasons.is_empty() && damage.is_empty() {
+    let mut warnings = site.server.warnings();
+    warnings.extend(site.server.damage());
+    let reasons = site.server.reasons();
+    if reasons.is_empty() && warnings.is_empty() {
         return "ready\n".into_response();
     }
-    let reasons = reasons
+    let refused = reasons
         .iter()
         .map(|reason| format!("ready for reads; {reason}\n"));
-    let damage = damage.iter().map(|damage| format!("ready; {damage}\n"));
-    reasons.chain(damage).collect::<String>().into_response()
+    let warned = warnings.iter().map(|warning| format!("ready; {warning}\n"));
+    refused.chain(warned).collect::<String>().into_response()
 }

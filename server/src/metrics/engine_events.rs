@@ -75,6 +75,14 @@ impl EventListener for EngineEvents {
         tracing::info!(?after, "disk space: writes are accepted again");
     }
 
+    fn clock_behind(&self, what: &str) {
+        tracing::warn!("{what}");
+    }
+
+    fn clock_caught_up(&self) {
+        tracing::info!("clock: it has caught up with the timestamps that were assigned");
+    }
+
     fn notice(&self, message: &str) {
         tracing::info!("{message}");
     }

@@ -111,6 +111,8 @@ metric_names! {
         "Bytes of the data directory's file system that the server may still use.";
     gauge DISK_LOW_WATER_BYTES = "basalt_disk_low_water_bytes", Unit::Bytes,
         "Writes are suspended when less is available: disk.reserve_bytes and what the memstores hold.";
+    gauge CLOCK_BEHIND_SECONDS = "basalt_clock_behind_seconds", Unit::Seconds,
+        "By how much the machine's clock is behind the timestamps that the server assigns.";
     gauge WRITES_SUSPENDED = "basalt_writes_suspended", Unit::Count,
         "1 while all writes are refused because the disk has too little space, else 0.";
     counter SUSPENDED_WRITES = "basalt_disk_refused_writes_total", Unit::Count,

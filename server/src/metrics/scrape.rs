@@ -76,6 +76,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::DISK_TOTAL_BYTES).set(disk.total_bytes as f64);
     gauge!(names::DISK_AVAILABLE_BYTES).set(disk.available_bytes as f64);
     gauge!(names::DISK_LOW_WATER_BYTES).set(disk.low_water_bytes as f64);
+    gauge!(names::CLOCK_BEHIND_SECONDS).set(engine.ahead_of_clock().as_secs_f64());
     gauge!(names::WRITES_SUSPENDED).set(if disk.suspended.is_some() { 1.0 } else { 0.0 });
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);

@@ -8,7 +8,7 @@ use basalt_engine::{Engine, Result};
 
 use super::Stop;
 use super::life::{Kind, Life};
-use super::model::{MANY, Pending, Row, Weak};
+use super::model::{MANY, Pending, ROW_AHEAD_MS, Row, Weak};
 use super::read::{self, name};
 
 /// Rows of a table that ordinary writes go to: `r00`, `r01`, ...
@@ -132,6 +132,7 @@ impl Life {
             Kind::Increment => self.increment(&table),
             Kind::Append => self.append(&table),
             Kind::Check => self.check(&table),
+            Kind::Rush => self.rush(&table),
             _ => self.write_weak(&table),
         }
     }
@@ -208,6 +209,70 @@ impl Life {
                 .map(|(row, puts)| mutation(row, puts, Durability::UseDefault))
                 .collect();
             engine.mutate(&name(table), &mutations)
+        })
+    }
+
+    /// Deletes a row and writes it, in turns and in one mutation, while the clock stands still. Only the engine knows how far the row goes
+    /// ahead, so its times are read back; the model says what each read must find.
+    fn rush(&mut self, table: &str) -> std::result::Result<(), Stop> {
+        let row = self.draw_row();
+        let turns = self.pick(4) + 2;
+        self.told.tell(format!(
+            "write {}: deletes and puts {table}/{row} {turns} times in a millisecond",
+            self.told.writes
+        ));
+        let rushed = self.rush_row(table, &row, turns);
+        // Assigned time passes the row again: from here on times are as the model says.
+        self.machine.clock.advance_ms(2 * ROW_AHEAD_MS.unsigned_abs());
+        rushed
+    }
+
+    fn rush_row(&mut self, table: &str, row: &str, turns: usize) -> std::result::Result<(), Stop> {
+        for turn in 0..turns {
+            self.told.writes += 1;
+            let puts = self.draw_puts(table);
+            let together = self.pick(3) == 0;
+            if !together || turn == 0 {
+                self.delete_now(table, row, &[])?;
+            }
+            if together {
+                self.delete_now(table, row, &puts)?;
+            } else {
+                let after = vec![(row.to_owned(), self.after_puts(table, row, &puts))];
+                self.commit(table, after, &|engine| {
+                    engine.mutate(&name(table), &[mutation(row, &puts, Durability::UseDefault)])
+                })?;
+            }
+            self.take_times(table, row)?;
+        }
+        Ok(())
+    }
+
+    /// The next read of a row that was just written finds what was written, and tells its times.
+    fn take_times(&mut self, table: &str, row: &str) -> std::result::Result<(), Stop> {
+        let (known, found) = (self.told.row(table, row), read::row(&self.engine, table, row)?);
+        if !known.is(&found) {
+            return Err(Stop::Wrong(format!(
+                "a get of {table}/{row} after its write: {found:?}, it is {known:?}"
+            )));
+        }
+        self.told.stamped_ms = self.told.stamped_ms.max(found.newest_time());
+        self.told.set_row(table, row, found);
+        Ok(())
+    }
+
+    /// Deletes a row and puts this into it, in one mutation.
+    fn delete_now(&mut self, table: &str, row: &str, puts: &[Put]) -> std::result::Result<(), Stop> {
+        let mut emptied = self.told.row(table, row);
+        emptied.remove(|_, _, _| true);
+        for (family, qualifier, value) in puts {
+            let many = self.keeps_many(table, family);
+            emptied.put(family, qualifier, self.now(), value.clone(), many);
+        }
+        let mut mutation = mutation(row, puts, Durability::UseDefault);
+        mutation.writes.insert(0, Write::DeleteRow { timestamp: None });
+        self.commit(table, vec![(row.to_owned(), emptied)], &|engine| {
+            engine.mutate(&name(table), std::slice::from_ref(&mutation))
         })
     }
 
@@ -448,7 +513,7 @@ impl Life {
         for (row, state) in after {
             let found = read::row(&self.engine, table, row)?;
             let before = self.told.row(table, row);
-            if found == *state {
+            if state.is(&found) {
                 self.told.set_row(table, row, found);
             } else if found != before {
                 return Err(Stop::Wrong(format!(

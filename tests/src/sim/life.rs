@@ -8,7 +8,7 @@ use basalt_engine::fs::sim::SplitMix64;
 
 use super::model::{Pending, Told};
 use super::read::{self, Held};
-use super::{Machine, Stop};
+use super::{FIRST_MS, Machine, Stop};
 
 /// What a call is. Its details are drawn when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub(crate) enum Kind {
     Check,
     /// A write with ASYNC_WAL or SKIP_WAL.
     Weak,
+    /// Deletes and writes of one row within a millisecond.
+    Rush,
+    /// The machine's clock is set: back or forward, by seconds or by years.
+    SetClock,
     /// A flush of a table.
     Flush,
     /// A compaction of what the policy chooses.
@@ -86,6 +90,8 @@ const MIX: &[(Kind, usize, u64)] = &[
     (Kind::Append, 4, 4),
     (Kind::Check, 6, 6),
     (Kind::Weak, 5, 4),
+    (Kind::Rush, 2, 3),
+    (Kind::SetClock, 3, 3),
     (Kind::Flush, 7, 6),
     (Kind::Minor, 2, 3),
     (Kind::Major, 2, 2),
@@ -164,6 +170,18 @@ pub(crate) fn draw(dice: &mut SplitMix64) -> Kind {
     Kind::Put
 }
 
+/// Where a clock that shows `wall_ms` is set to: somewhere before or behind, or back to about when the first life began.
+pub(crate) fn draw_clock(wall_ms: u64, dice: &mut SplitMix64) -> u64 {
+    const STEPS_MS: [u64; 5] = [1, 40, 5_000, 3_600_000, 365 * 24 * 3_600_000];
+    let step_ms = STEPS_MS[dice.below(STEPS_MS.len() as u64) as usize];
+    match dice.below(5) {
+        0 | 1 => wall_ms.saturating_sub(step_ms),
+        2 => wall_ms + step_ms,
+        3 => FIRST_MS + dice.below(100_000),
+        _ => 0,
+    }
+}
+
 /// A process that has the database open.
 #[derive(Debug)]
 pub(crate) struct Life {
@@ -189,9 +207,9 @@ impl Life {
         }
     }
 
-    /// The timestamp that a write made now gets.
+    /// The timestamp that a write made now gets, unless its row has been deleted in this millisecond ([`super::act`] knows such writes).
     pub(crate) fn now(&self) -> i64 {
-        i64::try_from(self.machine.clock.wall_ms()).unwrap_or(i64::MAX)
+        self.engine.assigned_ms()
     }
 
     /// Draws one of so many.
@@ -207,6 +225,10 @@ impl Life {
             Kind::Pause => self.tick(70_000),
             Kind::OpenScan | Kind::Fetch | Kind::Get | Kind::Scan => self.read(kind),
             Kind::Restart => self.restart(),
+            Kind::SetClock => {
+                self.set_clock();
+                Ok(())
+            }
             Kind::Create
             | Kind::AlterFamily
             | Kind::AddFamily
@@ -225,7 +247,8 @@ impl Life {
             | Kind::Increment
             | Kind::Append
             | Kind::Check
-            | Kind::Weak => self.write(kind),
+            | Kind::Weak
+            | Kind::Rush => self.write(kind),
         }
     }
 
@@ -242,6 +265,12 @@ impl Life {
             .filter(|(_, table)| table.enabled == enabled)
             .map(|(name, _)| name.clone())
             .collect()
+    }
+
+    fn set_clock(&mut self) {
+        let wall_ms = draw_clock(self.machine.clock.wall_ms(), &mut self.dice);
+        self.told.tell(format!("the clock is set to {wall_ms}"));
+        self.machine.clock.set_wall_ms(wall_ms);
     }
 
     fn tick(&mut self, ms: u64) -> Result<(), Stop> {

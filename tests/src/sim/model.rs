@@ -1,7 +1,7 @@
 //! What the database must hold.
 //!
-//! Times rise from call to call, so no two writes of a column have the same timestamp, and HBase's rules about equal ones are not
-//! needed. Families keep either one version, and get no tombstone that would bring an older one back, or more than are ever
+//! Assigned times rise from call to call whatever the machine's clock does, so no two writes of a column have the same timestamp, and HBase's
+//! rules about equal ones are not needed. Writes of one row within a millisecond are later than the model knows ([`Row::is`]). Families keep either one version, and get no tombstone that would bring an older one back, or more than are ever
 //! written: so what can be seen never depends on what flushes and compactions have dropped.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ use basalt_engine::schema::TableDescriptor;
 
 /// Versions that the families which keep many keep.
 pub(crate) const MANY: i32 = 1000;
+
+/// How far a row goes ahead of assigned time when it is deleted and written within a millisecond, as often as the workload does so.
+pub(crate) const ROW_AHEAD_MS: i64 = 12;
 
 /// One version of a column.
 pub(crate) type Version = (i64, Vec<u8>);
@@ -44,6 +47,24 @@ impl Row {
             versions.retain(|(timestamp, _)| !goes(family, qualifier, *timestamp));
             !versions.is_empty()
         });
+    }
+
+    /// Whether the engine shows this row: the same values in the same order, each at its time, or as much later as a row may go ahead.
+    pub(crate) fn is(&self, shown: &Self) -> bool {
+        let same = |(known, shown): (&Version, &Version)| {
+            known.1 == shown.1 && (known.0..=known.0 + ROW_AHEAD_MS).contains(&shown.0)
+        };
+        let rises = |versions: &Vec<Version>| versions.windows(2).all(|pair| pair[0].0 > pair[1].0);
+        self.0.keys().eq(shown.0.keys())
+            && self.0.values().zip(shown.0.values()).all(|(known, shown)| {
+                known.len() == shown.len() && known.iter().zip(shown).all(same) && rises(shown)
+            })
+    }
+
+    /// The newest time in it.
+    pub(crate) fn newest_time(&self) -> i64 {
+        let versions = self.0.values().flatten();
+        versions.map(|(timestamp, _)| *timestamp).max().unwrap_or(0)
     }
 
     /// Whether nothing can be seen of it.

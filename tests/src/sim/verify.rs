@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use basalt_engine::clock::Clock;
 use basalt_engine::fs::sim::{SimFs, SplitMix64};
 use basalt_engine::manifest;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};
 
-use super::life::{Kind, Life};
+use super::life::{Kind, Life, draw_clock};
 use super::model::{Pending, Row, Rows, Tables, Told, set, state_of};
 use super::read::{self, name};
 use super::{DIR, FIRST_MS, Machine, Stop, below};
@@ -40,7 +39,7 @@ pub(crate) fn difference(expected: &Rows, found: &Rows) -> String {
 
 /// Opens the database on what a crash has left and compares it with what was told. The process goes on living.
 ///
-/// The machine's clock may have been set back meanwhile: the dice say.
+/// The machine's clock may have been set meanwhile, back or forward: the dice say.
 pub(crate) fn verify(
     disk: SimFs,
     told: &Told,
@@ -48,10 +47,10 @@ pub(crate) fn verify(
     mut dice: SplitMix64,
 ) -> std::result::Result<Life, String> {
     let newest = u64::try_from(told.stamped_ms).unwrap_or_default().max(FIRST_MS);
-    let wall_ms = if dice.coin() {
-        newest - 2_000
-    } else {
-        newest + 1_000
+    let wall_ms = match dice.below(4) {
+        0 => newest - 2_000,
+        1 => newest + 1_000,
+        _ => draw_clock(newest, &mut dice),
     };
     current_is_whole(&disk)?;
     let machine = Machine::at(disk, wall_ms);
@@ -165,7 +164,7 @@ impl Life {
             if of == table_name {
                 let came = |(row, after): &&(String, Row)| {
                     let before = state_of(&table.rows, row);
-                    before != *after && state_of(&found, row) == *after
+                    before != *after && after.is(&state_of(&found, row))
                 };
                 let changed = after
                     .iter()
@@ -179,8 +178,8 @@ impl Life {
                         came.len()
                     )));
                 }
-                for (row, state) in came {
-                    set(&mut table.rows, row, state.clone());
+                for (row, _) in came {
+                    set(&mut table.rows, row, state_of(&found, row));
                 }
             }
             for ((of, row), weak) in &weak {
@@ -201,7 +200,7 @@ impl Life {
         Ok(())
     }
 
-    /// Writes a row, and finds that its time is not before that of anything acknowledged. From here on the clock rises.
+    /// Writes a row, and finds that its time is not before that of anything acknowledged.
     fn prove_time(&mut self) -> std::result::Result<(), Stop> {
         let Some(table) = self.enabled() else {
             return Ok(());
@@ -223,10 +222,6 @@ impl Life {
         }
         self.told.set_row(&table, PROBE, row);
         self.told.stamped_ms = newest;
-        let wall_ms = u64::try_from(newest).unwrap_or_default() + 1;
-        self.machine
-            .clock
-            .set_wall_ms(wall_ms.max(self.machine.clock.wall_ms()));
         Ok(())
     }
 

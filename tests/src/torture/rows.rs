@@ -4,8 +4,8 @@
 //! are changed by checks alone, for which clients race; and rows with everything mixed: puts, deletes, increments, appends, checks and row
 //! mutations. In each life clients use a few rows of a larger pool together, so that rows also rest for a while and are found in store files.
 //!
-//! Timestamps have milliseconds, and a delete hides a put of the same millisecond even if that comes later, as in HBase. So a write with a
-//! delete in it has its row for itself among the writes until the next millisecond; readers do not wait.
+//! Of a put and a delete that overlap, timestamps decide which one counts, and a read between them may have seen the order of the log. So a
+//! write with a delete in it has its row for itself among the writes; readers do not wait, and neither does the next write.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -209,19 +209,14 @@ impl Runner {
         let op = op(self, row);
         let shared = Arc::clone(&self.shared);
         let gate = &shared.writing[row];
-        let deletes = deletes(&op);
         let (mut alone, mut with_others) = (None, None);
-        if deletes {
+        if deletes(&op) {
             alone = Some(gate.write().await);
         } else if op != Op::Get {
             with_others = Some(gate.read().await);
         }
         let ended = self.caller.call(row, op.clone(), self.perform(row, &op)).await;
-        drop(with_others);
-        if deletes {
-            tokio::time::sleep(BREATH).await;
-        }
-        drop(alone);
+        drop((alone, with_others));
         match ended {
             Ended::Done(Reply::Row(columns)) => drop(self.seen.insert(row.clone(), columns)),
             Ended::Done(_) => {}

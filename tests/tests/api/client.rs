@@ -40,7 +40,27 @@ pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) ->
     Arc::new(Shared { server, _dir: dir })
 }
 
+/// A server whose wall clock the file `clock` in its folder sets; `None` where there is no libfaketime.
+pub(crate) fn start_with_clock(set: &str) -> Option<Arc<Shared>> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let clock = dir.path().join("clock");
+    std::fs::write(&clock, set).expect("a file in a folder of ours");
+    let server = Server::start_with_clock(&dir.path().join("data"), &[], &clock)?;
+    Some(Arc::new(Shared { server, _dir: dir }))
+}
+
 impl Shared {
+    /// Sets the clock of a server that was started with one.
+    pub(crate) fn set_clock(&self, set: &str) {
+        // At once, so that the server never finds half of it.
+        let (new, clock) = (
+            self.data_dir().with_file_name("clock.new"),
+            self.data_dir().with_file_name("clock"),
+        );
+        std::fs::write(&new, format!("{set}\n")).expect("a file in a folder of ours");
+        std::fs::rename(&new, &clock).expect("a file in a folder of ours");
+    }
+
     /// Where its data is.
     pub(crate) fn data_dir(&self) -> std::path::PathBuf {
         let Self { _dir: dir, .. } = self;

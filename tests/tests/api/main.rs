@@ -3,6 +3,7 @@
 //! its own.
 
 mod client;
+mod clock;
 mod filters;
 mod open_files;
 mod options;

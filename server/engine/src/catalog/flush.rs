@@ -407,8 +407,9 @@ impl Catalog {
         }
         let mut edits = Vec::with_capacity(flushes.len() + 1);
         // Once the cells are in files the log no longer tells recovery which times the server has given out.
-        if manifest.state().timestamp_ms < self.shared.timestamps.last() {
-            edits.push(self.high_water());
+        let mark = self.high_water();
+        if manifest.state().timestamp_ms < mark.timestamp_ms {
+            edits.push(mark.into());
         }
         edits.extend_from_slice(flushes);
         match self.append_all(manifest, &edits) {
@@ -416,7 +417,12 @@ impl Catalog {
                 .chunks(1)
                 .flat_map(|one| self.append_flushes(manifest, one))
                 .collect(),
-            result => vec![result; flushes.len()],
+            result => {
+                if result.is_ok() {
+                    self.shared.timestamps.set_marked(manifest.state().timestamp_ms);
+                }
+                vec![result; flushes.len()]
+            }
         }
     }
 

@@ -29,8 +29,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::clock::Timestamps;
 use crate::error::{Error, Result};
-use crate::id::RegionId;
+use crate::id::{RegionId, SeqId};
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
 use crate::memstore::Memstore;
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
@@ -194,6 +195,22 @@ pub struct Catalog {
     noted_segment: AtomicU64,
 }
 
+/// How far timestamps and sequence ids have come.
+#[derive(Clone, Copy, Debug)]
+struct HighWater {
+    timestamp_ms: u64,
+    seq: SeqId,
+}
+
+impl From<HighWater> for ManifestEdit {
+    fn from(mark: HighWater) -> Self {
+        Self::HighWater {
+            timestamp_ms: mark.timestamp_ms,
+            seq: mark.seq,
+        }
+    }
+}
+
 impl Catalog {
     /// A catalog of these tables, which are what `manifest` says.
     pub fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
@@ -336,14 +353,35 @@ impl Catalog {
 
     /// States on disk how far timestamps and sequence ids have come.
     pub fn write_high_water(&self) -> Result<()> {
-        self.append(&mut self.manifest.lock(), &self.high_water())
+        self.append_high_water(&mut self.manifest.lock())
     }
 
-    fn high_water(&self) -> ManifestEdit {
-        ManifestEdit::HighWater {
-            timestamp_ms: self.shared.timestamps.last(),
+    /// How far timestamps and sequence ids have come.
+    fn high_water(&self) -> HighWater {
+        HighWater {
+            timestamp_ms: self.shared.timestamps.greatest(),
             seq: self.shared.wal.last_assigned(),
         }
+    }
+
+    /// States it if timestamps have come too far since: so that they do not go back when the clock does over a restart.
+    pub fn keep_high_water(&self, too_far: impl Fn(&Timestamps) -> bool) -> Result<()> {
+        let timestamps = &self.shared.timestamps;
+        if !too_far(timestamps) {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        if too_far(timestamps) {
+            self.append_high_water(&mut manifest)?;
+        }
+        Ok(())
+    }
+
+    fn append_high_water(&self, manifest: &mut MutexGuard<'_, Manifest>) -> Result<()> {
+        let mark = self.high_water();
+        self.append(manifest, &mark.into())?;
+        self.shared.timestamps.set_marked(mark.timestamp_ms);
+        Ok(())
     }
 
     /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.

@@ -82,7 +82,7 @@ impl Catalog {
             .map(|region| region.info().created_ms)
             .max()
             .unwrap_or_default();
-        let created_ms = self.shared.clock.wall_ms().max(newest + 1);
+        let created_ms = self.shared.clock.wall_ms().max(newest.saturating_add(1));
         let mut manifest = self.manifest.lock();
         let regions = region_metas(manifest.state(), name, &splits, created_ms);
         self.append(

@@ -379,7 +379,6 @@ impl Engine {
     fn write<T>(&self, write: impl FnOnce(&Catalog) -> Result<write::Written<T>>) -> Result<T> {
         match write(&self.catalog) {
             Ok(written) => {
-                self.workers.note_stamps();
                 for region in written.flush {
                     self.workers.request(Job::Flush(region));
                 }
@@ -422,6 +421,16 @@ impl Engine {
         let shared = self.catalog.shared();
         let waited = shared.wal.waiting()?;
         (waited > shared.options.wal_stall).then_some(waited)
+    }
+    /// The timestamp that a write without one gets now, unless its row has gone ahead.
+    pub fn assigned_ms(&self) -> i64 {
+        let shared = self.catalog.shared();
+        shared.timestamps.issue(&*shared.clock)
+    }
+    /// By how much assigned timestamps are ahead of the wall clock.
+    pub fn ahead_of_clock(&self) -> Duration {
+        let shared = self.catalog.shared();
+        shared.timestamps.ahead_of_clock(&*shared.clock)
     }
     /// What waits in the background.
     pub fn queues(&self) -> QueueStats {

@@ -29,6 +29,7 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
         let moment = Moment {
             read_point,
             now_ms: shared.coarse_now_ms(),
+            ahead: shared.timestamps.ahead(),
         };
         let row_max_bytes = shared.options.row_max_bytes;
         read_row(version, &get.spec, get.row, moment, row_max_bytes, out)?;

@@ -1,5 +1,6 @@
 //! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply.
 
+use std::cell::Cell as Slot;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,13 +10,14 @@ use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table, Tables};
 use crate::cell::{Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
+use crate::clock::Timestamps;
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use crate::region::{
     LockMode, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
-    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update, stronger,
-    write_rows,
+    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, pause_of_row, plan_update,
+    stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::sync::{Loaded, RwLockReadGuard};
@@ -46,6 +48,7 @@ pub(super) fn mutate(
         ));
     }
     let shared = catalog.shared();
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -63,16 +66,28 @@ pub(super) fn mutate(
                 .iter()
                 .map(move |index| (group.region.id(), mutations[*index].row, modes[*index]))
         });
-        let _rows = shared.row_locks.lock(rows, shared.options.row_lock_wait)?;
-        let now = shared.timestamps.issue(&*shared.clock);
+        let rows = shared.row_locks.lock(rows, shared.options.row_lock_wait)?;
+        let Some(now) = time.now() else {
+            drop(rows);
+            time.mark()?;
+            continue;
+        };
         let mut plans = Vec::with_capacity(groups.len());
+        let (position, ahead_ms) = (Slot::new(0), Slot::new(0));
         for group in &groups {
-            let times = Times { now, put_floor: 0 };
             let of_region: SmallVec<[RowPlan<'_>; 1]> = all(&group.rows, |index| {
-                plan_mutation(shared, table, group.region, &mutations[*index], times)
+                let times = Times {
+                    now,
+                    put_floor: 0,
+                    row: rows.times(position.replace(position.get() + 1)),
+                };
+                let plan = plan_mutation(shared, table, group.region, &mutations[*index], times)?;
+                ahead_ms.set(plan.ahead_ms.max(ahead_ms.get()));
+                Ok(plan)
             })?;
             plans.push(of_region);
         }
+        time.note_rows(now, ahead_ms.get());
         let mut bytes = 0;
         for plans in &plans {
             bytes += check_edit(&table.descriptor, plans)?;
@@ -109,7 +124,8 @@ pub(super) fn mutate(
         let commit = last.expect("a batch has at least one mutation, so at least one group");
         return Ok(Written {
             flush,
-            result: paced(shared, table, groups.iter().map(|group| &**group.region), commit),
+            result: paced(shared, table, groups.iter().map(|group| &**group.region), commit)
+                .with_pause(pause_of_row(ahead_ms.get())),
         });
     }
 }
@@ -123,6 +139,7 @@ pub(super) fn check_and_mutate(
     tier: ReadTier,
 ) -> Result<Written<Option<Commit>>> {
     let shared = catalog.shared();
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -136,7 +153,11 @@ pub(super) fn check_and_mutate(
         let region = groups[0].region;
         check_room(shared, table, region)?;
         let row_lock = lock_row(shared, region, mutation.row, tier)?;
-        let now = shared.timestamps.issue(&*shared.clock);
+        let Some(now) = time.now() else {
+            drop(row_lock);
+            time.mark()?;
+            continue;
+        };
         let version = region.version();
         if !Arc::ptr_eq(&version.table, &table.descriptor) {
             continue;
@@ -146,7 +167,7 @@ pub(super) fn check_and_mutate(
             mutation.row,
             family,
             condition.qualifier,
-            shared.now_ms(),
+            shared.moment(),
             tier,
             &mut CellBatch::new(),
             |cell| {
@@ -172,7 +193,14 @@ pub(super) fn check_and_mutate(
         if let Some(error) = unknown_family {
             return Err(error);
         }
-        let plan = plan_mutation(shared, table, region, mutation, Times { now, put_floor })?;
+        let times = Times {
+            now,
+            put_floor,
+            row: row_lock.times(0),
+        };
+        let plan = plan_mutation(shared, table, region, mutation, times)?;
+        let ahead_ms = plan.ahead_ms;
+        time.note_rows(now, ahead_ms);
         let plans = [plan];
         let bytes = check_edit(&table.descriptor, &plans)?;
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
@@ -184,7 +212,7 @@ pub(super) fn check_and_mutate(
         drop(guards);
         return Ok(Written {
             flush: flush_wanted(shared, table, region).into_iter().collect(),
-            result: Some(paced(shared, table, [&**region], commit)),
+            result: Some(paced(shared, table, [&**region], commit).with_pause(pause_of_row(ahead_ms))),
         });
     }
 }
@@ -225,6 +253,7 @@ pub(super) fn update(
     let row = update.row;
     let shared = catalog.shared();
     let cell_max_bytes = shared.options.cell_max_bytes;
+    let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
@@ -233,7 +262,11 @@ pub(super) fn update(
         let region = groups[0].region;
         check_room(shared, table, region)?;
         let row_lock = lock_row(shared, region, row, tier)?;
-        let now = shared.timestamps.issue(&*shared.clock);
+        let Some(now) = time.now() else {
+            drop(row_lock);
+            time.mark()?;
+            continue;
+        };
         let version = region.version();
         if !Arc::ptr_eq(&version.table, &table.descriptor) {
             continue;
@@ -249,18 +282,20 @@ pub(super) fn update(
                 row,
                 family,
                 qualifier,
-                shared.now_ms(),
+                shared.moment(),
                 tier,
                 out,
                 stored,
             )
         };
+        let put_time = row_lock.times(0).put(row, now)?;
+        time.note_rows(now, put_time - now);
         let plan = plan_update(
             &table.descriptor,
             row,
             update.change,
             update.ttl_ms,
-            now,
+            put_time,
             cell_max_bytes,
             newest,
         );
@@ -286,7 +321,7 @@ pub(super) fn update(
         push_result(table, &plans[0], commit.seq(), out);
         return Ok(Written {
             flush: flush_wanted(shared, table, region).into_iter().collect(),
-            result: paced(shared, table, [&**region], commit),
+            result: paced(shared, table, [&**region], commit).with_pause(pause_of_row(put_time - now)),
         });
     }
 }
@@ -305,6 +340,33 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
         });
     }
     out.end_row(false);
+}
+
+/// Assigned time for one write.
+struct AssignedTime<'c>(&'c Catalog);
+
+impl AssignedTime<'_> {
+    /// Assigned time; `None` when it is so far beyond the mark on disk that recovery would take it for a client's: then the mark comes first
+    /// ([`Self::mark`]), without row locks, and the write starts again.
+    /// REQUIRES: the rows are locked.
+    fn now(&self) -> Option<i64> {
+        let shared = self.0.shared();
+        let now = shared.timestamps.issue(&*shared.clock);
+        (!shared.timestamps.is_beyond_mark(now)).then_some(now)
+    }
+
+    /// Brings the mark on disk up to date.
+    #[cold]
+    fn mark(&self) -> Result<()> {
+        self.0.keep_high_water(Timestamps::lags_mark)
+    }
+
+    /// Notes how far rows went ahead. To be called before they are logged.
+    fn note_rows(&self, now: i64, ahead_ms: i64) {
+        if ahead_ms > 0 {
+            self.0.shared().timestamps.note_row(now + ahead_ms);
+        }
+    }
 }
 
 /// Locks a row for a write that depends on what it reads. With [`ReadTier::Memory`] a row that somebody else has is
@@ -397,7 +459,7 @@ fn plan_mutation<'a>(
     table: &Table,
     region: &Region,
     mutation: &RowMutation<'a>,
-    times: Times,
+    times: Times<'_>,
 ) -> Result<RowPlan<'a>> {
     let deletes = mutation
         .writes
@@ -415,7 +477,7 @@ fn plan_mutation<'a>(
             family,
             qualifier,
             deletes,
-            shared.now_ms(),
+            shared.moment(),
         )
     })
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use crate::cache::BlockCache;
 use crate::catalog::{Catalog, Table, Tables};
+use crate::cell::Cell;
 use crate::clock::{Clock, Timestamps};
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, HandleCache, Vfs};
@@ -114,8 +115,8 @@ pub fn open(
         Arc::clone(&counters),
         Arc::clone(&listener),
     )?;
-    let timestamps = Timestamps::default();
-    timestamps.raise_to(state.timestamp_ms.max(stamped));
+    let timestamps = Timestamps::after(state.timestamp_ms.max(stamped));
+    timestamps.set_marked(state.timestamp_ms);
     listener.notice(&format!(
         "opened {} in {} ms: {} tables, {} regions, {} of them damaged, {} rows replayed from {} log segments, {orphans} orphaned files",
         dir.display(),
@@ -381,19 +382,22 @@ fn replay(
             .regions
             .get(&id)
             .map_or(SeqId::ZERO, |region| region.flushed);
+        // By cell: an edit may have timestamps of clients beside assigned ones.
+        let assigned = |cell: &Cell<'_>| Some(cell.key.timestamp()).filter(|time| *time <= stamps_end);
         let mut row = flushed;
-        let cells = edit.cells().map(|(_, cell)| cell).filter(|cell| {
-            // Each row has a sequence id of its own, and its cells follow each other.
-            if cell.seq > row {
-                (row, rows) = (cell.seq, rows + 1);
-            }
-            cell.seq > flushed
-        });
-        if let Some(newest) = insert_cells(&region.version(), cells) {
+        let cells = edit
+            .cells()
+            .map(|(_, cell)| cell)
+            .filter(|cell| cell.seq > flushed)
+            .inspect(|cell| {
+                // Each row has a sequence id of its own, and its cells follow each other.
+                if cell.seq > row {
+                    (row, rows) = (cell.seq, rows + 1);
+                }
+                stamped = assigned(cell).map_or(stamped, |time| stamped.max(time));
+            });
+        if insert_cells(&region.version(), cells) {
             region.note_dirty(|| 0);
-            if newest <= stamps_end {
-                stamped = stamped.max(newest);
-            }
         }
         Ok(())
     })?;

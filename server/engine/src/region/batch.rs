@@ -95,10 +95,9 @@ pub fn write_rows(
 const TOGETHER: usize = 64;
 
 /// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
-/// Returns the newest timestamp inserted.
+/// Says whether there were others.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
-pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> Option<i64> {
-    let mut newest = None;
+pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
     // By store: cells of the same family in different rows go together.
     let mut waiting: SmallVec<[SmallVec<[Cell<'a>; 1]>; 1]> = SmallVec::new();
     // Cells of a row are sorted by family, so the family is nearly always that of the cell before.
@@ -120,10 +119,9 @@ pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cel
             version.stores[index].active.insert_all(together);
             together.clear();
         }
-        newest = newest.max(Some(cell.key.timestamp()));
     }
     for (store, cells) in version.stores.iter().zip(&waiting) {
         store.active.insert_all(cells);
     }
-    newest
+    !waiting.is_empty()
 }

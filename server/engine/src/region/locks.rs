@@ -4,6 +4,8 @@
 //! stripe: that costs a wait, never correctness. Plain writes lock shared (their order is the log's), writes that
 //! depend on what they read lock exclusively.
 //!
+//! A stripe also remembers what times its rows were assigned ([`RowTimes`]).
+//!
 //! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot wait for each other in a
 //! circle. Row locks come first in the engine's lock order and are not held while a commit syncs: whoever gets the lock next
 //! sees the applied cells, and its own commit is published later.
@@ -18,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::id::RegionId;
+use crate::region::RowTimes;
 use crate::schema::escape;
 
 /// A power of two, many times the threads there can be.
@@ -35,14 +38,31 @@ pub enum LockMode {
 /// All row locks of the server.
 #[derive(Debug)]
 pub struct RowLocks {
-    stripes: Box<[CachePadded<RwLock<()>>]>,
+    stripes: Box<[CachePadded<Stripe>]>,
+}
+
+#[derive(Debug, Default)]
+struct Stripe {
+    lock: RwLock<()>,
+    times: RowTimes,
 }
 
 /// Stripes held; dropping it releases them.
 #[derive(Debug)]
-#[expect(dead_code, reason = "held for what dropping it does")]
 pub struct RowGuards<'a> {
+    locks: &'a RowLocks,
+    #[expect(dead_code, reason = "held for what dropping it does")]
     held: SmallVec<[RowGuard<'a>; 2]>,
+    /// The stripe of each row, in the order in which the rows were given.
+    of_rows: SmallVec<[u16; 8]>,
+}
+
+impl<'a> RowGuards<'a> {
+    /// What the stripe of the row that was given at this position remembers.
+    #[inline]
+    pub fn times(&self, position: usize) -> &'a RowTimes {
+        &self.locks.stripes[usize::from(self.of_rows[position])].times
+    }
 }
 
 #[derive(Debug)]
@@ -65,18 +85,19 @@ impl RowLocks {
     /// Locks all `rows`, waiting `wait` at most for all of them together.
     pub fn lock<'a, 'r>(
         &'a self,
-        rows: impl Iterator<Item = (RegionId, &'r [u8], LockMode)>,
+        rows: impl Iterator<Item = (RegionId, &'r [u8], LockMode)> + Clone,
         wait: Duration,
     ) -> Result<RowGuards<'a>> {
-        let mut names: SmallVec<[&[u8]; 2]> = SmallVec::with_capacity(rows.size_hint().0);
+        const { assert!(STRIPES <= 1 << 16) };
+        let mut of_rows: SmallVec<[u16; 8]> = SmallVec::with_capacity(rows.size_hint().0);
         // Stripe, mode and position as one number each: comparing and moving numbers is all that sorting a batch does. Exclusive sorts after
         // shared; keeping the last of equal stripes keeps the stronger mode.
         let number = |(region, row, mode)| {
-            names.push(row);
-            let position = (names.len() - 1) as u64;
-            (stripe_of(region, row) as u64) << 33 | u64::from(mode == LockMode::Exclusive) << 32 | position
+            let (stripe, position) = (stripe_of(region, row), of_rows.len() as u64);
+            of_rows.push(stripe as u16);
+            (stripe as u64) << 33 | u64::from(mode == LockMode::Exclusive) << 32 | position
         };
-        let mut wanted: SmallVec<[u64; 2]> = rows.map(number).collect();
+        let mut wanted: SmallVec<[u64; 2]> = rows.clone().map(number).collect();
         wanted.sort_unstable();
         let deadline = LazyCell::new(|| Instant::now().checked_add(wait));
         let mut guards = SmallVec::with_capacity(wanted.len());
@@ -92,10 +113,17 @@ impl RowLocks {
             };
             let guard = self
                 .lock_stripe(stripe as usize, mode, || *deadline)
-                .ok_or_else(|| Error::RowLockTimeout(escape(names[*number as u32 as usize])))?;
+                .ok_or_else(|| {
+                    let row = rows.clone().nth(*number as u32 as usize);
+                    Error::RowLockTimeout(row.map_or_else(String::new, |(_, row, _)| escape(row)))
+                })?;
             guards.push(guard);
         }
-        Ok(RowGuards { held: guards })
+        Ok(RowGuards {
+            locks: self,
+            held: guards,
+            of_rows,
+        })
     }
 
     /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the clock.
@@ -105,7 +133,7 @@ impl RowLocks {
         mode: LockMode,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Option<RowGuard<'_>> {
-        let lock = &self.stripes[stripe];
+        let lock = &self.stripes[stripe].lock;
         Some(match mode {
             LockMode::Shared => RowGuard::Shared(match lock.try_read() {
                 Some(guard) => guard,

@@ -229,6 +229,7 @@ fn loom_no_flush_looks_past_an_open_scan() {
         let now = |server: &Server| Moment {
             read_point: server.wal.read_point(),
             now_ms: 0,
+            ahead: crate::clock::Ahead::NONE,
         };
         let flush = {
             let points = Arc::clone(&points);

@@ -27,9 +27,25 @@ pub fn pause(used: u64, limit: u64) -> Duration {
     PAUSE_MAX.mul_f64(share * share)
 }
 
+/// A row's time may be so much ahead without a pause.
+const ROW_FREE_MS: i64 = 100;
+
+/// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: what is more than [`ROW_FREE_MS`]. So a client that
+/// deletes a row and writes it again, over and over, goes on as fast as time does, and is not refused.
+pub fn pause_of_row(ahead_ms: i64) -> Duration {
+    let over = u64::try_from(ahead_ms - ROW_FREE_MS).unwrap_or_default();
+    Duration::from_millis(over).min(PAUSE_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_far_ahead_is_waited_for() {
+        let pauses = [0, 100, 101, 200, 1_000].map(|ahead| pause_of_row(ahead).as_millis());
+        assert_eq!(pauses, [0, 0, 1, 100, 250]);
+    }
 
     #[test]
     fn the_pause_grows_with_what_is_held() {

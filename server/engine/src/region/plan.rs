@@ -5,16 +5,20 @@
 //! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and of two writes
 //!    of equal key the later one stays, because key and sequence id together must be unique in a memstore.
 //!
+//! A mutation's writes count in the order in which they are given, as far as their times are assigned: a put behind a tombstone that
+//! covers it is visible, one before it is not. In HBase a tombstone hides both, because both have the time of the mutation.
+//!
 //! Nothing in here touches memstores or the log.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
 use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
-use crate::region::LockMode;
+use crate::region::{LockMode, RowTimes};
 use crate::schema::{TableDescriptor, escape};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
@@ -136,15 +140,73 @@ pub struct RowPlan<'a> {
     pub row: &'a [u8],
     /// The cells, in cell order.
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
+    /// How far the row's puts went ahead of assigned time.
+    pub ahead_ms: i64,
 }
 
 /// What the server decides about a row's times.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct Times<'t> {
     /// The time of this commit.
     pub now: i64,
     /// Puts without a time get at least this: the time of the cell that a check looked at.
     pub put_floor: i64,
+    /// What the row's lock remembers.
+    pub row: &'t RowTimes,
+}
+
+/// The families and columns that tombstones with assigned times cover.
+#[derive(Debug, Default)]
+struct Covered<'a> {
+    families: HashSet<usize>,
+    columns: HashSet<(usize, &'a [u8])>,
+}
+
+impl<'a> Covered<'a> {
+    fn add(&mut self, tombstone: &PlannedCell<'a>) {
+        match tombstone.cell_type {
+            CellType::DeleteFamily | CellType::DeleteFamilyVersion => {
+                self.families.insert(tombstone.family);
+            }
+            _ => {
+                self.columns.insert((tombstone.family, tombstone.qualifier));
+            }
+        }
+    }
+
+    fn has(&self, put: &PlannedCell<'a>) -> bool {
+        self.families.contains(&put.family) || self.columns.contains(&(put.family, put.qualifier))
+    }
+}
+
+/// Assigns times to the cells of a mutation that has tombstones; those without one are [`LATEST`] until here. Returns how far the puts went
+/// ahead.
+fn settle<'a>(row: &[u8], cells: &mut [PlannedCell<'a>], times: Times<'_>) -> Result<i64> {
+    let any = |deletes: bool| {
+        cells
+            .iter()
+            .any(|cell| cell.timestamp == LATEST && cell.cell_type.is_delete() == deletes)
+    };
+    let (has_tombstones, has_puts) = (any(true), any(false));
+    let tombstone = has_tombstones.then(|| times.row.tombstone(times.now));
+    // Asked for after the tombstone, which puts follow.
+    let put = if has_puts {
+        times.row.put(row, times.now)?
+    } else {
+        times.now
+    };
+    let mut covered = Covered::default();
+    for cell in cells.iter_mut().rev().filter(|cell| cell.timestamp == LATEST) {
+        cell.timestamp = match tombstone {
+            Some(time) if cell.cell_type.is_delete() => {
+                covered.add(cell);
+                time
+            }
+            Some(time) if covered.has(cell) => time,
+            _ => put.max(times.put_floor),
+        };
+    }
+    Ok(put - times.now)
 }
 
 impl<'a> RowPlan<'a> {
@@ -155,10 +217,18 @@ impl<'a> RowPlan<'a> {
     pub fn of_mutation(
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,
-        times: Times,
+        times: Times<'_>,
         mut newest: impl FnMut(usize, &'a [u8]) -> Result<Vec<i64>>,
     ) -> Result<Self> {
         let mut cells = SmallVec::with_capacity(mutation.writes.len());
+        let only_puts = mutation
+            .writes
+            .iter()
+            .all(|write| matches!(write, Write::Put { .. }));
+        // The row's time for puts, if one needs it and no tombstone of the mutation has a say.
+        let mut put_time = None;
+        // Until [`settle`]: whether a put is covered depends on what stands behind it.
+        let unsettled = |timestamp: Option<i64>| given(timestamp).unwrap_or(LATEST);
         // Columns that a delete without time has looked at, with what is left of their versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
         for write in &mutation.writes {
@@ -172,7 +242,15 @@ impl<'a> RowPlan<'a> {
                     ttl_ms,
                 } => {
                     own_ttl_ms = ttl_ms;
-                    let timestamp = given(timestamp).unwrap_or(times.now.max(times.put_floor));
+                    let timestamp = match (unsettled(timestamp), put_time) {
+                        (LATEST, Some(time)) => times.put_floor.max(time),
+                        (LATEST, None) if only_puts => {
+                            let time = times.row.put(mutation.row, times.now)?;
+                            put_time = Some(time);
+                            times.put_floor.max(time)
+                        }
+                        (timestamp, _) => timestamp,
+                    };
                     (family, qualifier, timestamp, CellType::Put, value)
                 }
                 Write::DeleteVersion {
@@ -193,7 +271,11 @@ impl<'a> RowPlan<'a> {
                             seen.push((index, qualifier, newest(index, qualifier)?.into_iter()));
                             seen.last_mut().expect("an entry was pushed just now")
                         };
-                        known.2.next().unwrap_or(times.now)
+                        let version = known.2.next();
+                        if let Some(timestamp) = version {
+                            times.row.note_version(timestamp, times.now);
+                        }
+                        unsettled(version)
                     };
                     (family, qualifier, timestamp, CellType::Delete, &b""[..])
                 }
@@ -204,26 +286,26 @@ impl<'a> RowPlan<'a> {
                 } => (
                     family,
                     qualifier,
-                    given(timestamp).unwrap_or(times.now),
+                    unsettled(timestamp),
                     CellType::DeleteColumn,
                     &b""[..],
                 ),
                 Write::DeleteFamily { family, timestamp } => (
                     family,
                     &b""[..],
-                    given(timestamp).unwrap_or(times.now),
+                    unsettled(timestamp),
                     CellType::DeleteFamily,
                     &b""[..],
                 ),
                 Write::DeleteFamilyVersion { family, timestamp } => (
                     family,
                     &b""[..],
-                    given(Some(timestamp)).unwrap_or(times.now),
+                    timestamp,
                     CellType::DeleteFamilyVersion,
                     &b""[..],
                 ),
                 Write::DeleteRow { timestamp } => {
-                    let timestamp = given(timestamp).unwrap_or(times.now);
+                    let timestamp = unsettled(timestamp);
                     cells.extend((0..table.families.len()).map(|family| PlannedCell {
                         family,
                         qualifier: b"",
@@ -244,7 +326,15 @@ impl<'a> RowPlan<'a> {
                 ttl_ms: own_ttl_ms,
             });
         }
-        Ok(Self::of_cells(mutation.row, cells))
+        let ahead_ms = if only_puts {
+            put_time.map_or(0, |time| time - times.now)
+        } else {
+            settle(mutation.row, &mut cells, times)?
+        };
+        Ok(Self {
+            ahead_ms,
+            ..Self::of_cells(mutation.row, cells)
+        })
     }
 
     /// Cells given in any order; of equal keys the last one stays.
@@ -269,7 +359,11 @@ impl<'a> RowPlan<'a> {
             });
             cells.reverse();
         }
-        Self { row, cells }
+        Self {
+            row,
+            cells,
+            ahead_ms: 0,
+        }
     }
 }
 
@@ -352,15 +446,17 @@ mod tests {
     #[test]
     fn cells_are_sorted_and_the_last_of_equal_keys_stays() {
         let table = table();
+        let row = RowTimes::default();
         let times = Times {
             now: 50,
             put_floor: 60,
+            row: &row,
         };
         let writes = [
+            Write::DeleteRow { timestamp: None },
             put(b"b", Some(LATEST), b"first"),
             put(b"a", Some(7), b"a7"),
             put(b"b", None, b"second"),
-            Write::DeleteRow { timestamp: None },
         ];
         let plan =
             RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |_, _| unreachable!()).unwrap();
@@ -397,9 +493,11 @@ mod tests {
             qualifier: b"q",
             timestamp: None,
         };
+        let row = RowTimes::default();
         let times = Times {
             now: 50,
             put_floor: 0,
+            row: &row,
         };
         let writes = [delete, delete, delete];
         let plan = RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |family, qualifier| {
@@ -409,5 +507,95 @@ mod tests {
         .unwrap();
         let stamps: Vec<_> = plan.cells.iter().map(|cell| cell.timestamp).collect();
         assert_eq!(stamps, [50, 30, 20]);
+    }
+
+    /// Column, type and time of what a mutation at the assigned time 50 writes, with nothing stored.
+    fn planned(row: &RowTimes, writes: &[Write<'static>]) -> (Vec<(u8, CellType, i64)>, i64) {
+        let times = Times {
+            now: 50,
+            put_floor: 0,
+            row,
+        };
+        let plan =
+            RowPlan::of_mutation(&table(), &mutation(b"r", writes), times, |_, _| Ok(Vec::new())).unwrap();
+        let column = |cell: &PlannedCell<'_>| cell.qualifier.first().copied().unwrap_or(b'*');
+        let cells = plan.cells.iter().filter(|cell| cell.family == 0);
+        let cells = cells.map(|cell| (column(cell), cell.cell_type, cell.timestamp));
+        (cells.collect(), plan.ahead_ms)
+    }
+
+    fn delete_column(qualifier: &'static [u8]) -> Write<'static> {
+        Write::DeleteColumn {
+            family: b"f",
+            qualifier,
+            timestamp: None,
+        }
+    }
+
+    /// Writes of one mutation count in their order; the mutation takes two times at most, however many there are.
+    #[test]
+    fn a_put_behind_its_tombstone_is_visible_and_one_before_it_is_not() {
+        use CellType::{Delete, DeleteColumn, DeleteFamily, Put};
+        let (a, b) = (put(b"a", None, b"v"), put(b"b", None, b"v"));
+        let all = Write::DeleteRow { timestamp: None };
+        let newest = Write::DeleteVersion {
+            family: b"f",
+            qualifier: b"a",
+            timestamp: None,
+        };
+        for (writes, cells, ahead) in [
+            (vec![all, a], vec![(b'*', DeleteFamily, 50), (b'a', Put, 51)], 1),
+            (vec![a, all], vec![(b'*', DeleteFamily, 50), (b'a', Put, 50)], 1),
+            (vec![newest, a], vec![(b'a', Put, 51), (b'a', Delete, 50)], 1),
+            (vec![a, newest], vec![(b'a', Delete, 50), (b'a', Put, 50)], 1),
+            (
+                vec![delete_column(b"a"), a, delete_column(b"b"), b],
+                vec![
+                    (b'a', Put, 51),
+                    (b'a', DeleteColumn, 50),
+                    (b'b', Put, 51),
+                    (b'b', DeleteColumn, 50),
+                ],
+                1,
+            ),
+            (
+                vec![a, delete_column(b"a"), b],
+                vec![(b'a', DeleteColumn, 50), (b'a', Put, 50), (b'b', Put, 51)],
+                1,
+            ),
+            (vec![a, b], vec![(b'a', Put, 50), (b'b', Put, 50)], 0),
+        ] {
+            assert_eq!(
+                planned(&RowTimes::default(), &writes),
+                (cells, ahead),
+                "{writes:?}"
+            );
+        }
+    }
+
+    /// A time that a client chose is kept, whatever the row's tombstones have.
+    #[test]
+    fn given_times_are_kept_beside_assigned_ones() {
+        use CellType::{DeleteFamily, Put};
+        let row = RowTimes::default();
+        let all = Write::DeleteRow { timestamp: None };
+        let (cells, _) = planned(&row, &[all, put(b"a", Some(50), b"v"), put(b"b", None, b"v")]);
+        assert_eq!(
+            cells,
+            [(b'*', DeleteFamily, 50), (b'a', Put, 50), (b'b', Put, 51)]
+        );
+        assert_eq!(
+            planned(&row, &[put(b"a", Some(50), b"v")]),
+            (vec![(b'a', Put, 50)], 0)
+        );
+        assert_eq!(
+            planned(&row, &[put(b"a", None, b"v")]),
+            (vec![(b'a', Put, 51)], 1)
+        );
+        assert_eq!(
+            planned(&row, &[all]),
+            (vec![(b'*', DeleteFamily, 51)], 0),
+            "and covers it"
+        );
     }
 }

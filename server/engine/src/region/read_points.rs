@@ -59,6 +59,7 @@ impl ReadPoints {
         of_table.fold(now(), |earliest, (_, moment)| Moment {
             read_point: earliest.read_point.min(moment.read_point),
             now_ms: earliest.now_ms.min(moment.now_ms),
+            ahead: earliest.ahead,
         })
     }
 }
@@ -88,11 +89,13 @@ impl Drop for OpenMoment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Ahead;
 
     fn at(read_point: u64, now_ms: i64) -> Moment {
         Moment {
             read_point: SeqId(read_point),
             now_ms,
+            ahead: Ahead::NONE,
         }
     }
 

@@ -34,14 +34,14 @@ pub fn newest_cell<T>(
     row: &[u8],
     family: usize,
     qualifier: &[u8],
-    now_ms: i64,
+    moment: Moment,
     tier: ReadTier,
     scratch: &mut CellBatch,
     take: impl FnOnce(Cell<'_>) -> T,
 ) -> Result<Option<T>> {
     let first = scratch.cell_count();
     let spec = column_spec(version, family, qualifier, 1, tier);
-    if !read_row(version, &spec, row, unpublished(now_ms), usize::MAX, scratch)? {
+    if !read_row(version, &spec, row, unpublished(moment), usize::MAX, scratch)? {
         return Ok(None);
     }
     let taken = take(scratch.cell(first));
@@ -57,11 +57,11 @@ pub fn newest_timestamps(
     family: usize,
     qualifier: &[u8],
     versions: usize,
-    now_ms: i64,
+    moment: Moment,
 ) -> Result<Vec<i64>> {
     let mut found = CellBatch::new();
     let spec = column_spec(version, family, qualifier, versions, ReadTier::All);
-    read_row(version, &spec, row, unpublished(now_ms), usize::MAX, &mut found)?;
+    read_row(version, &spec, row, unpublished(moment), usize::MAX, &mut found)?;
     Ok((0..found.cell_count())
         .map(|index| found.cell(index).key.timestamp())
         .collect())
@@ -86,9 +86,9 @@ fn column_spec(
 }
 
 /// Sees what is applied, published or not.
-fn unpublished(now_ms: i64) -> Moment {
+fn unpublished(moment: Moment) -> Moment {
     Moment {
         read_point: SeqId::MAX,
-        now_ms,
+        ..moment
     }
 }

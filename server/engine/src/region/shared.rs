@@ -101,12 +101,12 @@ impl Shared {
 
     /// Wall-clock milliseconds as cells have them.
     pub fn now_ms(&self) -> i64 {
-        i64::try_from(self.clock.wall_ms()).unwrap_or(i64::MAX - 1)
+        self.clock.wall_ms() as i64
     }
 
     /// The same for a get: up to 10 ms late.
     pub fn coarse_now_ms(&self) -> i64 {
-        i64::try_from(self.clock.coarse_wall_ms()).unwrap_or(i64::MAX - 1)
+        self.clock.coarse_wall_ms() as i64
     }
 
     /// The moment in which the server is.
@@ -114,6 +114,7 @@ impl Shared {
         Moment {
             read_point: self.wal.read_point(),
             now_ms: self.now_ms(),
+            ahead: self.timestamps.ahead(),
         }
     }
 

@@ -26,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use crate::clock::{Ahead, Clock};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::hfile::ReaderContext;
@@ -63,6 +63,9 @@ pub struct Moment {
     pub read_point: SeqId,
     /// The time that decides what has expired, in milliseconds.
     pub now_ms: i64,
+    /// What decides it for timestamps that the clock has not reached. Reads only: flushes and compactions keep such cells until the clock
+    /// has reached them, since an older version would show in the place of one that is gone.
+    pub ahead: Ahead,
 }
 
 /// What every store of the server shares.

@@ -140,7 +140,7 @@ impl StoreScanner {
         };
         Self {
             cursor: MergeCursor::new(sources.0),
-            matcher: ReadMatcher::new(&version.family, selection, spec, moment.now_ms),
+            matcher: ReadMatcher::new(&version.family, selection, spec, moment),
             family: Arc::clone(&version.family),
             order: version.row_order(),
             walk,

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,9 +19,12 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 
+mod clock;
 mod queue;
 mod steps;
 mod tick;
+
+use clock::ClockTold;
 
 pub use queue::{Job, Lane, Queue, QueueStats, Work};
 
@@ -36,10 +39,8 @@ pub struct Workers {
     relief_requested: AtomicBool,
     /// When tables were last looked through for compactions that are due (monotonic).
     last_survey: Mutex<Duration>,
-    /// The high-water mark of cell timestamps that the manifest is known to have.
-    stamped_on_disk: AtomicU64,
-    /// Held by the one who writes that mark.
-    stamping: Mutex<()>,
+    /// When the listener was last told of a clock that is behind (monotonic), and whether it still is.
+    clock_told: Mutex<ClockTold>,
     /// Set once: the ticker ends.
     stopped: Mutex<bool>,
     stop_signal: Condvar,
@@ -49,10 +50,9 @@ impl Workers {
     /// No threads yet.
     pub fn new(catalog: Arc<Catalog>) -> Arc<Self> {
         Arc::new(Self {
-            stamped_on_disk: AtomicU64::new(catalog.with_state(|state| state.timestamp_ms)),
             catalog,
             queue: Queue::new(),
-            stamping: Mutex::default(),
+            clock_told: Mutex::default(),
             flush_waits: Mutex::default(),
             relief_requested: AtomicBool::new(false),
             last_survey: Mutex::default(),

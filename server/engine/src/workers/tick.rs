@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Job, Workers};
+use crate::clock::Timestamps;
 use crate::disk::Change;
 use crate::error::{Error, Kind, Result};
 use crate::region::Shared;
@@ -16,18 +17,15 @@ const SURVEY_PERIOD: Duration = Duration::from_mins(1);
 /// memstores' limit takes (both as HBase: `hbase.regionserver.maxlogs`).
 const WAL_SEGMENTS_MIN: usize = 32;
 
-/// The high-water mark of cell timestamps on disk may be this much behind what was issued. Recovery counts on it
-/// (`STAMP_SLACK_MS`).
-const STAMP_LAG_MS: u64 = 60_000;
-
 impl Workers {
     pub(super) fn tick(&self) -> Result<()> {
         let shared = self.catalog.shared();
         shared.wal.tick()?;
+        self.look_at_clock();
         let kept = self
             .catalog
             .note_new_segments()
-            .and_then(|()| self.keep_high_water(STAMP_LAG_MS));
+            .and_then(|()| self.catalog.keep_high_water(Timestamps::lags_mark));
         let problem = match kept {
             Err(error) if error.kind() == Kind::Fatal => return Err(error),
             kept => shared.wal.lacks().or(kept.err()),
@@ -118,35 +116,6 @@ impl Workers {
                 self.queue.request(Job::Flush(region.id()));
             }
         }
-    }
-
-    /// To be called between a write and its answer: after a pause, or at the beginning, the time it was given may be far ahead
-    /// of the mark on disk, and recovery would take it for a client's. In between the ticker keeps the mark close, so this
-    /// costs a look, and one write of the manifest after a pause.
-    pub fn note_stamps(&self) {
-        if let Err(error) = self.keep_high_water(STAMP_LAG_MS + STAMP_LAG_MS / 2) {
-            let shared = self.catalog.shared();
-            shared.listener.background_error("noting cell timestamps", &error);
-        }
-    }
-
-    /// States on disk how far cell timestamps have come, if that is `lag_ms` ahead of what the disk has, so that they do not go
-    /// back when the clock does over a restart.
-    fn keep_high_water(&self, lag_ms: u64) -> Result<()> {
-        let lags = || {
-            let last = self.catalog.shared().timestamps.last();
-            let on_disk = self.stamped_on_disk.load(Ordering::Acquire);
-            (last >= on_disk.saturating_add(lag_ms)).then_some(last)
-        };
-        if lags().is_none() {
-            return Ok(());
-        }
-        let _one_at_a_time = self.stamping.lock();
-        if let Some(last) = lags() {
-            self.catalog.write_high_water()?;
-            self.stamped_on_disk.store(last, Ordering::Release);
-        }
-        Ok(())
     }
 
     /// Whether all memstores together hold four fifths of their limit: early enough that a flush frees memory before writes are slowed

@@ -1,7 +1,6 @@
 //! Thrift 1's puts, deletes and checks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use basalt_engine::op::{Check, CompareOp, RowMutation, Write};
 use basalt_engine::schema::Durability;
@@ -92,20 +91,13 @@ pub(super) async fn mutate_row(
     let table = from_thrift::table(table.as_ref())?;
     let ttl_ms = ttl(&attributes)?;
     let arguments = Arc::new((row, mutations.unwrap_or_default()));
-    let both = {
-        let parts = row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
-        !parts.deletes.writes.is_empty() && !parts.puts.writes.is_empty()
-    };
+    row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
     writes::apply(server, table.clone(), Arc::clone(&arguments), move |arguments| {
         Ok(vec![
             row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?.deletes,
         ])
     })
     .await?;
-    if both && timestamp.is_none() {
-        // A put of the same millisecond as the delete would be masked by it; the client's list means "replace".
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
     writes::apply(server, table, arguments, move |arguments| {
         Ok(vec![
             row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?.puts,

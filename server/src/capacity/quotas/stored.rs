@@ -144,12 +144,7 @@ pub(super) fn store(engine: &Engine, owner: &Owner, settings: &Settings) -> Resu
         writes: smallvec![write],
         durability: Durability::UseDefault,
     };
-    engine.mutate(&table, &[mutation])?.wait()?;
-    if settings.is_empty() {
-        // A setting of the same millisecond would lie under the tombstone.
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(())
+    engine.mutate(&table, &[mutation])?.wait()
 }
 
 /// The table as HBase makes it (`MasterQuotaManager.createQuotaTable`).

@@ -41,12 +41,12 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
 
 /// A line on top when something is wrong.
 fn state(server: &Server) -> Markup {
-    let reasons = server.reasons();
+    let (reasons, warnings) = (server.reasons(), server.warnings());
     html! {
         @if !server.is_ready() {
             p.alarm role="status" { "Calls are not accepted: the server is starting or stopping." }
         }
-        @for reason in reasons.into_iter().chain(server.damage()) {
+        @for reason in reasons.iter().chain(&warnings).chain(&server.damage()) {
             p.alarm role="status" { (reason) }
         }
         (jobs::paused(server))

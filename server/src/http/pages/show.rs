@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use basalt_engine::clock::WALL_MAX_MS;
 use basalt_engine::schema::Escaped;
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -63,19 +64,21 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// A moment, in UTC.
+/// A moment, in UTC. Later ones than the formatter knows, after the year 9999, are shown as milliseconds.
 pub(super) fn time(ms: u64) -> String {
-    UNIX_EPOCH
-        .checked_add(Duration::from_millis(ms))
-        .map_or_else(|| ms.to_string(), moment)
-}
-
-/// A moment, in UTC.
-pub(super) fn moment(moment: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(moment)
+    if ms > WALL_MAX_MS {
+        return format!("{ms} ms");
+    }
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(ms))
         .to_string()
         .replace('T', " ")
         .replace('Z', " UTC")
+}
+
+/// A moment, in UTC. One before 1970 is shown as its beginning.
+pub(super) fn moment(moment: SystemTime) -> String {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A length of time: whole seconds from ten seconds on, else milliseconds.
@@ -188,6 +191,11 @@ mod tests {
             ("33.3 %".into(), "-".into())
         );
         assert_eq!(time(1_700_000_000_999), "2023-11-14 22:13:20 UTC");
+        assert_eq!(time(WALL_MAX_MS), "9999-12-31 23:59:59 UTC");
+        assert_eq!(time(WALL_MAX_MS + 1), "253402300800000 ms");
+        assert_eq!(time(u64::MAX), "18446744073709551615 ms");
+        let before_1970 = UNIX_EPOCH.checked_sub(Duration::from_secs(1)).unwrap();
+        assert_eq!(moment(before_1970), "1970-01-01 00:00:00 UTC");
         assert_eq!(duration(Duration::from_millis(90_061)), "1m 30s");
         assert_eq!(duration(Duration::from_micros(1_500_900)), "1s 500ms");
     }

@@ -200,7 +200,11 @@ impl Catalog {
             )));
         }
         let newest = table.regions.iter().map(|region| region.info().created_ms).max();
-        let created_ms = self.shared.clock.wall_ms().max(newest.unwrap_or_default() + 1);
+        let created_ms = self
+            .shared
+            .clock
+            .wall_ms()
+            .max(newest.unwrap_or_default().saturating_add(1));
         self.install(&snapshot, table_name, created_ms, Some(table))
     }
 
@@ -256,6 +260,8 @@ impl Catalog {
         }
         let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor, &self.shared.store.chunks);
         self.shared.servers.place(&regions);
+        // The rows get other row locks, which do not know the times of their tombstones.
+        self.shared.timestamps.pass_rows();
         let ids = regions.iter().map(|region| region.id()).collect();
         self.publish(&manifest, |tables| {
             tables.put(Table {

@@ -68,7 +68,11 @@ impl Catalog {
         let flushing = [region.flushing.lock()];
         let blocked = [region.updates.write()];
         self.flush_blocked(&[&region], &blocked, &flushing)?;
-        let created_ms = self.shared.clock.wall_ms().max(region.info().created_ms + 1);
+        let created_ms = self
+            .shared
+            .clock
+            .wall_ms()
+            .max(region.info().created_ms.saturating_add(1));
         let boundaries = [
             (region.info().start.clone(), at.clone()),
             (at, region.info().end.clone()),
@@ -117,7 +121,7 @@ impl Catalog {
             .map(|region| region.info().created_ms)
             .max()
             .unwrap_or_default();
-        let created_ms = self.shared.clock.wall_ms().max(newest + 1);
+        let created_ms = self.shared.clock.wall_ms().max(newest.saturating_add(1));
         let boundaries = [(first.start.clone(), last.end.clone())];
         let merged = self.replace(&table, &ordered, &boundaries, created_ms)?;
         self.shared.counters.merges.increment();
@@ -222,6 +226,8 @@ impl Catalog {
             added: metas.clone(),
         };
         self.append(&mut manifest, &edit)?;
+        // The rows get other row locks, which do not know the times of their tombstones.
+        self.shared.timestamps.pass_rows();
         let new: Vec<_> = metas.into_iter().map(|meta| region_from(meta, old)).collect();
         self.publish(&manifest, |tables| {
             let mut regions: Vec<_> = table

@@ -22,14 +22,23 @@ pub(super) use read::{Decision, ReadMatcher, effective_range};
 pub(super) use retain::{Purge, RetainMatcher};
 
 use crate::cell::{Cell, ttl_ms};
+use crate::clock::Ahead;
 use crate::schema::FamilyDescriptor;
 
 /// What has outlived its time at a given moment.
+///
+/// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has not reached has also outlived its time
+/// when assigned time says so: it would live longer by all that the clock is behind. That hides puts from reads and nothing else, since
+/// it is no property of age alone: what is older, a tombstone too, may have its time before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry {
     now_ms: i64,
     /// Timestamps below are older than the family's TTL.
     oldest_ms: i64,
+    ahead: Ahead,
+    /// As `oldest_ms`, by assigned time.
+    oldest_ahead_ms: i64,
+    ttl_ms: i64,
     min_versions: u64,
 }
 
@@ -42,8 +51,26 @@ impl Expiry {
         Self {
             now_ms,
             oldest_ms,
+            ahead: Ahead::NONE,
+            oldest_ahead_ms: i64::MIN,
+            ttl_ms: family.ttl_ms(),
             min_versions: u64::try_from(family.min_versions).unwrap_or(0),
         }
+    }
+
+    /// The same for a read, which also asks [`Expiry::is_over`].
+    pub(super) fn with(mut self, ahead: Ahead) -> Self {
+        self.ahead = ahead;
+        if self.ttl_ms != i64::MAX {
+            self.oldest_ahead_ms = ahead.now_ms.saturating_sub(self.ttl_ms);
+        }
+        self
+    }
+
+    /// Whether a put that is not gone by the wall clock has outlived the family's TTL by assigned time.
+    #[inline]
+    pub(super) fn is_over(&self, timestamp: i64) -> bool {
+        timestamp > self.ahead.from_ms && timestamp < self.oldest_ahead_ms && self.min_versions == 0
     }
 
     /// Whether a cell of that time is older than the family's TTL.
@@ -61,7 +88,10 @@ impl Expiry {
     /// Whether the cell's own time to live is over.
     #[inline]
     pub(super) fn is_cell_gone(&self, cell: Cell<'_>) -> bool {
-        ttl_ms(cell.tags).is_some_and(|ttl_ms| cell.key.timestamp().saturating_add(ttl_ms) < self.now_ms)
+        let timestamp = cell.key.timestamp();
+        let is_ahead = timestamp > self.ahead.from_ms && !cell.key.cell_type().is_delete();
+        let now_ms = if is_ahead { self.ahead.now_ms } else { self.now_ms };
+        ttl_ms(cell.tags).is_some_and(|ttl_ms| timestamp.saturating_add(ttl_ms) < now_ms)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::cell::{Cell, Key, KeyBuf};
 use crate::filter::{Filter, ReturnCode};
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
+use crate::store::Moment;
 
 use super::Expiry;
 use super::columns::{AllColumns, NamedColumns, Versions, Wanted};
@@ -48,6 +49,8 @@ pub(in crate::store) struct ReadMatcher {
     sees_past_tombstones: bool,
     deletes: DeleteTracker,
     columns: Tracker,
+    /// The row's column without a qualifier, where nothing is jumped over, has a put that is over: older ones must not show in its place.
+    nameless_is_over: bool,
     after_filter: AfterFilter,
 }
 
@@ -64,9 +67,9 @@ impl ReadMatcher {
         family: &FamilyDescriptor,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        now_ms: i64,
+        moment: Moment,
     ) -> Self {
-        let expiry = Expiry::new(family, now_ms);
+        let expiry = Expiry::new(family, moment.now_ms).with(moment.ahead);
         let of_family = u64::try_from(family.max_versions).unwrap_or(0);
         let of_client = u64::try_from(spec.max_versions).unwrap_or(0);
         let result = if spec.raw {
@@ -92,6 +95,7 @@ impl ReadMatcher {
             sees_past_tombstones: family.keep_deleted_cells != KeepDeletedCells::False,
             deletes: DeleteTracker::default(),
             columns,
+            nameless_is_over: false,
             after_filter: AfterFilter {
                 max_versions: result,
                 qualifier: Vec::new(),
@@ -103,6 +107,7 @@ impl ReadMatcher {
     /// A new row begins.
     pub(in crate::store) fn begin_row(&mut self) {
         self.deletes.clear();
+        self.nameless_is_over = false;
         match &mut self.columns {
             Tracker::All(all) => all.clear(),
             Tracker::Named(named) => named.clear(),
@@ -152,6 +157,9 @@ impl ReadMatcher {
             return Ok(Decision::Skip);
         }
         let cell_type = cell.key.cell_type();
+        if !cell_type.is_delete() && self.is_over(cell.key) {
+            return Ok(self.done_with_column(cell.key));
+        }
         if !self.raw {
             if cell_type.is_delete() {
                 let counts = self.range.is_none_or(|range| {
@@ -185,6 +193,15 @@ impl ReadMatcher {
         };
         let code = filter.filter_cell(cell)?;
         Ok(self.merge_filter(cell.key, decision, code))
+    }
+
+    /// Whether a put is over by assigned time, or hidden by one that is.
+    fn is_over(&mut self, key: Key<'_>) -> bool {
+        if self.expiry.is_over(key.timestamp()) {
+            self.nameless_is_over = key.qualifier().is_empty();
+            return true;
+        }
+        self.nameless_is_over && key.qualifier().is_empty()
     }
 
     /// Column and version checks: `Ok` with an including decision, `Err` with one that leaves the cell out.

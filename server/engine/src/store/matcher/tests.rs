@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::cell::{Cell, CellType, Key, KeyBuf, compare_keys};
+use crate::clock::Ahead;
 use crate::filter::{Filter, FilterSpec, ReturnCode};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
@@ -13,6 +14,14 @@ use crate::store::tests::{TextCell, parse_cells};
 use super::{Decision, Purge, ReadMatcher, RetainMatcher};
 
 const NOW_MS: i64 = 10_000;
+
+fn now() -> Moment {
+    Moment {
+        read_point: SeqId::MAX,
+        now_ms: NOW_MS,
+        ahead: Ahead::NONE,
+    }
+}
 
 /// Answers what the test says for `qualifier/timestamp`, and `Include` for everything else.
 #[derive(Debug)]
@@ -99,6 +108,10 @@ fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
 
 /// Reads one row and compares every decision.
 fn check_read(family_options: &str, spec_words: &str, table: &str) {
+    check_read_at(now(), family_options, spec_words, table);
+}
+
+fn check_read_at(moment: Moment, family_options: &str, spec_words: &str, table: &str) {
     let lines: Vec<(TextCell, &str)> = table
         .lines()
         .filter_map(|line| line.trim().split_once(' '))
@@ -112,7 +125,7 @@ fn check_read(family_options: &str, spec_words: &str, table: &str) {
     );
 
     let (spec, selection, mut script) = spec(spec_words);
-    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, NOW_MS);
+    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, moment);
     matcher.begin_row();
     let mut target = Vec::new();
     let mut over = false;
@@ -151,7 +164,7 @@ fn check_retain(family_options: &str, purge: Purge, cells: &str, kept: &str) {
 fn check_retain_beyond(horizon: SeqId, family_options: &str, purge: Purge, cells: &str, kept: &str) {
     let horizon = Moment {
         read_point: horizon,
-        now_ms: NOW_MS,
+        ..now()
     };
     let mut matcher = RetainMatcher::new(&family(family_options), purge, horizon);
     let got: Vec<String> = parse_cells(cells)
@@ -333,6 +346,44 @@ fn the_family_ttl_hides_what_is_older() {
         r/a/4998/P   -
         r/b/4999/DC  NextColumn
         r/c/9000/P   Include
+    ",
+    );
+}
+
+/// The clock stands at 10 s and assigned time, which was at 20 s when the clock stepped back, at 30 s. Puts from since then are as old as
+/// assigned time says, and hide what is older in their column; tombstones are not, and neither is what was there before.
+#[test]
+fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
+    let behind = Moment {
+        ahead: Ahead {
+            from_ms: 20_000,
+            now_ms: 30_000,
+        },
+        ..now()
+    };
+    let cells = "
+        r//24999/P   Skip
+        r//19000/P   Skip
+        r/a/25000/P  Include
+        r/a/24999/P  NextColumn
+        r/a/19000/P  -
+        r/b/24999/DC Skip
+        r/b/19000/P  NextColumn
+        r/c/20000/P  Include
+        r/c/5000/P   Include
+        r/c/4999/P   NextColumn
+    ";
+    check_read_at(behind, "VERSIONS=9 TTL=5", "versions=9", cells);
+    let no_age = "
+        r/a/24999/P  Include
+    ";
+    check_read_at(behind, "VERSIONS=9", "versions=9", no_age);
+    check_read(
+        "VERSIONS=9 TTL=5",
+        "versions=9",
+        "
+        r/a/24999/P  Include
+        r/a/19000/P  Include
     ",
     );
 }
@@ -568,7 +619,7 @@ fn the_filter_never_sees_what_is_not_visible() {
 #[test]
 fn the_next_column_is_the_next_wanted_one() {
     let (spec, selection, _) = spec("columns=b,d");
-    let mut matcher = ReadMatcher::new(&family(""), Some(&selection), &spec, NOW_MS);
+    let mut matcher = ReadMatcher::new(&family(""), Some(&selection), &spec, now());
     matcher.begin_row();
     let cell = TextCell::parse("r/a/50/P");
     assert_eq!(
@@ -579,7 +630,7 @@ fn the_next_column_is_the_next_wanted_one() {
     matcher.next_column(cell.key.as_key(), &mut target);
     assert_eq!(target, KeyBuf::first_on_column(b"r", b"f", b"b").as_key().bytes());
 
-    let matcher = ReadMatcher::new(&family(""), None, &spec, NOW_MS);
+    let matcher = ReadMatcher::new(&family(""), None, &spec, now());
     matcher.next_column(cell.key.as_key(), &mut target);
     let last = KeyBuf::new(b"r", b"f", b"a", i64::MIN, CellType::Minimum);
     assert_eq!(target, last.as_key().bytes());

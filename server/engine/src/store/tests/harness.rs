@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::TextCell;
 use crate::cache::BlockCache;
 use crate::cell::CellBatch;
-use crate::clock::ManualClock;
+use crate::clock::{Ahead, ManualClock};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::fs::HandleCache;
@@ -34,6 +34,7 @@ pub(super) const NOW_MS: i64 = 10_000;
 pub(super) const NOBODY: Moment = Moment {
     read_point: SeqId::MAX,
     now_ms: NOW_MS,
+    ahead: Ahead::NONE,
 };
 
 /// A family with these options, as `VERSIONS=3 TTL=5`.
@@ -227,6 +228,7 @@ impl TestStore {
         let moment = Moment {
             read_point,
             now_ms: NOW_MS,
+            ahead: Ahead::NONE,
         };
         self.open_at(selection, spec, moment, rows)
     }

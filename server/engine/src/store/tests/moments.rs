@@ -7,6 +7,7 @@
 use super::harness::{NOW_MS, TestStore, read_all};
 use super::{Random, TextCell};
 use crate::cell::CellType;
+use crate::clock::Ahead;
 use crate::id::SeqId;
 use crate::op::ReadSpec;
 use crate::store::{Moment, ReadRows};
@@ -79,10 +80,12 @@ fn run_seed(seed: u64) -> usize {
         let now = Moment {
             read_point: SeqId(store.seq),
             now_ms,
+            ahead: Ahead::NONE,
         };
         store.horizon = scans.iter().fold(now, |earliest, scan| Moment {
             read_point: earliest.read_point.min(scan.moment.read_point),
             now_ms: earliest.now_ms.min(scan.moment.now_ms),
+            ahead: Ahead::NONE,
         });
         let files = store.version.files.len();
         match random.below(6) {

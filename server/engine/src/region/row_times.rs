@@ -1,0 +1,156 @@
+//! Assigned times of a row: a put follows its row's tombstones, a tombstone covers its row's puts.
+//!
+//! HBase's tombstones hide by timestamp alone. A put of the same millisecond as a tombstone would be hidden however much later it was made
+//! (HBASE-2256), and a tombstone of the same millisecond as a put that was moved on because of an earlier tombstone would not hide it. So
+//! each stripe of row locks remembers the greatest timestamps that were assigned to tombstones, and to puts that went ahead of assigned
+//! time (`clock::Timestamps`):
+//!
+//! - a put gets assigned time, or one more than the stripe's greatest tombstone if that is later;
+//! - a tombstone gets assigned time, or the stripe's greatest put if that is later.
+//!
+//! Rows of one stripe share what is remembered: some get a later time than they need, which no rule forbids. Timestamps that clients chose
+//! are not remembered and keep HBase's rule.
+//!
+//! Why shared locks are enough: a put that begins after a tombstone was acknowledged finds it here, because the tombstone was noted under
+//! the stripe's lock before it was logged; the same holds for a tombstone after a put. A put and a tombstone that overlap may find each other
+//! or not. Either way their timestamps say for good which one counts, and both orders are right.
+//!
+//! Times run ahead by a millisecond for each tombstone that is followed by a put of its stripe in the same millisecond. Far ahead,
+//! the answers of such writes are held back ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes anything.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::schema::escape;
+
+/// A row's time may be this much ahead of assigned time.
+pub const AHEAD_MAX_MS: i64 = 1_000;
+
+/// What a stripe of row locks remembers. Changed under its lock, shared or exclusive.
+#[derive(Debug, Default)]
+pub struct RowTimes {
+    /// The greatest timestamp assigned to a tombstone.
+    tombstone_ms: AtomicI64,
+    /// The greatest timestamp assigned to a put that went ahead of assigned time.
+    put_ms: AtomicI64,
+}
+
+impl RowTimes {
+    /// The timestamp of a put of `row` at the assigned time `now`.
+    #[inline]
+    pub fn put(&self, row: &[u8], now: i64) -> Result<i64> {
+        let tombstone = self.tombstone_ms.load(Ordering::Acquire);
+        if tombstone < now {
+            return Ok(now);
+        }
+        self.put_after(tombstone, row, now)
+    }
+
+    #[cold]
+    fn put_after(&self, tombstone: i64, row: &[u8], now: i64) -> Result<i64> {
+        let time = tombstone.saturating_add(1);
+        if time > now.saturating_add(AHEAD_MAX_MS) {
+            return Err(Error::RowAhead(format!(
+                "row {} was deleted and written again more than {AHEAD_MAX_MS} times within a moment, each time at a later timestamp. Try \
+                 again after a second; a call that does so alone must be cut into smaller ones",
+                escape(row)
+            )));
+        }
+        self.put_ms.fetch_max(time, Ordering::AcqRel);
+        Ok(time)
+    }
+
+    /// The timestamp of a tombstone at the assigned time `now`.
+    pub fn tombstone(&self, now: i64) -> i64 {
+        let time = now.max(self.put_ms.load(Ordering::Acquire));
+        self.tombstone_ms.fetch_max(time, Ordering::AcqRel);
+        time
+    }
+
+    /// Notes a tombstone of one version, which has the version's timestamp. A version with a time that was never assigned is a client's.
+    pub fn note_version(&self, timestamp: i64, now: i64) {
+        if timestamp <= now.max(self.put_ms.load(Ordering::Acquire)) {
+            self.tombstone_ms.fetch_max(timestamp, Ordering::AcqRel);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: &[u8] = b"r";
+
+    #[test]
+    fn puts_follow_tombstones_and_tombstones_cover_puts() {
+        let times = RowTimes::default();
+        assert_eq!(times.put(ROW, 10).unwrap(), 10);
+        assert_eq!(times.tombstone(10), 10);
+        assert_eq!(times.put(ROW, 10).unwrap(), 11);
+        assert_eq!(times.put(ROW, 10).unwrap(), 11, "puts do not run away");
+        assert_eq!(times.tombstone(10), 11);
+        assert_eq!(times.tombstone(10), 11, "nor do tombstones");
+        assert_eq!(times.put(ROW, 11).unwrap(), 12);
+        assert_eq!(times.put(ROW, 13).unwrap(), 13, "time has caught up");
+        assert_eq!(times.tombstone(13), 13);
+    }
+
+    #[test]
+    fn a_tombstone_of_a_version_counts_when_its_time_was_assigned() {
+        let times = RowTimes::default();
+        times.note_version(500, 10);
+        assert_eq!(times.put(ROW, 10).unwrap(), 10, "a client's time");
+        times.note_version(10, 10);
+        assert_eq!(times.put(ROW, 10).unwrap(), 11);
+        times.note_version(11, 10);
+        assert_eq!(times.put(ROW, 10).unwrap(), 12, "the put before went ahead");
+    }
+
+    #[test]
+    fn a_row_goes_ahead_by_so_much_and_no_more() {
+        let times = RowTimes::default();
+        for ahead in 1..=AHEAD_MAX_MS {
+            times.tombstone(10);
+            assert_eq!(times.put(ROW, 10).unwrap(), 10 + ahead);
+        }
+        assert_eq!(times.tombstone(10), 10 + AHEAD_MAX_MS);
+        let refused = times.put(ROW, 10).unwrap_err();
+        assert_eq!(refused.kind(), crate::Kind::Retry, "{refused}");
+        assert!(refused.to_string().contains("row r was deleted"), "{refused}");
+        assert_eq!(
+            times.put(ROW, 11).unwrap(),
+            11 + AHEAD_MAX_MS,
+            "a moment later it is taken"
+        );
+    }
+
+    /// However calls of several threads overlap: a put that begins after a tombstone ended is later, a tombstone that begins after a put
+    /// ended is not earlier.
+    #[test]
+    fn what_ended_before_is_followed_and_covered_on_all_threads() {
+        let (times, greatest_tombstone, greatest_put) =
+            (RowTimes::default(), AtomicI64::new(0), AtomicI64::new(0));
+        let work = |thread: i64| {
+            for turn in 0..2_000 {
+                let now = 100 + turn / 8;
+                if (turn + thread) % 3 == 0 {
+                    let put = greatest_put.load(Ordering::SeqCst);
+                    let time = times.tombstone(now);
+                    assert!(time >= put.min(now + AHEAD_MAX_MS), "{time} {put}");
+                    greatest_tombstone.fetch_max(time, Ordering::SeqCst);
+                } else {
+                    let tombstone = greatest_tombstone.load(Ordering::SeqCst);
+                    let Ok(time) = times.put(ROW, now) else { continue };
+                    assert!(time > tombstone, "{time} {tombstone}");
+                    greatest_put.fetch_max(time, Ordering::SeqCst);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let work = &work;
+                scope.spawn(move || work(thread));
+            }
+        });
+    }
+}
