@@ -134,12 +134,13 @@ fn a_failed_start_leaves_nothing() {
     };
     let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = holder.local_addr().expect("an address").to_string();
+    let taken = taken.as_str();
     for (arguments, word) in [
         (["--set", "wal.sink=os"], "sink"),
         (["--set", "row.cell_max_bytes=-1"], "cell_max_bytes"),
         (["--set", "log.filter=\"[[[\""], "log.filter"),
-        (["--thrift-listen", &taken], "thrift.listen = "),
-        (["--http-listen", &taken], "http.listen = "),
+        (["--thrift-listen", taken], "thrift.listen = "),
+        (["--http-listen", taken], "http.listen = "),
     ] {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -199,7 +200,7 @@ fn addresses(child: &mut Child) -> (SocketAddr, SocketAddr) {
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
     out.read_line(&mut line).expect("text");
     let words: Vec<&str> = line.split(' ').collect();
-    let http = words[7]
+    let http = words[8]
         .trim()
         .trim_start_matches("http://")
         .trim_end_matches('/');
