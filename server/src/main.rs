@@ -4,7 +4,6 @@
 //! `api` (Thrift calls to engine calls and back) with `sessions` (open scanners); the engine. Only `api` knows Thrift types;
 //! tokio ends at `api`: the engine is synchronous.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ mod capacity;
 mod descriptors;
 mod heat;
 mod http;
+mod log_queue;
 mod metrics;
 mod offline;
 mod parking;
@@ -92,6 +92,12 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: Serve) -> ExitCode {
+    // First of all, before there are threads.
+    let gives_back = allocator::give_back_large_pieces();
+    let log = match log_queue::start() {
+        Ok(log) => log,
+        Err(error) => return fail(&error),
+    };
     let loaded = config::Config::load(arguments.config.as_deref(), &arguments.set).and_then(|mut config| {
         config::CommandLine {
             data_dir: arguments.data_dir,
@@ -106,23 +112,26 @@ fn serve(arguments: Serve) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(&error),
     };
-    if let Err(error) = start_log(&config.log) {
+    if let Err(error) = start_log(&config.log, log) {
         return fail(&error);
     }
-    if !allocator::give_back_large_pieces() {
+    if !gives_back {
         tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
     }
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
     match serve::run(config) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            log_queue::flush();
+            ExitCode::SUCCESS
+        }
         Err(error) => fail(error.as_ref()),
     }
 }
 
 /// Log lines go to standard error; standard output carries only the line that says where the server listens.
-fn start_log(config: &config::Log) -> Result<(), config::ConfigError> {
+fn start_log(config: &config::Log, log: log_queue::LogQueue) -> Result<(), config::ConfigError> {
     let filter = tracing_subscriber::EnvFilter::try_new(&config.filter).map_err(|error| {
         config::ConfigError::Value {
             key: "log.filter",
@@ -131,7 +140,7 @@ fn start_log(config: &config::Log) -> Result<(), config::ConfigError> {
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(move || log.clone())
         .with_target(false);
     if config.json {
         builder.json().init();
@@ -142,7 +151,6 @@ fn start_log(config: &config::Log) -> Result<(), config::ConfigError> {
 }
 
 fn fail(error: &dyn std::error::Error) -> ExitCode {
-    // Standard error may be closed; there is nobody left to tell then.
-    let _ = writeln!(std::io::stderr(), "basalt: {error}");
+    log_queue::say(&format!("basalt: {error}"));
     ExitCode::FAILURE
 }

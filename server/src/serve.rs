@@ -1,11 +1,18 @@
 //! `basalt serve`: puts the parts together, and takes them apart in order.
 //!
-//! Start: open the engine (recovery), bind both ports, print one line, accept. Stop, on SIGTERM or Ctrl-C:
+//! Start, so that a start that fails leaves nothing behind:
+//! 1. ignore the signals that mean nothing here ([`ignore_signals`]);
+//! 2. bind both ports: connections that come from here on wait until they are accepted;
+//! 3. open the engine (recovery);
+//! 4. accept, and print one line.
+//!
+//! Stop, on SIGTERM or Ctrl-C:
 //! 1. stop accepting;
 //! 2. tell the connections: none begins to read a further message;
 //! 3. let each answer the call in hand, for at most [`DRAIN`];
 //! 4. close the engine: flush, seal the WAL.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +58,20 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
     for warning in descriptors.warnings(&config) {
         tracing::warn!("{warning}");
     }
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("basalt-net")
+        .on_thread_park(parking::before_sleep)
+        .event_interval(EVENT_INTERVAL)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()?;
+    let ports = runtime.block_on(async {
+        ignore_signals()?;
+        Ports::bind(&config).await
+    })?;
     let engine = Engine::open(
         &config.data.dir,
         Options {
@@ -61,14 +82,7 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
         Arc::new(SystemClock::new()),
         Arc::new(EngineEvents::new()),
     )?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("basalt-net")
-        .on_thread_park(parking::before_sleep)
-        .event_interval(EVENT_INTERVAL)
-        .max_blocking_threads(BLOCKING_THREADS)
-        .build()?;
-    let outcome = runtime.block_on(serve(config, Arc::clone(&engine), recorder, descriptors));
+    let outcome = runtime.block_on(serve(config, ports, Arc::clone(&engine), recorder, descriptors));
     // Blocking work that outlived the drain is abandoned; the engine refuses it from here on.
     runtime.shutdown_timeout(Duration::from_secs(1));
     engine.close()?;
@@ -76,20 +90,34 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
     outcome
 }
 
+/// Both ports, bound.
+struct Ports {
+    thrift: TcpListener,
+    http: TcpListener,
+}
+
+impl Ports {
+    async fn bind(config: &Config) -> Result<Self, Failure> {
+        let bind = |setting: &'static str, address| async move {
+            TcpListener::bind(address)
+                .await
+                .map_err(|error| format!("{setting} = {address}: the port cannot be bound: {error}"))
+        };
+        Ok(Self {
+            thrift: bind("thrift.listen", config.thrift.listen).await?,
+            http: bind("http.listen", config.http.listen).await?,
+        })
+    }
+}
+
 async fn serve(
     config: Config,
+    ports: Ports,
     engine: Arc<Engine>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
     descriptors: Descriptors,
 ) -> Result<(), Failure> {
-    let bind = |what: &'static str, address| async move {
-        TcpListener::bind(address)
-            .await
-            .map_err(|error| format!("{what} {address}: {error}"))
-    };
-    let thrift_listener = bind("thrift.listen", config.thrift.listen).await?;
-    let http_listener = bind("http.listen", config.http.listen).await?;
-    let (thrift_address, http_address) = (thrift_listener.local_addr()?, http_listener.local_addr()?);
+    let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
 
     let server = Arc::new(Server::new(engine, config, thrift_address, DATA_THREADS)?);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
@@ -105,14 +133,14 @@ async fn serve(
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let (config, connections) = (server.config(), server.connections());
     let http = wire::Listener {
-        socket: http_listener,
+        socket: ports.http,
         max_connections: descriptors.http,
         setting: descriptors.http_bound(config),
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
     };
     let thrift = wire::Listener {
-        socket: thrift_listener,
+        socket: ports.thrift,
         max_connections: descriptors.thrift,
         setting: descriptors.thrift_bound(config),
         descriptors_end: descriptors.thrift_end(),
@@ -137,7 +165,9 @@ async fn serve(
     let mut signals = Signals::catch()?;
     server.set_ready(true);
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
-    println!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/");
+    print_line(format!(
+        "basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"
+    ))?;
 
     signals.stop().await;
     tracing::info!("stopping: no new connections, calls in hand are finished");
@@ -157,6 +187,18 @@ async fn serve(
     Ok(())
 }
 
+/// Prints a line to standard output. In a thread of its own, since a pipe that nobody reads takes a line only when it has room.
+fn print_line(line: String) -> std::io::Result<()> {
+    let print = move || {
+        let mut out = std::io::stdout();
+        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+            tracing::warn!(%error, "standard output did not take the line: {line}");
+        }
+    };
+    let thread = std::thread::Builder::new().name("basalt-print".into());
+    thread.spawn(print).map(drop)
+}
+
 /// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold, what pages show of the load.
 async fn upkeep(
     server: Arc<Server>,
@@ -174,6 +216,7 @@ async fn upkeep(
                 // With what scans let go of, files may have to be removed.
                 let idle = Arc::clone(&server);
                 let kept = tokio::task::spawn_blocking(move || {
+                    require_directory(idle.engine());
                     idle.sessions().let_go();
                     idle.note_load();
                 });
@@ -183,6 +226,37 @@ async fn upkeep(
             }
         }
     }
+}
+
+/// Ends the process when the name of the data directory leads elsewhere: another server may have its database there by now, and files
+/// that this one makes would lie among the other's. What was acknowledged is in the log, which was moved with its directory.
+fn require_directory(engine: &Engine) {
+    if let Err(error) = engine.check_directory() {
+        tracing::error!("ending the process: {error}");
+        crate::log_queue::exit(crate::EXIT_LOG_FAILED);
+    }
+}
+
+/// Keeps signals from ending the process that would by default: a terminal that closes, and what operators send to other servers.
+/// REQUIRES: called within the runtime.
+fn ignore_signals() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    for (name, kind) in [
+        ("SIGHUP", SignalKind::hangup()),
+        ("SIGUSR1", SignalKind::user_defined1()),
+        ("SIGUSR2", SignalKind::user_defined2()),
+    ] {
+        let mut signals = signal(kind)?;
+        // Ends with the runtime.
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                tracing::info!(
+                    "{name} is ignored: settings change with a restart, and SIGTERM stops the server"
+                );
+            }
+        });
+    }
+    Ok(())
 }
 
 /// The signals that mean a clean stop. Before they are caught, they end the process as they end any.

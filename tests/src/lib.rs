@@ -122,6 +122,18 @@ impl Server {
         Self::run(serve(&binary("basalt"), data_dir, settings))
     }
 
+    /// The same as [`Self::start`], but the addresses come from the settings, too: one for each port that is not to be on loopback.
+    pub fn start_as_set(data_dir: &Path, settings: &[&str]) -> Self {
+        let mut command = Command::new(binary("basalt"));
+        command.arg("serve").arg("--data-dir").arg(data_dir);
+        let ports = ["thrift.listen=\"127.0.0.1:0\"", "http.listen=\"127.0.0.1:0\""];
+        for setting in ports.iter().chain(settings) {
+            command.args(["--set", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
     /// The same as [`Self::start`], as a process that may have so many open files.
     pub fn start_with_open_files(data_dir: &Path, settings: &[&str], open_files: u32) -> Self {
         Self::try_start_with_open_files(data_dir, settings, open_files)
@@ -201,6 +213,18 @@ impl Server {
         Err(format!("{status}\n{log}"))
     }
 
+    /// The number of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for an end that comes by itself: the exit code, and what it printed to standard error since its start.
+    pub fn wait(mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().expect("the process was started here");
+        let log = self.log.take().expect("taken once");
+        (status.code(), log.join().expect("reading does not panic"))
+    }
+
     /// kill -9.
     pub fn kill(mut self) {
         self.child.kill().expect("the process is ours");
@@ -262,7 +286,7 @@ impl Server {
     pub fn http_get(&self, path: &str) -> String {
         use std::io::{Read, Write};
         let mut socket = std::net::TcpStream::connect(self.http).expect("the HTTP port is open");
-        write!(socket, "GET {path} HTTP/1.0\r\nHost: basalt\r\n\r\n").expect("the server reads");
+        write!(socket, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n").expect("the server reads");
         let mut answer = String::new();
         socket
             .read_to_string(&mut answer)

@@ -146,6 +146,25 @@ pub enum Error {
     /// Another process has the data directory open.
     #[error("data directory {} is in use by another process", .0.display())]
     Locked(PathBuf),
+    /// The directory that is to hold the database holds something else.
+    #[error(
+        "data directory {} is neither empty nor a Basalt database: it holds {holds}. Nothing was written. Set data.dir (--data-dir) to a Basalt \
+         database, or to a directory that is empty or does not exist",
+        dir.display()
+    )]
+    ForeignDirectory {
+        /// The directory.
+        dir: PathBuf,
+        /// Some of the names in it.
+        holds: String,
+    },
+    /// The directory's name leads elsewhere while the database in it is open.
+    #[error(
+        "data directory {} was moved, removed or replaced while it was in use: no file can be made in it any more. Start again with the \
+         directory where it is now",
+        .0.display()
+    )]
+    DirectoryMoved(PathBuf),
     /// A WAL or manifest sync failed before: the tail of the log is unknown, so nothing more is accepted.
     #[error("stopped accepting work after a failed write to the log: {0}")]
     Poisoned(String),
@@ -166,7 +185,9 @@ impl Error {
             | Self::ShuttingDown
             | Self::NotInMemory => Kind::Retry,
             Self::Corrupt { .. } | Self::RegionDamaged { .. } | Self::Io { .. } => Kind::Data,
-            Self::Poisoned(_) | Self::Locked(_) => Kind::Fatal,
+            Self::Poisoned(_) | Self::Locked(_) | Self::ForeignDirectory { .. } | Self::DirectoryMoved(_) => {
+                Kind::Fatal
+            }
             _ => Kind::Request,
         }
     }

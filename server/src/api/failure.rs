@@ -125,7 +125,7 @@ impl From<Error> for Failure {
         if error.kind() == basalt_engine::Kind::Fatal {
             // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it does not know.
             tracing::error!("ending the process: {error}");
-            std::process::exit(crate::EXIT_LOG_FAILED);
+            crate::log_queue::exit(crate::EXIT_LOG_FAILED);
         }
         let (kind, class, can_retry) = match &error {
             Error::NoSuchTable(_) => (Kind::Io, "org.apache.hadoop.hbase.TableNotFoundException", false),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+mod hosts;
 mod memory;
 mod rehearsal;
 mod sections;
@@ -230,6 +231,7 @@ impl Config {
             return refuse("requests.max_waiting", "must be at least 1".into());
         }
         rehearsal::check(&self.rehearsal)?;
+        hosts::check(&self.http.allowed_hosts)?;
         if self.slow_log.entries == 0 {
             return refuse(
                 "slow_log.entries",
@@ -255,7 +257,7 @@ impl Config {
             ("thrift.listen", self.thrift.listen),
             ("http.listen", self.http.listen),
         ] {
-            if !listen.ip().is_loopback() && !self.thrift.insecure_no_auth {
+            if hosts::is_open(listen) && !self.thrift.insecure_no_auth {
                 return refuse(
                     key,
                     format!(
@@ -267,6 +269,14 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Says which ports other machines can reach, and what that means; `None` when none can be.
+    pub fn exposure(&self) -> Option<String> {
+        hosts::exposure(&[
+            ("thrift.listen", self.thrift.listen),
+            ("http.listen", self.http.listen),
+        ])
     }
 
     /// The effective settings, each as `section.key` and its value in TOML, sorted by name.

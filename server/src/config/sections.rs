@@ -95,8 +95,10 @@ section! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9095)),
         /// Most connections at once; one more is closed as soon as it is accepted.
         max_connections: usize = 10_000,
-        /// Whether a GET of `/debug/pprof/profile` takes a profile.
-        profiles: bool = true,
+        /// Host names that the port answers to, besides IP addresses and `localhost`.
+        allowed_hosts: Vec<String> = Vec::new(),
+        /// Whether a POST to `/debug/pprof/profile` takes a profile.
+        profiles: bool = false,
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Invariant: a ring has at most one column more than its span has, and a column at most [`History::column_bytes`].
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use basalt_engine::schema::TableName;
 
@@ -163,10 +163,31 @@ impl History {
         spans
     }
 
-    /// Tables that something went to.
-    pub(super) fn tables(&self) -> BTreeSet<TableName> {
+    /// Requests that went to each table, reads and writes.
+    pub(super) fn requests(&self) -> BTreeMap<TableName, f64> {
+        let mut requests = BTreeMap::new();
         let columns = self.rings.iter().flat_map(|ring| &ring.columns);
-        columns.flat_map(|column| column.slices.keys().cloned()).collect()
+        for (table, slice) in columns.flat_map(|column| &column.slices) {
+            *requests.entry(table.clone()).or_default() += slice.requests();
+        }
+        requests
+    }
+
+    /// Forgets tables that are not to be kept.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&TableName) -> bool) {
+        for ring in &mut self.rings {
+            for column in &mut ring.columns {
+                column.slices.retain(|table, _| is_kept(table));
+            }
+            ring.columns.retain(|column| !column.slices.is_empty());
+        }
+    }
+
+    /// The beginning of the first column in which something went to a table.
+    pub(super) fn first_ms(&self, table: &TableName) -> Option<u64> {
+        let columns = self.rings.iter().flat_map(|ring| &ring.columns);
+        let own = columns.filter(|column| column.slices.contains_key(table));
+        own.map(|column| column.start_ms).min()
     }
 
     /// The beginning of the oldest column.

@@ -226,7 +226,7 @@ impl Heat {
     }
 
     /// Closes the open column when its time is over. To be called every second or so. `boundaries` are the start keys of a table's
-    /// regions, in order.
+    /// regions, in order. Tables without regions are gone, and are forgotten.
     pub(crate) fn tick(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
         let now = self.clock.wall_ms() / COLUMN_MS;
         let open = self.column.0.load(Ordering::Relaxed);
@@ -243,6 +243,7 @@ impl Heat {
         } else {
             history.push(column, now * COLUMN_MS, &boundaries);
         }
+        history.retain(|table| !boundaries(table).is_empty());
     }
 
     /// What waits in the shards, by table.
@@ -273,13 +274,28 @@ impl Heat {
         picture::draw(query, boundaries, &spans)
     }
 
-    /// Tables that something went to, in columns that are closed or in the open one.
-    pub(crate) fn tables(&self) -> Vec<TableName> {
-        let mut tables = self.history.lock().tables();
+    /// Tables that something went to, in columns that are closed or in the open one, with the number of their reads and writes. The busiest
+    /// comes first. A table that was dropped a few seconds ago is still there.
+    pub(crate) fn tables(&self) -> Vec<(TableName, f64)> {
+        let mut requests = self.history.lock().requests();
         for shard in &self.shards {
-            tables.extend(shard.0.lock().tables().cloned());
+            for (table, count) in shard.0.lock().requests() {
+                *requests.entry(table).or_default() += count;
+            }
         }
-        tables.into_iter().collect()
+        let mut tables: Vec<_> = requests.into_iter().collect();
+        tables.sort_by(|left, right| right.1.total_cmp(&left.1));
+        tables
+    }
+
+    /// The time from which on something went to a table, in milliseconds since 1970, or for a quiet table to any.
+    pub(crate) fn first_ms(&self, table: &TableName) -> u64 {
+        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let is_open = || self.shards.iter().any(|shard| shard.0.lock().has(table));
+        let closed = self.history.lock().first_ms(table);
+        closed
+            .or_else(|| is_open().then_some(open_ms))
+            .unwrap_or_else(|| self.oldest_ms())
     }
 
     /// The time from which on there are columns, in milliseconds since 1970.

@@ -78,6 +78,8 @@ pub(crate) struct Picture {
     pub(crate) rates: Vec<f32>,
     /// What went to each row, in sum.
     pub(crate) totals: Vec<f64>,
+    /// Seconds of the columns in which anything of it happened. Divided by them, a total is the rate while there was load.
+    pub(crate) load_seconds: f64,
 }
 
 impl Picture {
@@ -101,6 +103,7 @@ pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span]) -> Pic
     };
     let mut amounts = vec![0.0_f64; columns * starts.len()];
     let mut seconds = vec![step_ms as f64 / 1_000.0; columns];
+    let mut load_ms = 0;
     for span in spans {
         let column = usize::try_from((span.from_ms - from_ms) / step_ms).unwrap_or(usize::MAX);
         if column >= columns {
@@ -111,10 +114,14 @@ pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span]) -> Pic
             let column_ms = span.to_ms - (from_ms + column as u64 * step_ms);
             seconds[column] = column_ms as f64 / 1_000.0;
         }
+        let mut has_load = false;
         for point in span.points.iter().filter(|point| query.wants(&point.key)) {
             let row = starts.partition_point(|start| start.as_slice() <= &point.key[..]) - 1;
-            amounts[column * starts.len() + row] += f64::from(point.amounts[query.kind as usize]);
+            let amount = f64::from(point.amounts[query.kind as usize]);
+            amounts[column * starts.len() + row] += amount;
+            has_load |= amount > 0.0;
         }
+        load_ms += if has_load { span.to_ms - span.from_ms } else { 0 };
     }
     let mut totals = vec![0.0; starts.len()];
     for (at, amount) in amounts.iter().enumerate() {
@@ -132,6 +139,7 @@ pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span]) -> Pic
         starts,
         rates,
         totals,
+        load_seconds: load_ms as f64 / 1_000.0,
     }
 }
 

@@ -180,9 +180,21 @@ impl Shard {
         names.into_iter().map(|(name, _)| (name, Vec::new())).collect()
     }
 
-    /// Tables that there are samples of.
-    pub(super) fn tables(&self) -> impl Iterator<Item = &TableName> {
-        self.tables.keys()
+    /// Whether there are samples of a table.
+    pub(super) fn has(&self, table: &TableName) -> bool {
+        self.tables.contains_key(table)
+    }
+
+    /// Requests that the samples of each table stand for.
+    pub(super) fn requests(&self) -> Vec<(TableName, f64)> {
+        let mut sums = vec![0.0; self.tables.len()];
+        for sample in &self.samples {
+            if let Some(sum) = sums.get_mut(sample.table as usize) {
+                *sum += f64::from(sample.weight);
+            }
+        }
+        let of = |(table, number): (&TableName, &u32)| (table.clone(), sums[*number as usize]);
+        self.tables.iter().map(of).collect()
     }
 
     /// Bytes in use.

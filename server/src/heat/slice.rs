@@ -97,6 +97,12 @@ impl Slice {
         })
     }
 
+    /// Reads and writes of the table.
+    pub(super) fn requests(&self) -> f64 {
+        let requests = |entry: &Entry| f64::from(entry.amounts[0]) + f64::from(entry.amounts[1]);
+        self.entries.iter().map(requests).sum()
+    }
+
     /// Everything that went to the table.
     #[cfg(test)]
     pub(super) fn total(&self) -> Amounts {

@@ -119,7 +119,7 @@ fn with_room_enough_every_row_is_counted() {
 fn the_last_seconds_are_shown() {
     let rig = Rig::new(16 << 20, 1);
     rig.clock.advance_ms(COLUMN_MS - NOW_MS % COLUMN_MS);
-    rig.heat.tick(|_| Vec::new());
+    rig.heat.tick(|_| rig.boundaries.clone());
     for _ in 0..40 {
         rig.write("t", "3x");
     }
@@ -352,7 +352,7 @@ fn a_clock_that_is_set_back_does_not_stop_it() {
         rig.next_column();
     }
     rig.clock.set_wall_ms(NOW_MS - 50_000);
-    rig.heat.tick(|_| Vec::new());
+    rig.heat.tick(|_| rig.boundaries.clone());
     rig.write("t", "2");
     rig.next_column();
     let totals = rig.picture(&rig.query("t")).totals;
@@ -390,6 +390,69 @@ fn rows_are_bounded() {
     let picture = rig.picture(&keys);
     assert!(picture.starts.len() <= 100 && near(picture.totals.iter().sum(), 1_000.0, 0.001));
     assert!(picture.starts.is_sorted());
+}
+
+/// The busiest table comes first, in closed columns and the open one; a table without regions is forgotten with the next column.
+#[test]
+fn tables_are_listed_by_load_and_end_with_their_regions() {
+    let rig = Rig::new(16 << 20, 1);
+    let names = || -> Vec<(String, f64)> {
+        let listed = rig.heat.tables().into_iter();
+        listed
+            .map(|(table, requests)| (table.to_string(), requests))
+            .collect()
+    };
+    rig.write("busy", "1");
+    rig.write("dropped", "1");
+    rig.next_column();
+    rig.touch("busy", Request::Read, &[b"1", b"2"], 10);
+    rig.write("another", "1");
+    let of = |name: &str, requests| (name.to_owned(), requests);
+    assert_eq!(names(), [of("busy", 3.0), of("another", 1.0), of("dropped", 1.0)]);
+    rig.clock.advance_ms(COLUMN_MS);
+    rig.heat.tick(|table| match table.to_string().as_str() {
+        "dropped" => Vec::new(),
+        _ => rig.boundaries.clone(),
+    });
+    assert_eq!(names(), [of("busy", 3.0), of("another", 1.0)]);
+    assert_eq!(rig.picture(&rig.query("dropped")).totals, [0.0; 16]);
+}
+
+/// A picture can begin with the table's first load, and knows in how many seconds there was any.
+#[test]
+fn the_time_of_load_is_known() {
+    let rig = Rig::new(16 << 20, 1);
+    rig.clock.advance_ms(COLUMN_MS - NOW_MS % COLUMN_MS);
+    rig.heat.tick(|_| rig.boundaries.clone());
+    let began_ms = rig.clock.wall_ms();
+    rig.write("other", "1");
+    rig.later(60 * COLUMN_MS);
+    assert_eq!(rig.heat.first_ms(&table("t")), began_ms, "of any table");
+    let first_ms = rig.clock.wall_ms();
+    for _ in 0..3 {
+        rig.write("t", "1");
+        assert_eq!(rig.heat.first_ms(&table("t")), first_ms);
+        rig.later(COLUMN_MS);
+        // Nothing happens in every second column.
+        rig.later(COLUMN_MS);
+    }
+    assert_eq!(rig.heat.first_ms(&table("t")), first_ms);
+    let query = rig.query("t");
+    assert_eq!(rig.picture(&query).load_seconds, 30.0);
+    let reads = Query {
+        kind: Kind::Reads,
+        ..query.clone()
+    };
+    assert_eq!(rig.picture(&reads).load_seconds, 0.0);
+    let quiet_keys = Query {
+        start: b"2".to_vec(),
+        ..query
+    };
+    assert_eq!(rig.picture(&quiet_keys).load_seconds, 0.0);
+    // The open column counts as far as it has come.
+    rig.write("t", "1");
+    rig.clock.advance_ms(4_000);
+    assert_eq!(rig.picture(&rig.query("t")).load_seconds, 34.0);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET changes nothing.
+//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET changes nothing and starts nothing.
+//! What web pages of other sites send is refused before any of it ([`guard`]).
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::api::Server;
 use crate::wire::{Listener, StrangerLog};
 
 mod connection;
+mod guard;
 mod pages;
 mod profile;
 mod strangers;
@@ -70,6 +72,7 @@ pub(crate) async fn serve(
 
 /// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
 fn router(site: Site) -> Router {
+    let guarded = Arc::new(guard::Guard::new(&site.server.config().http.allowed_hosts));
     Router::new()
         .route("/", get(pages::overview).post(thrift::thrift2))
         .route("/thrift1", post(thrift::thrift1))
@@ -77,7 +80,7 @@ fn router(site: Site) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/debug/pprof/profile", get(profile::profile))
+        .route("/debug/pprof/profile", post(profile::profile))
         .merge(pages::router())
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {
@@ -86,6 +89,8 @@ fn router(site: Site) -> Router {
                 "not found: see / , /metrics , /healthz , /readyz , and for Thrift calls /thrift1 , /thrift2\n",
             )
         })
+        // Around all of the above: what is added below this line would not be guarded.
+        .layer(axum::middleware::from_fn_with_state(guarded, guard::guard))
         .with_state(site)
 }
 

@@ -5,7 +5,8 @@
 //! Thrift clients show nothing of an HTTP error but its number.
 //!
 //! A page in a browser can make the browser send a POST to a server on the same machine. Browsers say so with the header
-//! `Origin`, which Thrift clients do not send: such requests are refused.
+//! `Origin`, which Thrift clients do not send: such requests are refused, those of our own pages too. Pages of other sites do not get
+//! this far (`guard`).
 
 use std::future::poll_fn;
 use std::net::SocketAddr;

@@ -23,6 +23,8 @@ macro_rules! metric_names {
 
 metric_names! {
     gauge BUILD_INFO = "basalt_build_info", Unit::Count, "Always 1; the labels say which build runs.";
+    counter LOG_LINES_LOST = "basalt_log_lines_lost_total", Unit::Count,
+        "Log lines that standard error did not take: its reader is gone, or takes them too slowly.";
 
     counter REQUESTS = "basalt_thrift_requests_total", Unit::Count, "Thrift calls answered, failed ones too.";
     counter FAILED_REQUESTS = "basalt_thrift_failed_requests_total", Unit::Count,
@@ -143,7 +145,8 @@ metric_names! {
     counter MERGES = "basalt_region_merges_total", Unit::Count, "Merges of regions.";
 
     counter CACHE_HITS = "basalt_block_cache_hits_total", Unit::Count, "Blocks found in the cache, by the block's priority.";
-    counter CACHE_MISSES = "basalt_block_cache_misses_total", Unit::Count, "Blocks not found in the cache.";
+    counter CACHE_MISSES = "basalt_block_cache_misses_total", Unit::Count,
+        "Blocks not found in the cache, and so read from disk.";
     counter CACHE_EVICTIONS = "basalt_block_cache_evictions_total", Unit::Count, "Blocks pushed out of the cache, by priority.";
     gauge CACHE_BYTES = "basalt_block_cache_bytes", Unit::Bytes, "Memory of cached blocks, by priority.";
     gauge CACHE_BLOCKS = "basalt_block_cache_blocks", Unit::Count, "Cached blocks, by priority.";

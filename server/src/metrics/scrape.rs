@@ -19,6 +19,7 @@ pub(crate) fn render(
     max_regions: usize,
 ) -> String {
     publish_engine(engine, memstore_limit_bytes);
+    counter!(names::LOG_LINES_LOST).absolute(crate::log_queue::dropped());
     metrics_process::Collector::default().collect();
     let mut text = handle.render();
     text.push_str(&render_regions(&engine.region_stats(), max_regions));

@@ -273,3 +273,25 @@ fn ten_thousand_regions_are_shown_in_pages() {
     // A clean stop would flush ten thousand regions, which is not what this is about.
     drop(server);
 }
+
+/// Goal: the guard against pages of other sites lets our own form through. Method: the form for a profile, sent by a browser with all headers
+/// that it adds to a POST.
+#[test]
+fn our_own_form_is_not_taken_for_a_strangers() {
+    let Some(mut browser) = Chromium::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
+    browser.open(&format!("http://{}/threads", server.http));
+    browser.evaluate("document.querySelector('input[name=seconds]').value = '1'");
+    browser.evaluate("document.querySelector('form button').focus()");
+    browser.press_to_go("Enter", 13);
+    browser.wait_until("location.pathname === '/debug/pprof/profile'");
+    let shown = browser
+        .evaluate("document.documentElement.textContent")
+        .to_string();
+    // A server that rests may have no samples.
+    assert!(shown.contains("samples"), "{shown}");
+    server.stop();
+}

@@ -33,9 +33,14 @@ impl Answer {
 
 /// A request with these header lines, each ended by a line break, and the length of its body.
 pub(crate) fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    request_as("127.0.0.1", method, path, headers, body)
+}
+
+/// The same to the host of that name.
+fn request_as(host: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head =
-        format!("{method} {path} HTTP/1.1\r\nHost: basalt\r\n{headers}Content-Length: {length}\r\n\r\n");
+        format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -87,6 +92,19 @@ impl Http {
     /// One request and its answer.
     pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
         self.send(&request(method, path, headers, body));
+        self.answer().expect("the server answers")
+    }
+
+    /// The same to the host of that name, as a browser would that was given it.
+    pub(crate) fn ask_as(
+        &mut self,
+        host: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> Answer {
+        self.send(&request_as(host, method, path, headers, body));
         self.answer().expect("the server answers")
     }
 

@@ -7,10 +7,12 @@ use basalt_idl::{
 use basalt_tests::Server;
 
 mod client;
+mod guard;
 mod heat;
 mod pages;
 mod profile;
 mod rows;
+mod truth;
 
 use client::{Http, request};
 use rows::{bytes, create, put_rows};
@@ -188,7 +190,7 @@ fn errors_of_http_say_what_is_wrong() {
 
     // Too large: said before it is sent, sent at once, and without a length.
     let mut http = fresh();
-    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: b\r\nContent-Length: 67108864\r\n\r\n");
+    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 67108864\r\n\r\n");
     let answer = http.answer().expect("an answer before the body");
     assert_eq!(answer.status, 413);
     assert!(
@@ -199,7 +201,7 @@ fn errors_of_http_say_what_is_wrong() {
     message.resize(5000, 0);
     assert_eq!(fresh().ask("POST", "/thrift1", "", &message).status, 413);
     let mut http = fresh();
-    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n");
+    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
     http.send(&[&b"1388\r\n"[..], &message, b"\r\n0\r\n\r\n"].concat());
     assert_eq!(http.answer().expect("an answer").status, 413);
     let answer = fresh().ask(
@@ -212,7 +214,7 @@ fn errors_of_http_say_what_is_wrong() {
 
     // A body that stops, and a head that stops.
     let mut http = fresh();
-    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: b\r\nContent-Length: 100\r\n\r\n\x80\x01");
+    http.send(b"POST /thrift1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n\x80\x01");
     let answer = http.answer().expect("an answer");
     assert_eq!(answer.status, 408);
     assert!(

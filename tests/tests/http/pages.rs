@@ -388,7 +388,6 @@ fn looking_changes_nothing() {
         "/slow",
         "/settings",
         "/threads",
-        "/debug/pprof/profile",
         "/heat",
         "/api/heat",
         "/assets/heat.js",

@@ -32,8 +32,8 @@ fn load(server: &Server, stop: &AtomicBool) {
     }
 }
 
-fn get(server: &Server, path: &str) -> Answer {
-    Http::connect(server.http).ask("GET", path, "", b"")
+fn ask(server: &Server, method: &str, path: &str) -> Answer {
+    Http::connect(server.http).ask(method, path, "", b"")
 }
 
 /// Goal: symbols resolve, in both formats. The load goes on until the profile has been taken; a profile in which this process got no
@@ -41,7 +41,7 @@ fn get(server: &Server, path: &str) -> Answer {
 #[test]
 fn a_profile_under_load_names_our_functions() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     Http::connect(server.http)
         .call("/thrift2", &create("t"))
         .expect("a good table");
@@ -52,7 +52,7 @@ fn a_profile_under_load_names_our_functions() {
         let names = |format: &str, name: &[u8]| {
             let path = format!("/debug/pprof/profile?seconds=2&frequency=499&format={format}");
             for _ in 0..5 {
-                let answer = get(&server, &path);
+                let answer = ask(&server, "POST", &path);
                 if answer.status == 200 && answer.body.windows(name.len()).any(|part| part == name) {
                     return Ok(answer);
                 }
@@ -77,7 +77,7 @@ fn a_profile_under_load_names_our_functions() {
 #[test]
 fn a_profile_that_cannot_be_taken_says_why() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     for (parameters, says) in [
         (
             "seconds=0",
@@ -91,15 +91,29 @@ fn a_profile_that_cannot_be_taken_says_why() {
         ("format=png", "format is \"png\", and must be svg or pprof"),
         ("secs=3", "there is no parameter \"secs\""),
     ] {
-        let answer = get(&server, &format!("/debug/pprof/profile?{parameters}"));
-        assert_eq!(answer.status, 400, "{parameters}: {}", answer.text());
-        assert!(answer.text().contains(says), "{}", answer.text());
+        let in_address = ask(&server, "POST", &format!("/debug/pprof/profile?{parameters}"));
+        let origin = format!("Origin: http://{}\r\n", server.http);
+        let as_form = Http::connect(server.http).ask_as(
+            &server.http.to_string(),
+            "POST",
+            "/debug/pprof/profile",
+            &origin,
+            parameters.as_bytes(),
+        );
+        for answer in [in_address, as_form] {
+            assert_eq!(answer.status, 400, "{parameters}: {}", answer.text());
+            assert!(answer.text().contains(says), "{}", answer.text());
+        }
     }
-    assert_eq!(
-        Http::connect(server.http)
-            .ask("POST", "/debug/pprof/profile", "", b"")
-            .status,
-        405
+    let long = Http::connect(server.http).ask("POST", "/debug/pprof/profile", "", &[b'x'; 2_000]);
+    assert_eq!(long.status, 400);
+    assert!(long.text().contains("longer than 1024 bytes"), "{}", long.text());
+    let got = ask(&server, "GET", "/debug/pprof/profile?seconds=300");
+    assert_eq!((got.status, got.header("allow")), (405, Some("POST")));
+    let page = ask(&server, "GET", "/threads").text();
+    assert!(
+        page.contains("action=\"/debug/pprof/profile\" method=\"post\""),
+        "{page}"
     );
 
     // Two that last for longer than the server does: one of them comes too late.
@@ -107,7 +121,7 @@ fn a_profile_that_cannot_be_taken_says_why() {
     for _ in 0..2 {
         let (address, answers) = (server.http, answers.clone());
         std::thread::spawn(move || {
-            let answer = Http::connect(address).ask("GET", "/debug/pprof/profile?seconds=300", "", b"");
+            let answer = Http::connect(address).ask("POST", "/debug/pprof/profile?seconds=300", "", b"");
             answers.send(answer)
         });
     }
@@ -118,15 +132,16 @@ fn a_profile_that_cannot_be_taken_says_why() {
     let stopped = come.recv().expect("an answer");
     assert_eq!((stopped.status, &stopped.text()[..]), (503, "stopping\n"));
 
-    let server = Server::start(&dir.path().join("data"), &["http.profiles=false"]);
-    let answer = get(&server, "/debug/pprof/profile");
+    // As long as nobody switches them on, there are none.
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let answer = ask(&server, "POST", "/debug/pprof/profile");
     assert_eq!(answer.status, 403);
     assert!(
         answer.text().contains("http.profiles is false"),
         "{}",
         answer.text()
     );
-    let page = get(&server, "/threads");
+    let page = ask(&server, "GET", "/threads");
     assert!(page.text().contains("Profiles are switched off"));
     server.stop();
 }

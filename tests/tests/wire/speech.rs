@@ -70,7 +70,7 @@ impl Client {
             Transport::Unframed => Vec::new(),
             Transport::Framed => (message.len() as u32).to_be_bytes().to_vec(),
             Transport::Http => format!(
-                "POST /thrift2 HTTP/1.1\r\nHost: basalt\r\nContent-Length: {}\r\n\r\n",
+                "POST /thrift2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
                 message.len()
             )
             .into_bytes(),

@@ -93,12 +93,14 @@ pub struct CacheUsage {
     pub pinned_bytes: u64,
     /// Reads answered by each.
     pub hits: [u64; 3],
-    /// Blocks pushed out of each. Blocks of removed files are not counted.
+    /// Blocks pushed out of each.
     pub evictions: [u64; 3],
-    /// Reads not answered.
+    /// Reads not answered, each of which went to the disk.
     pub misses: u64,
-    /// Blocks put in.
+    /// Blocks put in. Each of them is still here, or was pushed out or taken out.
     pub insertions: u64,
+    /// Blocks taken out: with their file, or by a reader that pins them.
+    pub removals: u64,
     /// Blocks not put in because they are larger than a shard allows.
     pub rejections: u64,
 }
@@ -131,6 +133,13 @@ impl<V: Weighted> BlockCache<V> {
     pub fn get(&self, key: BlockKey) -> Option<Arc<V>> {
         let hash = key.hash();
         self.shard(hash).get(hash, key)
+    }
+
+    /// The block, if it is here. As [`BlockCache::get`], but a miss is not counted: the caller gives up, and asks again where it may read
+    /// from disk.
+    pub fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
+        let hash = key.hash();
+        self.shard(hash).find(hash, key)
     }
 
     /// Puts a block in and returns the one that is cached now (another thread may have been first). A block larger than a shard

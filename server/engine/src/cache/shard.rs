@@ -103,6 +103,7 @@ pub(super) struct Shard<V> {
     stats: [PriorityStats; 3],
     misses: Counter,
     insertions: Counter,
+    removals: Counter,
     rejections: Counter,
 }
 
@@ -120,16 +121,23 @@ impl<V: Weighted> Shard<V> {
             stats: Default::default(),
             misses: Counter::default(),
             insertions: Counter::default(),
+            removals: Counter::default(),
             rejections: Counter::default(),
         }
     }
 
     pub(super) fn get(&self, hash: u64, key: BlockKey) -> Option<Arc<V>> {
-        let state = self.state.read();
-        let Some(slot) = state.find(hash, key) else {
+        let found = self.find(hash, key);
+        if found.is_none() {
             self.misses.increment();
-            return None;
-        };
+        }
+        found
+    }
+
+    /// Counts a hit, and no miss.
+    pub(super) fn find(&self, hash: u64, key: BlockKey) -> Option<Arc<V>> {
+        let state = self.state.read();
+        let slot = state.find(hash, key)?;
         let entry = state.entry(slot);
         // Hot blocks have their bit set already; reading it first keeps their cache line shared between cores.
         if !entry.hit.load(Ordering::Relaxed) {
@@ -176,6 +184,7 @@ impl<V: Weighted> Shard<V> {
         }
         if let Some(slot) = state.find(hash, key) {
             removed.push(state.remove(slot));
+            self.removals.increment();
         }
         self.make_room(&mut state, Class::InMemory, bytes, &mut removed);
         self.pinned_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -242,6 +251,7 @@ impl<V: Weighted> Shard<V> {
             removed.push(state.remove(slot));
         }
         drop(state);
+        self.removals.add(removed.len() as u64);
         removed.len() as u64
     }
 
@@ -259,6 +269,7 @@ impl<V: Weighted> Shard<V> {
         }
         usage.misses += self.misses.get();
         usage.insertions += self.insertions.get();
+        usage.removals += self.removals.get();
         usage.rejections += self.rejections.get();
     }
 

@@ -49,6 +49,12 @@ fn check(cache: &BlockCache<Block>) {
     }
     let usage = cache.usage();
     assert!(usage.bytes.iter().sum::<u64>() + usage.pinned_bytes <= usage.capacity_bytes);
+    let gone = usage.evictions.iter().sum::<u64>() + usage.removals;
+    assert_eq!(
+        usage.insertions,
+        usage.blocks.iter().sum::<u64>() + gone,
+        "{usage:?}"
+    );
 }
 
 /// A cache of `blocks` blocks in one shard, so that shares are exact.
@@ -90,6 +96,7 @@ fn a_cached_block_is_found_and_counted() {
         hits: [1, 0, 1],
         evictions: [0; 3],
         misses: 3,
+        removals: 0,
         insertions: 2,
         rejections: 0,
     };

@@ -143,6 +143,16 @@ impl Engine {
         self.cluster_id
     }
 
+    /// Fails when the data directory's name leads elsewhere by now: new files would not lie in the directory that is locked. What cannot be
+    /// found out is no failure.
+    pub fn check_directory(&self) -> Result<()> {
+        let lock = self.lock.lock();
+        match lock.as_ref().map(|lock| lock.is_in_place()) {
+            Some(Ok(false)) => Err(Error::DirectoryMoved(self.catalog.shared().dir.clone())),
+            _ => Ok(()),
+        }
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::ShuttingDown);

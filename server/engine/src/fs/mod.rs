@@ -111,7 +111,12 @@ pub trait File: Send + Sync + Debug {
 }
 
 /// Held while a directory is in use; released when dropped or when the process ends.
-pub trait DirLock: Send + Sync + Debug {}
+pub trait DirLock: Send + Sync + Debug {
+    /// Whether the directory's name still leads to the directory that was locked. If not, another process may hold what is there now.
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
 
 /// A file system. Paths are absolute or relative to the process's directory; the engine only joins names to its data directory.
 pub trait Vfs: Send + Sync + Debug + 'static {
@@ -133,8 +138,12 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the directory's names durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Locks `path` (created if missing) for this process; `None` when another holder has it.
+    /// Locks the directory of `path`, a file in it (created if missing), for this process; `None` when another holder has it. Removing
+    /// the file does not end the lock.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
+    /// Keeps holders of [`Vfs::lock`] out of the directory of `path`, and creates nothing; `None` when there is one. Others may hold a
+    /// lock of this kind, too.
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
     /// Space of the file system that holds `dir`.
     fn space(&self, dir: &Path) -> io::Result<Space>;
     /// 16 bytes that nobody will draw again: from the system's generator, or from the simulator's seed.

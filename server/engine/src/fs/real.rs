@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,13 +36,128 @@ struct RealFile {
     direct: Option<direct::Alignment>,
 }
 
-/// The lock lives as long as the open file description that took it.
+/// The lock lives as long as the open file descriptions that took it: that of the directory, which nobody can delete while it holds a
+/// database, and that of a file in it, which also those see who lock only that, and file systems that cannot lock directories.
 #[derive(Debug)]
 struct RealLock {
-    _file: fs::File,
+    dir: fs::File,
+    dir_path: PathBuf,
+    _file: Option<fs::File>,
 }
 
-impl DirLock for RealLock {}
+impl DirLock for RealLock {
+    fn is_in_place(&self) -> io::Result<bool> {
+        names(&self.dir_path, &self.dir)
+    }
+}
+
+/// Attempts to lock what a path leads to while others replace it.
+const LOCK_ATTEMPTS: u32 = 10;
+
+/// How a directory is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Share {
+    /// For one process, which may write.
+    Alone,
+    /// For any number that only read.
+    Reading,
+}
+
+/// Whether the path leads to the open file, and not to another one of the same name.
+fn names(path: &Path, open: &fs::File) -> io::Result<bool> {
+    let opened = open.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (opened.dev(), opened.ino())),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes the lock of an open file; `false`: another holder has it. It belongs to the open file description, so a second engine in this
+/// process is refused as well.
+fn flock(file: &fs::File, share: Share) -> io::Result<bool> {
+    let operation = match share {
+        Share::Alone => FlockOperation::NonBlockingLockExclusive,
+        Share::Reading => FlockOperation::NonBlockingLockShared,
+    };
+    match uninterrupted(|| Ok(rustix::fs::flock(file, operation)?)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same for a directory. NFS and some other file systems cannot lock one; there the file's lock has to do.
+fn flock_dir(dir: &fs::File, share: Share) -> io::Result<bool> {
+    match flock(dir, share) {
+        Err(error)
+            if matches!(
+                Errno::from_io_error(&error),
+                Some(Errno::BADF | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK)
+            ) =>
+        {
+            Ok(true)
+        }
+        locked => locked,
+    }
+}
+
+/// Locks the directory of `path`, and the file. `None`: another holder has one of them.
+fn lock(path: &Path, share: Share) -> io::Result<Option<RealLock>> {
+    let dir_path = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    for _ in 0..LOCK_ATTEMPTS {
+        let dir = open_dir(dir_path)?;
+        if !flock_dir(&dir, share)? {
+            return Ok(None);
+        }
+        let file = match open_lock_file(path, share) {
+            Ok(file) => Some(file),
+            Err(error) if share == Share::Reading && error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(file) = &file
+            && !flock(file, share)?
+        {
+            return Ok(None);
+        }
+        // A lock of something that was replaced meanwhile keeps no process out.
+        let is_file_in_place = file.as_ref().map_or(Ok(true), |file| names(path, file))?;
+        if is_file_in_place && names(dir_path, &dir)? {
+            return Ok(Some(RealLock {
+                dir,
+                dir_path: dir_path.to_path_buf(),
+                _file: file,
+            }));
+        }
+    }
+    Err(io::Error::other(format!(
+        "the file or its directory was replaced {LOCK_ATTEMPTS} times while it was being locked"
+    )))
+}
+
+fn open_lock_file(path: &Path, share: Share) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    if share == Share::Alone {
+        options.write(true).create(true).truncate(false).mode(FILE_MODE);
+    }
+    options.open(path)
+}
+
+fn open_dir(dir: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::DIRECTORY.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(dir)
+}
 
 /// Repeats a call for as long as signals interrupt it.
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -193,33 +308,15 @@ impl Vfs for RealFs {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let flags = OFlags::DIRECTORY.bits().cast_signed();
-        fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(dir)?
-            .sync_all()
+        open_dir(dir)?.sync_all()
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(FILE_MODE)
-            .open(path)?;
-        // flock belongs to the open file description, so a second engine in this process is refused as well.
-        match uninterrupted(|| {
-            Ok(rustix::fs::flock(
-                &file,
-                FlockOperation::NonBlockingLockExclusive,
-            )?)
-        }) {
-            Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(lock(path, Share::Alone)?.map(|lock| Box::new(lock) as Box<dyn DirLock>))
+    }
+
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
+        Ok(lock(path, Share::Reading)?.map(|lock| Box::new(lock) as Box<dyn DirLock>))
     }
 
     fn space(&self, dir: &Path) -> io::Result<Space> {
@@ -275,6 +372,41 @@ mod tests {
         assert!(RealFs.lock(&path).unwrap().is_none());
         drop(held);
         assert!(RealFs.lock(&path).unwrap().is_some());
+    }
+
+    /// Goal: a lock outlives its file, and ends neither with it nor with the directory's name; a holder is told of the latter.
+    #[test]
+    fn a_deleted_lock_file_and_a_moved_directory_let_nobody_in() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, aside) = (root.path().join("data"), root.path().join("aside"));
+        fs::create_dir(&dir).unwrap();
+        let path = dir.join("LOCK");
+        let held = RealFs.lock(&path).unwrap().unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(RealFs.lock(&path).unwrap().is_none());
+        assert!(RealFs.lock_to_read(&path).unwrap().is_none());
+        assert!(held.is_in_place().unwrap());
+        fs::rename(&dir, &aside).unwrap();
+        assert!(!held.is_in_place().unwrap());
+        assert!(RealFs.lock(&aside.join("LOCK")).unwrap().is_none());
+        fs::create_dir(&dir).unwrap();
+        assert!(!held.is_in_place().unwrap());
+    }
+
+    /// Goal: readers keep the one who writes out, and not each other; they leave no file.
+    #[test]
+    fn readers_share_a_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("LOCK");
+        let readers = [
+            RealFs.lock_to_read(&path).unwrap(),
+            RealFs.lock_to_read(&path).unwrap(),
+        ];
+        assert!(readers.iter().all(Option::is_some) && !path.exists());
+        assert!(RealFs.lock(&path).unwrap().is_none());
+        drop(readers);
+        let held = RealFs.lock(&path).unwrap();
+        assert!(held.is_some() && RealFs.lock_to_read(&path).unwrap().is_none());
     }
 
     /// Goal: bytes come back, reads stop at the end, preallocated space reads as zeros.

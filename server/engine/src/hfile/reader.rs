@@ -467,7 +467,13 @@ impl Reader {
 
     /// A block from the cache. `None`: it has to be read, and may be.
     fn cached(&self, want: Want, handle: Handle, options: ReadOptions) -> Result<Option<Arc<Block>>> {
-        match self.context.cache.get(self.cache_key(handle)) {
+        let (cache, key) = (&self.context.cache, self.cache_key(handle));
+        let found = if options.memory_only {
+            cache.get_if_cached(key)
+        } else {
+            cache.get(key)
+        };
+        match found {
             Some(block) if block.is(want) && block.disk_bytes == handle.bytes => Ok(Some(block)),
             Some(_) => Err(self.corrupt(handle.offset, "two index entries disagree about a block")),
             None if options.memory_only => Err(Error::NotInMemory),

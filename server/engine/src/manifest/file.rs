@@ -48,7 +48,10 @@ pub(super) const FILE_BYTES_MAX: u64 = 4 << 30;
 const CHECKED_BYTES: usize = 60;
 
 /// Name of the file that names the live manifest.
-pub(super) const CURRENT: &str = "CURRENT";
+pub(crate) const CURRENT: &str = "CURRENT";
+
+/// What it begins with.
+pub(crate) const CURRENT_BEGIN: &str = "basalt-current";
 
 /// Directories whose content says that a manifest must have been there.
 const DATA_DIRS: [&str; 3] = ["tables", "wal", "snapshots"];
@@ -132,6 +135,11 @@ fn file_number(name: &Path) -> Option<u64> {
     (number < u64::MAX && file_name(number) == name.to_str()?).then_some(number)
 }
 
+/// Whether a manifest file could have that name.
+pub(crate) fn is_file_name(name: &Path) -> bool {
+    file_number(name).is_some()
+}
+
 /// Numbers of all manifest files in a directory, ascending.
 pub(super) fn file_numbers(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u64>> {
     let names = vfs
@@ -144,7 +152,7 @@ pub(super) fn file_numbers(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u64>> {
 
 /// CURRENT's content for a manifest.
 pub(super) fn encode_current(number: u64, uuid: &Uuid) -> String {
-    let text = format!("basalt-current {CURRENT_VERSION} {} {uuid}", file_name(number));
+    let text = format!("{CURRENT_BEGIN} {CURRENT_VERSION} {} {uuid}", file_name(number));
     let checksum = crc32c(text.as_bytes());
     format!("{text} {checksum:08x}\n")
 }
@@ -168,7 +176,7 @@ pub(super) fn decode_current(path: &Path, bytes: &[u8]) -> Result<Current> {
             return None;
         }
         let mut words = text.split(' ');
-        if words.next()? != "basalt-current" {
+        if words.next()? != CURRENT_BEGIN {
             return None;
         }
         let version: u64 = words.next()?.parse().ok()?;

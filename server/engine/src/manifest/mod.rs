@@ -74,7 +74,7 @@ mod snapshots;
 mod state;
 
 pub use dump::{Verified, dump, verify};
-pub(crate) use file::MAGIC;
+pub(crate) use file::{CURRENT, CURRENT_BEGIN, MAGIC, is_file_name};
 pub use log::Manifest;
 pub use state::DroppedFile;
 

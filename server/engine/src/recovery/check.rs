@@ -1,5 +1,5 @@
-//! `basalt check`: verifies a database that nobody has open. It changes nothing but
-//! the lock file, which it creates where it is missing.
+//! `basalt check`: verifies a database that nobody has open. It writes nothing, and so can be run on a copy that is read-only. Each finding ends
+//! with what to do about it ([`Remedy`]).
 //!
 //! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
 //! counts, identity, share of the region that names it; what is wrong comes with the regions that need the file and with what to do), every file of every snapshot in the same way, the regions' boundaries,
@@ -15,10 +15,11 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::{lock_dir, orphans, require_log, wal_dir};
+use super::remedy::Remedy;
+use super::{directory, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::clock::SystemClock;
-use crate::error::{DAMAGE_REMEDY, Error, Result};
+use crate::error::{Error, Result};
 use crate::fs::{HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId};
@@ -97,7 +98,8 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
     if !there {
         return Err(Error::io("looking for", dir, std::io::ErrorKind::NotFound.into()));
     }
-    let _lock = lock_dir(&**vfs, dir)?;
+    directory::require_ours(&**vfs, dir)?;
+    let _lock = directory::lock_to_read(&**vfs, dir)?;
     let mut checker = Checker {
         vfs,
         dir,
@@ -107,7 +109,7 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
     match manifest::verify(&**vfs, dir) {
         Ok(verified) => {
             for warning in &verified.warnings {
-                (checker.report)(format!("note: {warning}"));
+                checker.note(&warning, Remedy::ManifestLeftover);
             }
             checker.check_log(&verified.state);
             checker.check_boundaries(&verified.state);
@@ -115,7 +117,7 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
             checker.check_snapshots(&verified.state);
             checker.check_orphans(&verified.state);
         }
-        Err(error @ Error::Corrupt { .. }) => checker.problem(&error),
+        Err(error @ Error::Corrupt { .. }) => checker.problem(&error, Remedy::Manifest),
         Err(error) => return Err(error),
     }
     Ok(checker.summary)
@@ -129,14 +131,19 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn problem(&mut self, what: &impl std::fmt::Display) {
+    fn problem(&mut self, what: &impl std::fmt::Display, remedy: Remedy) {
         self.summary.problems += 1;
-        (self.report)(what.to_string());
+        (self.report)(format!("{what}. What to do: {remedy}."));
+    }
+
+    /// What is remarkable, and no problem.
+    fn note(&mut self, what: &impl std::fmt::Display, remedy: Remedy) {
+        (self.report)(format!("note: {what}. What to do: {remedy}."));
     }
 
     fn check_log(&mut self, state: &ManifestState) {
         if let Err(error) = require_log(&**self.vfs, &wal_dir(self.dir), state) {
-            self.problem(&error);
+            self.problem(&error, Remedy::Log);
         }
         let mut strangers = Vec::new();
         let read = wal::read_segments(
@@ -152,24 +159,25 @@ impl Checker<'_> {
             },
         );
         for (seq, region) in strangers {
-            self.problem(&format!(
-                "the log's edit with sequence id {seq} is of region {region}, which never was"
-            ));
+            let what =
+                format!("the log's edit with sequence id {seq} is of region {region}, which never was");
+            self.problem(&what, Remedy::StrangeEdit);
         }
         match read {
             Ok(log) => {
                 if let Some(cut) = &log.torn {
-                    (self.report)(format!(
-                        "note: {}: what was being written when the process ended is cut at offset {}: {}",
+                    let what = format!(
+                        "{}: what was being written when the process ended is cut at offset {}: {}",
                         cut.file.display(),
                         cut.offset,
                         cut.what
-                    ));
+                    );
+                    self.note(&what, Remedy::TornLog);
                 }
                 self.summary.wal_segments = log.segments;
                 self.summary.wal_rows = log.rows;
             }
-            Err(error) => self.problem(&error),
+            Err(error) => self.problem(&error, Remedy::Log),
         }
     }
 
@@ -182,18 +190,18 @@ impl Checker<'_> {
             for region in state.regions_of(name) {
                 if next.as_ref() != Some(&region.meta.start) {
                     let info = RegionInfo::of_meta(&region.meta);
-                    self.problem(&format!(
+                    let what = format!(
                         "region {} of table {name} starts at {}, which is not where the one before ends",
                         info.encoded_name,
                         escape(&region.meta.start)
-                    ));
+                    );
+                    self.problem(&what, Remedy::Boundaries);
                 }
                 next = (!region.meta.end.is_empty()).then(|| region.meta.end.clone());
             }
             if next.is_some() {
-                self.problem(&format!(
-                    "the last region of table {name} does not reach the end of the table"
-                ));
+                let what = format!("the last region of table {name} does not reach the end of the table");
+                self.problem(&what, Remedy::Boundaries);
             }
         }
     }
@@ -232,15 +240,16 @@ impl Checker<'_> {
                 .collect();
             let described = described.join(", and ");
             let error = finding.error;
-            match finding.harm {
-                Harm::Unopened => self.problem(&format!(
-                    "{error}; a server refuses {described}, and serves everything else. {DAMAGE_REMEDY}"
-                )),
-                Harm::Damaged => self.problem(&format!(
-                    "{error}; a server refuses reads of {described} that need what is damaged. {DAMAGE_REMEDY}"
-                )),
-                Harm::Unknown => self.problem(&error),
-            }
+            let what = match finding.harm {
+                Harm::Unopened => {
+                    format!("{error}; a server refuses {described}, and serves everything else")
+                }
+                Harm::Damaged => {
+                    format!("{error}; a server refuses reads of {described} that need what is damaged")
+                }
+                Harm::Unknown => error.to_string(),
+            };
+            self.problem(&what, Remedy::StoreFile);
         }
     }
 
@@ -268,10 +277,10 @@ impl Checker<'_> {
                 }
             }
             for (_, Finding { error, .. }) in check_all(&self.context(), &wanted) {
-                self.problem(&format!(
-                    "snapshot {}: {error}; put the file back from a copy of the data directory, or delete the snapshot",
-                    snapshot.name
-                ));
+                self.problem(
+                    &format!("snapshot {}: {error}", snapshot.name),
+                    Remedy::SnapshotFile,
+                );
             }
         }
     }
@@ -299,10 +308,10 @@ impl Checker<'_> {
             Ok(found) => {
                 self.summary.orphans = found.len() as u64;
                 for path in found {
-                    (self.report)(format!("note: nobody refers to {}", path.display()));
+                    self.note(&format!("nobody refers to {}", path.display()), Remedy::Orphan);
                 }
             }
-            Err(error) => self.problem(&error),
+            Err(error) => self.problem(&error, Remedy::Unreadable),
         }
     }
 }

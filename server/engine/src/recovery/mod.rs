@@ -1,6 +1,6 @@
 //! Opening a database.
 //!
-//! 1. Lock the directory; a second process is refused.
+//! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything is written, and so is a second process.
 //! 2. Read the manifest: what there should be.
 //! 3. Open every store file it names, through the handle cache: a start has no more of them open at a time than a running server
 //!    may. A file that is missing, damaged, or has another identity or size costs the regions that need
@@ -42,8 +42,10 @@ use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, StoreVersion, fil
 use crate::wal::{LogSummary, Wal, WalOptions, recover, require_segments};
 
 mod check;
+mod directory;
 mod dump;
 mod orphans;
+mod remedy;
 
 pub use check::{CheckSummary, check};
 pub use dump::dump;
@@ -79,9 +81,14 @@ pub fn open(
     listener: Arc<dyn EventListener>,
 ) -> Result<Opened> {
     let began = clock.mono();
-    create_dir(&**vfs, dir)?;
-    let lock = lock_dir(&**vfs, dir)?;
-    let (mut manifest, state) = Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes)?;
+    let claim = directory::claim(&**vfs, dir)?;
+    let (mut manifest, state) = match Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes) {
+        Ok(opened) => opened,
+        Err(error) => {
+            claim.undo(&**vfs);
+            return Err(error);
+        }
+    };
     manifest.set_schema_bytes_max(options.totals.manifest_bytes);
     let counters = Arc::new(Counters::default());
     let store = StoreContext {
@@ -144,47 +151,9 @@ pub fn open(
     catalog.note_new_segments()?;
     Ok(Opened {
         catalog,
-        lock,
+        lock: claim.lock,
         cluster_id,
     })
-}
-
-/// Makes sure that the data directory is there for good: a name is durable once the directory that holds it is synced.
-fn create_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    let exists = |path: &Path| {
-        vfs.exists(path)
-            .map_err(|source| Error::io("looking for", path, source))
-    };
-    let mut levels = vec![dir];
-    for level in dir.ancestors().skip(1) {
-        if level.as_os_str().is_empty() || exists(level)? {
-            break;
-        }
-        levels.push(level);
-    }
-    vfs.create_dir_all(dir)
-        .map_err(|source| Error::io("creating", dir, source))?;
-    for level in levels {
-        let parent = level
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        match vfs.sync_dir(parent) {
-            // A directory that was made for us beforehand may lie in one that we may not read; whoever made it saw to it.
-            Err(source) if source.kind() != std::io::ErrorKind::PermissionDenied => {
-                return Err(Error::io("syncing", parent, source));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn lock_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Box<dyn DirLock>> {
-    let path = dir.join(LOCK_FILE);
-    vfs.lock(&path)
-        .map_err(|source| Error::io("locking", &path, source))?
-        .ok_or_else(|| Error::Locked(dir.to_path_buf()))
 }
 
 fn wal_dir(dir: &Path) -> PathBuf {

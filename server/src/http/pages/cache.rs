@@ -27,7 +27,8 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
         p.figures {
             span { b { (show::bytes(used as u64)) } " of " (show::bytes(cache.capacity_bytes)) " used" }
             span { b { (show::percent(hits as f64, (hits + cache.misses) as f64)) } " of reads found their block" }
-            span { b { (show::count(cache.misses)) } " misses" }
+            span { b { (show::count(hits)) } " hits" }
+            span { b { (show::count(cache.misses)) } " misses, read from disk" }
         }
         table {
             caption { "Blocks by priority, since the start" }
@@ -63,6 +64,9 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             caption { "Other figures, since the start" }
             tbody {
                 tr { th scope="row" { "blocks put in" } td.n { (show::count(cache.insertions)) } }
+                tr { th scope="row" { "of these, still in the cache" } td.n { (show::count(cache.blocks.iter().sum())) } }
+                tr { th scope="row" { "pushed out by others" } td.n { (show::count(cache.evictions.iter().sum())) } }
+                tr { th scope="row" { "removed with their file, or pinned" } td.n { (show::count(cache.removals)) } }
                 tr { th scope="row" { "blocks too large to be put in" } td.n { (show::count(cache.rejections)) } }
                 tr {
                     th scope="row" { "store files open" }

@@ -30,8 +30,8 @@ const NAVIGATION: [(Place, &str, &str); 8] = [
     (Place::Threads, "/threads", "Threads and profiles"),
 ];
 
-/// The whole document.
-pub(super) fn frame(page: &Page) -> Markup {
+/// The whole document, with the notices on top.
+pub(super) fn frame(page: &Page, notices: &[String]) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -56,6 +56,7 @@ pub(super) fn frame(page: &Page) -> Markup {
                     }
                 }
                 main id="main" tabindex="-1" {
+                    @for notice in notices { p.notice role="note" { (notice) } }
                     h1 { (page.title) }
                     (page.body)
                 }

@@ -2,6 +2,9 @@
 //!
 //! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without it.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use basalt_engine::schema::{Escaped, TableName};
 use maud::{Markup, html};
 
@@ -46,27 +49,35 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
     })
 }
 
-/// Which tables there are to look at: those that something went to first.
+/// Which tables there are to look at: those that something went to, the busiest first, then the others.
 fn choice(server: &Server) -> Markup {
-    let busy = server.heat().tables();
     let all = server.engine().tables();
-    let quiet = all
+    let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
+    let mut busy = server.heat().tables();
+    busy.retain(|(name, _)| there.contains(name));
+    let is_busy = |name: &TableName| busy.iter().any(|(other, _)| other == name);
+    let quiet = there
         .iter()
-        .map(|(table, _)| &table.name)
-        .filter(|name| !name.is_system() && !busy.contains(name));
-    let entry = |name: &TableName| {
+        .copied()
+        .filter(|name| !name.is_system() && !is_busy(name));
+    let entry = |name: &TableName, requests: Option<f64>| {
         let name = name.to_string();
-        html! { li { a href=(show::link("/heat", &[("table", &name)])) { (name) } } }
+        html! {
+            li {
+                a href=(show::link("/heat", &[("table", &name)])) { (name) }
+                @if let Some(requests) = requests { " " span.quiet { (show::of(requests.round() as u64, "row")) " read and written" } }
+            }
+        }
     };
     html! {
         p { "Where in the key space of a table reads and writes go, over time. Choose a table." }
         @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.heat().oldest_ms())) "." } } @else {
             h2 { "Busy tables" }
-            ul { @for name in &busy { (entry(name)) } }
+            ul { @for (name, requests) in busy.iter().take(LISTED * 5) { (entry(name, Some(*requests))) } }
         }
         @if quiet.clone().next().is_some() {
             h2 { "Quiet tables" }
-            ul { @for name in quiet.take(LISTED * 5) { (entry(name)) } }
+            ul { @for name in quiet.take(LISTED * 5) { (entry(name, None)) } }
         }
     }
 }
@@ -166,7 +177,8 @@ fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
         .collect();
     rows.sort_by(|left, right| picture.totals[*right].total_cmp(&picture.totals[*left]));
     let all: f64 = picture.totals.iter().sum();
-    let seconds = (asked.query.to_ms - asked.query.from_ms) as f64 / 1_000.0;
+    // At least one, should all of the load be in a column that has just begun.
+    let seconds = picture.load_seconds.max(1.0);
     let is_bytes = asked.query.kind == Kind::Bytes;
     let figure = |number: f64| {
         let whole = number.round() as u64;
@@ -187,7 +199,10 @@ fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
         h2 { "Hottest ranges" }
         @if rows.is_empty() { p.quiet { "Nothing of this kind went to these keys in this time." } } @else {
             div.wide { table {
-                caption { "Key ranges that most went to, of " (figure(all)) " " (asked.query.kind.as_str()) " in all" }
+                caption {
+                    "Key ranges that most went to, of " (figure(all)) " " (asked.query.kind.as_str()) " in all, in the "
+                    (show::duration(Duration::from_secs_f64(seconds))) " in which there were any"
+                }
                 thead { tr {
                     th scope="col" { "keys" } th scope="col" { "region" } th.n scope="col" { (asked.query.kind.as_str()) } th.n scope="col" { "a second" }
                     th scope="col" { "share" } th scope="col" { "look closer" }

@@ -56,6 +56,8 @@ pub(super) struct Data {
     rows: Vec<Row>,
     /// For every second, column after column.
     rates: Vec<f64>,
+    /// Seconds in which anything of it happened.
+    load_seconds: f64,
 }
 
 /// What an address asks for.
@@ -88,11 +90,12 @@ pub(super) fn asked(server: &Server, params: &Params) -> Made<Asked> {
     }
     let now_ms = heat.now_ms();
     let (from, to) = (params.number("from")?, params.number("to")?);
-    let from_ms = moment(from.unwrap_or(-BACK_MS), now_ms);
+    let from_ms = from_moment(from.unwrap_or(-BACK_MS), now_ms, heat.first_ms(&table));
     let to_ms = to.map_or(now_ms, |to| moment(to, now_ms)).saturating_add(1);
-    if to_ms <= from_ms {
+    if to_ms <= moment(from.unwrap_or(-BACK_MS), now_ms) {
         return Err(Refusal::BadRequest("to must be a time after from".to_owned()));
     }
+    let from_ms = from_ms.min(to_ms - 1);
     let in_range = |region: &&RegionInfo| {
         (region.end.is_empty() || region.end > start) && (end.is_empty() || region.start < end)
     };
@@ -140,6 +143,16 @@ impl Asked {
         };
         let first = after.saturating_sub(1);
         (self.regions.get(first), last.saturating_sub(first))
+    }
+}
+
+/// Where a picture begins: a time that goes back from now ends at the table's first load, since before that there is nothing to see.
+fn from_moment(from: i64, now_ms: u64, first_ms: u64) -> u64 {
+    let asked = moment(from, now_ms);
+    if from < 0 {
+        asked.max(first_ms.min(now_ms))
+    } else {
+        asked
     }
 }
 
@@ -203,6 +216,7 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
             .iter()
             .map(|rate| three_digits(f64::from(*rate)))
             .collect(),
+        load_seconds: picture.load_seconds,
     })
 }
 
@@ -240,5 +254,19 @@ mod tests {
         assert_eq!(moment(5_000, 1_000), 1_000);
         assert_eq!(moment(-300, 1_000), 700);
         assert_eq!(moment(i64::MIN, 1_000), 0);
+    }
+
+    #[test]
+    fn a_picture_begins_with_the_first_load() {
+        for (from, begins) in [
+            (-3_600_000, 9_000_000),
+            (-500_000, 9_500_000),
+            (5, 5),
+            (i64::MIN, 9_000_000),
+        ] {
+            assert_eq!(from_moment(from, 10_000_000, 9_000_000), begins, "{from}");
+        }
+        // The clock was set back.
+        assert_eq!(from_moment(-1, 10, 20), 10);
     }
 }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
+use super::table::table_link;
 use super::{Made, Page, show};
 use crate::api::Server;
 
@@ -52,7 +53,7 @@ fn subject(server: &Server, info: &JobInfo) -> Markup {
     let table = info.table.to_string();
     html! {
         th scope="row" { (info.kind.as_str()) }
-        td { a href=(show::path(&["tables", &table])) { (table) } }
+        td { (table_link(server, &table)) }
         td {
             @match server.engine().encoded_name(info.region) {
                 Some(name) => a href=(show::path(&["regions", &name])) { code { (name) } },

@@ -171,7 +171,8 @@ fn headers(caching: &'static str) -> [(HeaderName, HeaderValue); 4] {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         ),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        // Not `no-referrer`: with that, a browser sends `Origin: null` with our own forms, which is refused.
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         (header::CACHE_CONTROL, HeaderValue::from_static(caching)),
     ]
 }
@@ -183,12 +184,19 @@ async fn answer(site: Site, make: impl FnOnce(&Server) -> Made + Send + 'static)
             Ok(page) => (StatusCode::OK, page),
             Err(refusal) => (refusal.status(), refused(refusal)),
         };
-        (status, frame::frame(&page).into_string())
+        (status, frame::frame(&page, &notices(&site.server)).into_string())
     });
     match made.await {
         Ok((status, page)) => (status, headers("no-store"), Html(page)).into_response(),
         Err(_) => stopping(),
     }
+}
+
+/// What everybody who looks at any page is to know first.
+fn notices(server: &Server) -> Vec<String> {
+    let rehearsal = server.admission().capacity().rehearsal();
+    let rehearsal = rehearsal.map(|rehearsal| format!("This is {rehearsal}."));
+    server.config().exposure().into_iter().chain(rehearsal).collect()
 }
 
 /// The page instead of one that is not there.

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::{Params, Part};
+use super::table::table_link;
 use super::{Made, Page, Refusal, show};
 use crate::api::Server;
 use crate::slow_log::{Combine, Kind, Query, Record};
@@ -53,7 +54,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
                     th.n scope="col" { "request" } th scope="col" { "began" } th scope="col" { "method" } th.n scope="col" { "took" } th.n scope="col" { "answer" } th scope="col" { "client" }
                     th scope="col" { "table" } th scope="col" { "region" } th scope="col" { "arguments" }
                 } }
-                tbody { @for record in &records[part.first..part.end] { (row(record)) } }
+                tbody { @for record in &records[part.first..part.end] { (row(server, record)) } }
             } }
         }
     };
@@ -64,7 +65,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
     })
 }
 
-fn row(record: &Record) -> Markup {
+fn row(server: &Server, record: &Record) -> Markup {
     let began_ms = u64::try_from(record.began_ms).unwrap_or_default();
     html! {
         tr {
@@ -74,7 +75,7 @@ fn row(record: &Record) -> Markup {
             td.n { (show::duration(record.took)) }
             td.n { (show::bytes(record.answer_bytes)) }
             td { (record.client) }
-            td { @if let Some(table) = &record.table { a href=(show::path(&["tables", table])) { (table) } } }
+            td { @if let Some(table) = &record.table { (table_link(server, table)) } }
             td { @if let Some(region) = &record.region { code { (region) } } }
             td { code.long { (record.arguments) } }
         }

@@ -1,7 +1,7 @@
 //! One table: its schema, and its regions.
 
 use basalt_engine::schema::TableName;
-use maud::html;
+use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
@@ -40,6 +40,14 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
         title: format!("Table {name}"),
         body,
     })
+}
+
+/// A table's name, with a link to its page while it is there.
+pub(super) fn table_link(server: &Server, name: &str) -> Markup {
+    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().table(&table).is_ok());
+    html! {
+        @if is_there { a href=(show::path(&["tables", name])) { (name) } } @else { (name) " " span.quiet { "(gone)" } }
+    }
 }
 
 /// A table's name in an address. What can be no table's name is that of none.

@@ -79,14 +79,14 @@ fn profile(enabled: bool) -> Markup {
             p {
                 "Where this server spends processor time, as a flame graph or for " code { "go tool pprof" } ". It takes as long as you say."
             }
-            form action="/debug/pprof/profile" {
+            form action="/debug/pprof/profile" method="post" {
                 label { "seconds " input type="number" name="seconds" min="1" max=(SECONDS_MAX) value=(SECONDS_DEFAULT); } " "
                 label { "samples a second " input type="number" name="frequency" min="1" max=(FREQUENCY_MAX) value=(FREQUENCY_DEFAULT); } " "
                 label { "as " select name="format" { option value="svg" { "flame graph" } option value="pprof" { "pprof" } } } " "
                 button { "Take a profile" }
             }
         } @else {
-            p.quiet { "Profiles are switched off: " code { "http.profiles" } " is false." }
+            p.quiet { "Profiles are switched off: " code { "http.profiles" } " is false. Start with " code { "--set http.profiles=true" } " to take one." }
         }
     }
 }

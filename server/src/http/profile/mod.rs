@@ -1,6 +1,7 @@
 //! Profiles on demand: where this process spends processor time, as a flame graph or for `go tool pprof`.
 //!
-//! 1. The request's parameters are checked; there is one profile at a time.
+//! 1. The request's parameters are checked; there is one profile at a time. A profile costs processor time, so it is switched on by
+//!    `http.profiles` and asked for by POST: no link and no picture in a page starts one.
 //! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread that runs notes its
 //!    stack. A thread that waits uses no processor time, and is not in it.
 //! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
@@ -15,8 +16,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, to_bytes};
 use axum::extract::{Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,6 +36,9 @@ pub(super) const FREQUENCY_MAX: u16 = 999;
 pub(super) const FREQUENCY_DEFAULT: u16 = 99;
 /// Seconds of a profile.
 pub(super) const SECONDS_DEFAULT: u16 = 10;
+
+/// Longest form: three short parameters.
+const FORM_BYTES_MAX: usize = 1 << 10;
 
 /// Libraries whose stacks are not walked.
 const LEFT_OUT: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
@@ -158,16 +163,39 @@ impl Stack {
     }
 }
 
-/// Answers `GET /debug/pprof/profile`.
+/// The parameters of a form.
+async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, String> {
+    let received = tokio::time::timeout(limit, to_bytes(body, FORM_BYTES_MAX)).await;
+    let received = received
+        .map_err(|_| format!("the body was not complete after {limit:?} (thrift.message_timeout_ms)"))?;
+    let bytes = received.map_err(|error| {
+        format!("the body cannot be read, or is longer than {FORM_BYTES_MAX} bytes: {error}")
+    })?;
+    // A form has the syntax of what follows the question mark in an address.
+    let text = std::str::from_utf8(&bytes).map_err(|error| format!("the body is no form: {error}"))?;
+    let uri: Uri = format!("/?{text}")
+        .parse()
+        .map_err(|error| format!("the body is no form: {error}"))?;
+    let Query(given) = Query::try_from_uri(&uri).map_err(|error| format!("the body is no form: {error}"))?;
+    Ok(given)
+}
+
+/// Answers `POST /debug/pprof/profile`. Parameters come in the address, or as a form in the body.
 pub(super) async fn profile(
     State(site): State<Site>,
-    Query(given): Query<HashMap<String, String>>,
+    Query(mut given): Query<HashMap<String, String>>,
+    body: Body,
 ) -> Response {
-    if !site.server.config().http.profiles {
+    let config = site.server.config();
+    if !config.http.profiles {
         return refuse(
             StatusCode::FORBIDDEN,
-            "profiles are switched off: http.profiles is false",
+            "profiles are switched off: http.profiles is false. Start with --set http.profiles=true to take one",
         );
+    }
+    match form(body, Duration::from_millis(config.thrift.message_timeout_ms)).await {
+        Ok(more) => given.extend(more),
+        Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
     }
     let request = match Request::parse(&given) {
         Ok(request) => request,

@@ -490,6 +490,12 @@ struct SimLock {
 
 impl DirLock for SimLock {}
 
+/// A reader's lock where there is no file that could be locked.
+#[derive(Debug)]
+struct NoLock;
+
+impl DirLock for NoLock {}
+
 impl Drop for SimLock {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
@@ -589,6 +595,13 @@ impl Vfs for SimFs {
                 inode,
             }) as Box<dyn DirLock>
         }))
+    }
+
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
+        if self.exists(path)? {
+            return self.lock(path);
+        }
+        Ok(Some(Box::new(NoLock)))
     }
 
     fn space(&self, dir: &Path) -> io::Result<Space> {

@@ -1,0 +1,126 @@
+//! Which machines reach the ports, and under which names.
+
+use std::net::SocketAddr;
+
+use super::ConfigError;
+
+/// Most names: each request is compared with all of them.
+const NAMES_MAX: usize = 64;
+
+/// Longest name (RFC 1035).
+const NAME_BYTES_MAX: usize = 253;
+
+/// Refuses what no `Host` header can be equal to.
+pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
+    let refuse = |message: String| {
+        Err(ConfigError::Value {
+            key: "http.allowed_hosts",
+            message,
+        })
+    };
+    if allowed_hosts.len() > NAMES_MAX {
+        return refuse(format!(
+            "has {} names, and may have {NAMES_MAX}",
+            allowed_hosts.len()
+        ));
+    }
+    for name in allowed_hosts {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let is_name =
+            (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_part) && !name.ends_with('.');
+        if !is_name {
+            return refuse(format!(
+                "{name:?} is no host name: give names only, without scheme, port and path, as in [\"basalt\", \"db1.example.org\"]; \
+                 a name in another script in its form that begins with xn--"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether machines other than this one can reach a port that listens there.
+pub(super) fn is_open(listen: SocketAddr) -> bool {
+    !listen.ip().to_canonical().is_loopback()
+}
+
+/// See [`super::Config::exposure`].
+pub(super) fn exposure(ports: &[(&str, SocketAddr)]) -> Option<String> {
+    let open = ports.iter().filter(|(_, listen)| is_open(*listen));
+    let open: Vec<String> = open
+        .map(|(setting, listen)| format!("{setting} = {listen}"))
+        .collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "This server is open to strangers: anyone who reaches {} can read and delete everything, for there is neither authentication nor \
+             TLS (thrift.insecure_no_auth = true).",
+            open.join(" or ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_only() {
+        let names = |names: &[&str]| check(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        names(&["basalt", "db-1.example.org", "xn--bcher-kva.example", "my_host"]).unwrap();
+        for wrong in [
+            "",
+            "basalt:9095",
+            "http://basalt",
+            "basalt/",
+            "*",
+            "*.example.org",
+            "b\u{fc}cher",
+            "basalt.",
+            "a b",
+        ] {
+            let text = names(&["good", wrong]).unwrap_err().to_string();
+            assert!(
+                text.starts_with("http.allowed_hosts: ") && text.contains(&format!("{wrong:?}")),
+                "{text}"
+            );
+        }
+        assert!(
+            names(&["a"; 65])
+                .unwrap_err()
+                .to_string()
+                .contains("65 names, and may have 64")
+        );
+        assert!(names(&[&"a".repeat(254)]).is_err());
+    }
+
+    #[test]
+    fn open_ports_are_named() {
+        let port = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let closed = [
+            port("127.0.0.1:1"),
+            port("[::1]:2"),
+            port("127.8.0.1:3"),
+            port("[::ffff:127.0.0.1]:4"),
+        ];
+        for listen in closed {
+            assert_eq!(exposure(&[("thrift.listen", listen)]), None);
+        }
+        let text = exposure(&[
+            ("thrift.listen", port("0.0.0.0:9090")),
+            ("http.listen", port("127.0.0.1:9095")),
+        ]);
+        let text = text.unwrap();
+        assert!(
+            text.contains("thrift.listen = 0.0.0.0:9090 can") && !text.contains("http.listen"),
+            "{text}"
+        );
+        let both = exposure(&[
+            ("thrift.listen", port("[::]:1")),
+            ("http.listen", port("10.0.0.1:2")),
+        ])
+        .unwrap();
+        assert!(
+            both.contains("thrift.listen = [::]:1 or http.listen = 10.0.0.1:2"),
+            "{both}"
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! The guard of the HTTP port: refuses what a web page can make a browser send, before any route sees it.
+//!
+//! A browser on an operator's machine reaches ports that the network does not, and runs pages of strangers. For every method and path:
+//!
+//! 1. `Host` must be an IP address, `localhost`, a name below it, or a name in `http.allowed_hosts`. Else a page whose name is pointed at
+//!    this server after it was loaded (DNS rebinding) has the same origin as the server, and may read everything.
+//! 2. `Sec-Fetch-Site` must say that the request comes from this server's own pages or from the user (`same-origin`, `none`). Programs do not send it.
+//! 3. `Origin` must name this server. So must `Referer`, in a request that is no GET or HEAD.
+//!
+//! Every answer says that it may not be framed, nor read as another type than its own, nor embedded by other sites.
+//!
+//! Invariant: no route is reached without [`guard`], for it is a layer around all of them, the fallback included.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
+
+/// Time between two log lines about refused requests.
+const LOG_PERIOD: Duration = Duration::from_mins(1);
+
+/// Bytes of a foreign name that an error repeats.
+const SHOWN_BYTES_MAX: usize = 100;
+
+/// For answers that have no policy of their own: nothing may be loaded, and no page may frame them.
+const POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; base-uri 'none'; frame-ancestors 'none'");
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum Refused {
+    #[error(
+        "the request has no header Host, or several; it must have one, with the address or name of this server (http.allowed_hosts)"
+    )]
+    NoHost,
+    #[error(
+        "this server does not answer to the host name {0}. It answers to IP addresses, to localhost, and to the names in the setting \
+         http.allowed_hosts. If the name is this server's, add it: --set 'http.allowed_hosts=[\"NAME\"]'. A Prometheus that scrapes by \
+         name needs that, too"
+    )]
+    Stranger(String),
+    #[error(
+        "the request comes from a page of another site (Sec-Fetch-Site: {0}), and such requests are refused. Type or paste the address \
+         into the browser's address bar instead"
+    )]
+    OtherSite(String),
+    #[error(
+        "the request comes from a page of another site ({header}: {value}), and such requests are refused"
+    )]
+    OtherPage { header: &'static str, value: String },
+}
+
+impl Refused {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NoHost | Self::Stranger(_) => StatusCode::MISDIRECTED_REQUEST,
+            Self::OtherSite(_) | Self::OtherPage { .. } => StatusCode::FORBIDDEN,
+        }
+    }
+}
+
+/// The names that the server answers to, besides addresses and `localhost`.
+#[derive(Debug)]
+pub(super) struct Guard {
+    names: Vec<String>,
+    /// When a refusal was last logged.
+    logged: Mutex<Option<Instant>>,
+}
+
+impl Guard {
+    /// `allowed_hosts` is the setting of that name, validated.
+    pub(super) fn new(allowed_hosts: &[String]) -> Self {
+        Self {
+            names: allowed_hosts
+                .iter()
+                .map(|name| name.to_ascii_lowercase())
+                .collect(),
+            logged: Mutex::default(),
+        }
+    }
+
+    fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Refused::NoHost);
+        };
+        let own = text(host);
+        // A request line may name a host, too (`GET http://name/ HTTP/1.1`).
+        for authority in uri
+            .authority()
+            .map(|authority| authority.as_str())
+            .into_iter()
+            .chain([own])
+        {
+            if !self.is_own(authority) {
+                return Err(Refused::Stranger(shown(authority)));
+            }
+        }
+        if let Some(site) = headers.get("sec-fetch-site").map(text)
+            && !matches!(site, "same-origin" | "none")
+        {
+            return Err(Refused::OtherSite(shown(site)));
+        }
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        let pages = [
+            ("Origin", header::ORIGIN, true),
+            ("Referer", header::REFERER, !reads),
+        ];
+        for (name, header, is_asked) in pages {
+            let Some(page) = headers.get(header).filter(|_| is_asked).map(text) else {
+                continue;
+            };
+            if !authority_of(page).is_some_and(|authority| authority.eq_ignore_ascii_case(own)) {
+                return Err(Refused::OtherPage {
+                    header: name,
+                    value: shown(page),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `host[:port]` is an address or a name of this server.
+    fn is_own(&self, authority: &str) -> bool {
+        if let Some(rest) = authority.strip_prefix('[') {
+            let Some((address, port)) = rest.split_once(']') else {
+                return false;
+            };
+            let address = address.split('%').next().unwrap_or_default();
+            return is_port(port) && address.parse::<Ipv6Addr>().is_ok();
+        }
+        let (host, port) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+        is_port(port) && (host.parse::<Ipv4Addr>().is_ok() || self.is_own_name(host))
+    }
+
+    fn is_own_name(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let host = host.strip_suffix('.').unwrap_or(&host);
+        // A name below `localhost` cannot be pointed elsewhere (RFC 6761).
+        host == "localhost" || host.ends_with(".localhost") || self.names.iter().any(|name| name == host)
+    }
+
+    /// Logs a refusal, one a minute: a scrape that is refused every few seconds fills no log.
+    fn log(&self, refused: &Refused) {
+        let mut logged = self.logged.lock();
+        if logged.is_none_or(|last| last.elapsed() >= LOG_PERIOD) {
+            *logged = Some(Instant::now());
+            tracing::warn!("HTTP request refused: {refused}");
+        }
+    }
+}
+
+/// Empty, or a colon and a port.
+fn is_port(text: &str) -> bool {
+    match text.strip_prefix(':') {
+        None => text.is_empty(),
+        Some(digits) => digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// `host[:port]` of an address such as `http://host:port/path`.
+fn authority_of(address: &str) -> Option<&str> {
+    let rest = address
+        .strip_prefix("http://")
+        .or_else(|| address.strip_prefix("https://"))?;
+    rest.split(['/', '?', '#']).next()
+}
+
+/// What is no visible ASCII equals no name and no address.
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or("\u{fffd}")
+}
+
+/// The beginning of a foreign text, quoted.
+fn shown(text: &str) -> String {
+    let end = text.floor_char_boundary(SHOWN_BYTES_MAX);
+    format!("{:?}", &text[..end])
+}
+
+/// Answers a request, or refuses it.
+pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.check(request.method(), request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => {
+            guard.log(&refused);
+            (refused.status(), format!("{refused}\n")).into_response()
+        }
+    };
+    protect(response.headers_mut());
+    response
+}
+
+/// Adds the headers that say what a browser may do with the answer, where the answer does not say so itself.
+fn protect(headers: &mut HeaderMap) {
+    let all: [(HeaderName, HeaderValue); 6] = [
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+    ];
+    for (name, value) in all {
+        headers.entry(name).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: Method, uri: &str, headers: &[(&'static str, &str)]) -> Result<(), Refused> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let names = ["Basalt.example".to_owned(), "db".to_owned()];
+        Guard::new(&names).check(&method, &uri.parse().unwrap(), &map)
+    }
+
+    fn get(headers: &[(&'static str, &str)]) -> Result<(), Refused> {
+        check(Method::GET, "/", headers)
+    }
+
+    #[test]
+    fn addresses_localhost_and_allowed_names_are_answered() {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:9095",
+            "192.168.1.7:9095",
+            "[::1]",
+            "[::1]:9095",
+            "[fe80::1%eth0]:9095",
+            "localhost",
+            "LocalHost:9095",
+            "localhost.",
+            "basalt.localhost:9095",
+            "basalt.EXAMPLE:9095",
+            "db",
+            "db:",
+        ] {
+            assert_eq!(get(&[("host", host)]), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused_with_the_name_and_the_setting() {
+        for host in [
+            "rebound.evil.example",
+            "127.0.0.1.evil.example:9095",
+            "localhost.evil.example",
+            "evil-localhost",
+            "xdb",
+            "db.evil.example",
+            "127.1",
+            "0x7f000001",
+            "2130706433",
+            "127.0.0.1:9095:1",
+            "127.0.0.1@evil.example",
+            "[::1",
+            "[::1]x",
+            "[127.0.0.1]",
+            "::1",
+            "127.0.0.1:port",
+            "",
+            " 127.0.0.1 evil.example",
+        ] {
+            let refused = get(&[("host", host)]).expect_err(host);
+            assert_eq!(refused.status(), StatusCode::MISDIRECTED_REQUEST);
+            let text = refused.to_string();
+            assert!(
+                text.contains(host) && text.contains("http.allowed_hosts"),
+                "{text}"
+            );
+        }
+        assert_eq!(get(&[]), Err(Refused::NoHost));
+        assert_eq!(
+            get(&[("host", "localhost"), ("host", "evil.example")]),
+            Err(Refused::NoHost)
+        );
+        let absolute = |uri| check(Method::GET, uri, &[("host", "127.0.0.1")]);
+        assert_eq!(absolute("http://127.0.0.1:9095/tables"), Ok(()));
+        assert!(absolute("http://evil.example/tables").is_err());
+        let long = get(&[("host", &"x".repeat(5_000))]).unwrap_err().to_string();
+        assert!(long.len() < 500, "{long}");
+    }
+
+    #[test]
+    fn requests_of_other_sites_are_refused() {
+        let own = ("host", "127.0.0.1:9095");
+        for site in ["same-origin", "none"] {
+            assert_eq!(get(&[own, ("sec-fetch-site", site)]), Ok(()), "{site}");
+        }
+        for site in ["cross-site", "same-site", "", "Same-Origin", "new-word"] {
+            let refused = get(&[own, ("sec-fetch-site", site)]).expect_err(site);
+            assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+        }
+        for method in [Method::GET, Method::POST, Method::OPTIONS] {
+            for origin in [
+                "http://evil.example",
+                "http://127.0.0.1:3000",
+                "null",
+                "127.0.0.1:9095",
+            ] {
+                let refused = check(method.clone(), "/", &[own, ("origin", origin)]);
+                assert!(refused.is_err(), "{method} {origin}");
+            }
+            let same = check(method.clone(), "/", &[own, ("origin", "http://127.0.0.1:9095")]);
+            assert_eq!(same, Ok(()), "{method}");
+        }
+        // A link leads here from elsewhere in a browser that tells no more than where from.
+        let foreign = ("referer", "http://wiki.example/page?of=127.0.0.1:9095");
+        assert_eq!(get(&[own, foreign]), Ok(()));
+        assert!(check(Method::POST, "/", &[own, foreign]).is_err());
+        let page = ("referer", "http://127.0.0.1:9095/threads?x");
+        assert_eq!(check(Method::POST, "/", &[own, page]), Ok(()));
+    }
+}
