@@ -54,7 +54,8 @@ impl Phase {
     /// Keeps the figures; an error if the phase was broken off.
     pub(crate) fn end(self, label: &str, measured: &Measured) -> Result<()> {
         let mut state = state();
-        state.figures.push(summary(label, measured, state.is_interrupted));
+        let figure = summary(label, measured, state.is_interrupted);
+        state.figures.push(figure);
         if state.is_interrupted {
             return Err(Error::Interrupted);
         }

@@ -10,7 +10,7 @@ use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
 use basalt_engine::op::{FetchLimits, Get, ReadSpec, Scan};
 use basalt_engine::schema::{FamilyDescriptor, TableName};
 
-use crate::rig::{F, Rig, Shown, create, descriptor, drain, get, name, put, row, rows, scan, shown};
+use crate::rig::{F, Rig, Shown, create, drain, get, name, put, row, rows, scan, shown};
 
 /// Descriptors of store files.
 const HANDLES: usize = 2;

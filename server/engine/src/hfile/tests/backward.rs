@@ -235,7 +235,7 @@ fn a_walk_backward_takes_each_block_once() {
         );
         let lookups = |read: &dyn Fn(&Arc<Reader>)| {
             let context = context();
-            let reader = Reader::open(&RealFs, fixture.path.clone(), FileId(1), context.clone()).unwrap();
+            let reader = Reader::open(fixture.path.clone(), FileId(1), context.clone()).unwrap();
             read(&reader);
             let usage = context.cache.usage();
             usage.hits.iter().sum::<u64>() + usage.misses
