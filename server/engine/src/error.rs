@@ -94,6 +94,9 @@ pub enum Error {
     /// The region's memstore or the server's memory is full. Not applied; try again after a pause.
     #[error("{0}")]
     RegionTooBusy(String),
+    /// The memory for calls is used up. Not applied; try again after a pause.
+    #[error("{0}")]
+    CallMemory(String),
     /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
     #[error("disk space: {0}")]
     DiskSpace(String),
@@ -139,6 +142,7 @@ impl Error {
     pub fn kind(&self) -> Kind {
         match self {
             Self::RegionTooBusy(_)
+            | Self::CallMemory(_)
             | Self::DiskSpace(_)
             | Self::RowLockTimeout(_)
             | Self::NotServingRegion(_)

@@ -37,7 +37,7 @@ async fn call<C: Call>(
 ) -> Result<C::Success, CallError<C::Exception>> {
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &arguments);
-    let mut caller = Caller::connected(number);
+    let mut caller = Caller::connected(number, server.admission().memory());
     let protocol = Protocol::BinaryStrict;
     server
         .call(&mut caller, protocol, message.into(), &mut answer)

@@ -231,8 +231,8 @@ section! {
         lock_wait_ms: u64 = 30_000,
         /// Largest cell, key and value together; 0: no limit.
         cell_max_bytes: usize = 10 << 20,
-        /// Largest row a read collects.
-        max_bytes: usize = 1 << 30,
+        /// Largest row, or piece of one, that a read collects. Where it is not set it is a third of `requests.memory_bytes`, 1 GiB at most.
+        max_bytes: usize = (512 << 20) / 3,
     }
 }
 

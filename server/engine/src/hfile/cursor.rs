@@ -12,7 +12,7 @@ use super::index::IndexBlock;
 use super::place::Place;
 use super::reader::{Block, ReadAhead, Reader, Want, row_start};
 use super::{Access, ReadOptions};
-use crate::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
+use crate::cell::{Account, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
 use crate::error::Result;
 
 /// Cells that `seek_forward` steps over before it searches.
@@ -59,6 +59,8 @@ pub struct FileCursor {
     /// Past the end, in contrast to "before the first seek".
     ended: bool,
     ahead: ReadAhead,
+    /// What a call has reserved for the block, if it is a large one.
+    account: Account,
 }
 
 impl FileCursor {
@@ -72,7 +74,20 @@ impl FileCursor {
             place: Place::default(),
             ended: false,
             ahead: ReadAhead::default(),
+            account: Account::default(),
         }
+    }
+
+    /// Reserves the memory of a large block, beside that of the one that the cursor stands in. [`Self::stand`] releases the latter.
+    fn charge(&mut self, block: &Block) -> Result<()> {
+        let bytes = block.large_bytes();
+        let Some(on_shortage) = self.options.charge.filter(|_| bytes > 0) else {
+            return Ok(());
+        };
+        if !self.account.has_budget() {
+            self.account = self.reader.calls().account(0, on_shortage);
+        }
+        self.account.add(bytes)
     }
 
     /// Where the data block is that the cursor stands in.
@@ -85,12 +100,15 @@ impl FileCursor {
 
     fn end(&mut self) {
         self.block = None;
+        self.account.lower_to(0);
         self.ended = true;
     }
 
     /// The place is one of that block now.
     fn stand(&mut self, block: Arc<Block>) {
+        let large_bytes = block.large_bytes();
         self.block = Some(block);
+        self.account.lower_to(large_bytes);
         self.ended = false;
     }
 
@@ -135,6 +153,7 @@ impl FileCursor {
             Some(level) => (level.block.index(), level.entry),
         };
         let block = reader.data_block(index, entry, is_first, self.options, &mut self.ahead)?;
+        self.charge(&block)?;
         self.path = path;
         self.root_entry = root_entry;
         Ok(block)

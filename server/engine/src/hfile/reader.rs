@@ -18,12 +18,12 @@ use super::pins::Pins;
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
-use crate::cell::{Key, KeyBuf, compare_keys};
+use crate::cell::{Account, CallMemory, Key, KeyBuf, OnShortage, compare_keys};
 use crate::codec::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Open, Vfs};
 use crate::id::FileId;
-use crate::schema::BloomType;
+use crate::schema::{BloomType, Compression};
 
 /// A block in memory, as the cache holds it: unpacked, its checksum verified.
 #[derive(Debug)]
@@ -33,7 +33,12 @@ pub struct Block {
     /// Offset of the block before it of the same kind.
     previous: Option<u64>,
     content: Content,
+    /// Its weight, if that is more than [`LARGE_BLOCK_BYTES`]; else 0.
+    large_bytes: usize,
 }
+
+/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of large cells may have many MiB.
+pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 enum Content {
@@ -83,6 +88,12 @@ impl Block {
         }
     }
 
+    /// Its weight if it is a large one, else 0.
+    #[inline]
+    pub(super) fn large_bytes(&self) -> usize {
+        self.large_bytes
+    }
+
     fn is(&self, want: Want) -> bool {
         matches!(
             (&self.content, want),
@@ -118,12 +129,14 @@ impl Want {
     }
 }
 
-/// Bytes read ahead of a cursor. Windows double while the cursor reads on, so a short scan reads little too much.
+/// Bytes read ahead of a cursor. Windows double while the cursor reads on, so a short scan reads little too much. A call that cannot
+/// reserve a window reads block by block.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
     offset: u64,
     bytes: Vec<u8>,
     window_bytes: usize,
+    account: Account,
 }
 
 const WINDOW_BYTES_MIN: usize = 128 << 10;
@@ -132,7 +145,7 @@ const WINDOW_BYTES_MAX: usize = 1 << 20;
 impl ReadAhead {
     /// The bytes of a block, read now together with what follows if they are not here yet.
     /// REQUIRES: it ends before the load-on-open section.
-    pub(super) fn read(&mut self, reader: &Reader, handle: Handle) -> Result<&[u8]> {
+    pub(super) fn read(&mut self, reader: &Reader, handle: Handle, options: ReadOptions) -> Result<&[u8]> {
         let wanted = handle.bytes as usize;
         let here = handle.offset.checked_sub(self.offset).and_then(|skip| {
             let skip = usize::try_from(skip).ok()?;
@@ -154,7 +167,7 @@ impl ReadAhead {
                 .window_bytes
                 .max(wanted)
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.bytes.resize(bytes, 0);
+            self.make_room(reader, bytes, wanted, options);
             self.offset = handle.offset;
             if let Err(error) = reader.read_exact(&mut self.bytes, handle.offset) {
                 self.bytes.clear();
@@ -166,6 +179,22 @@ impl ReadAhead {
             0
         };
         Ok(&self.bytes[skip..skip + wanted])
+    }
+
+    /// Gives the buffer so many bytes, or `least` where a call cannot reserve them.
+    fn make_room(&mut self, reader: &Reader, bytes: usize, least: usize, options: ReadOptions) {
+        if bytes <= self.bytes.capacity() {
+            self.bytes.resize(bytes, 0);
+            return;
+        }
+        // What was read is of no more use: the new buffer does not stand beside it.
+        self.bytes = Vec::new();
+        self.account.lower_to(0);
+        if options.charge.is_some() && !self.account.has_budget() {
+            self.account = reader.context.calls.account(0, OnShortage::Refuse);
+        }
+        let granted = self.account.set(bytes).is_ok();
+        self.bytes = vec![0; if granted { bytes } else { least }];
     }
 
     /// Has the system begin to read the window behind this one, so that the disk works while we use this one.
@@ -345,6 +374,7 @@ impl Reader {
             cache_blocks: true,
             priority: crate::cache::Priority::Single,
             memory_only: false,
+            charge: None,
             access: Access::Random,
         };
         let leaf = self.block(Want::Leaf, middle.leaf, options)?;
@@ -554,8 +584,13 @@ impl Reader {
         if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
-        let bytes = match ahead {
-            Some(ahead) if options.access == Access::Sequential => ahead.read(self, handle)?.into(),
+        let _read = self.account(handle.bytes as usize, options)?;
+        let bytes: Cow<'_, [u8]> = match ahead {
+            Some(ahead)
+                if options.access == Access::Sequential && handle.bytes as usize <= WINDOW_BYTES_MAX =>
+            {
+                ahead.read(self, handle, options)?.into()
+            }
             _ => {
                 let file = match &self.direct {
                     Some(direct) if options.access != Access::Sequential => direct,
@@ -567,8 +602,29 @@ impl Reader {
                 own.into()
             }
         };
+        // A few bytes on disk may unpack to many. What is wrong with a header is found when it is unpacked.
+        let plain_bytes = match self.trailer.compression {
+            Compression::None => 0,
+            _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),
+        };
+        let _unpacked = self.account(plain_bytes, options)?;
         self.parse_block(want, bytes)
             .map_err(|what| self.corrupt(handle.offset, what))
+    }
+
+    /// An account with so many bytes, which a call needs for a moment to read a large block; one without anything for others.
+    fn account(&self, bytes: usize, options: ReadOptions) -> Result<Account> {
+        let Some(on_shortage) = options.charge.filter(|_| bytes > LARGE_BLOCK_BYTES) else {
+            return Ok(Account::default());
+        };
+        let mut account = self.context.calls.account(0, on_shortage);
+        account.add(bytes)?;
+        Ok(account)
+    }
+
+    /// An account for what a cursor holds.
+    pub(super) fn calls(&self) -> &CallMemory {
+        &self.context.calls
     }
 
     fn parse_block(&self, want: Want, bytes: Cow<'_, [u8]>) -> block::Check<Block> {
@@ -595,11 +651,16 @@ impl Reader {
             Want::Intermediate => Content::Intermediate(index(payload)?),
             Want::Bloom => Content::Bloom(payload),
         };
-        Ok(Block {
+        let mut block = Block {
             disk_bytes: header.disk_bytes as u32,
             previous: header.previous,
             content,
-        })
+            large_bytes: 0,
+        };
+        block.large_bytes = Some(block.weight())
+            .filter(|weight| *weight > LARGE_BLOCK_BYTES)
+            .unwrap_or(0);
+        Ok(block)
     }
 
     /// Reads bytes of the file.

@@ -30,6 +30,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
     priority: Priority::Single,
     memory_only: false,
+    charge: None,
     access: Access::Sequential,
 };
 
@@ -105,12 +106,12 @@ impl Reader {
                 offset,
                 bytes: bytes as u32,
             };
-            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)))?;
+            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)), OPTIONS)?;
             let header = Header::parse(bytes).map_err(|what| self.corrupt(offset, what))?;
             if header.disk_bytes > left {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
-            let bytes = ahead.read(self, here(header.disk_bytes))?;
+            let bytes = ahead.read(self, here(header.disk_bytes), OPTIONS)?;
             block::unpack(bytes.into(), self.trailer.compression)
                 .map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {

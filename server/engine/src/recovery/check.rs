@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::{lock_dir, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
+use crate::cell::CallMemory;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
@@ -265,6 +266,7 @@ impl Checker<'_> {
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
+                calls: CallMemory::default(),
             },
             chunks: Arc::default(),
             removals: Arc::default(),

@@ -24,7 +24,7 @@ pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;
 /// What `of` makes of each item. Collecting results would not say how many there are, so that room grows piece by piece.
 pub(super) fn all<'i, I, T>(
     items: &'i [I],
-    of: impl Fn(&'i I) -> Result<T, Failure>,
+    mut of: impl FnMut(&'i I) -> Result<T, Failure>,
 ) -> Result<Vec<T>, Failure> {
     let mut made = Vec::with_capacity(items.len());
     for item in items {

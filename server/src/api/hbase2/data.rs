@@ -22,8 +22,10 @@ pub(super) async fn get_multiple(
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
     let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
+    let mut filters = reads::FilterMemory::new(server);
     let wanted = from_thrift::all(gets, |get| {
         let spec = from_thrift::get(get)?;
+        filters.add(&spec)?;
         let spec = if wants_cells(get) {
             spec
         } else {
@@ -46,8 +48,11 @@ pub(super) async fn exists(
     gets: &[thrift2::TGet],
 ) -> Result<Vec<bool>, Failure> {
     let table = from_thrift::table(Some(table))?;
+    let mut filters = reads::FilterMemory::new(server);
     let gets = from_thrift::all(gets, |get| {
-        Ok((get.row.clone(), for_existence(from_thrift::get(get)?)))
+        let spec = from_thrift::get(get)?;
+        filters.add(&spec)?;
+        Ok((get.row.clone(), for_existence(spec)))
     })?;
     let found = reads::get(server, caller, table, gets).await?;
     let there = found.rows.iter().map(Option::is_some).collect();

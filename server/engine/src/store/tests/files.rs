@@ -105,6 +105,7 @@ fn what_is_still_read_is_closed_later() {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Random,
     });
     drop(store);
