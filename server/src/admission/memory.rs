@@ -209,7 +209,7 @@ impl Memory {
     }
 
     /// Enters bytes that are held already.
-    fn enter(&self, bytes: u64) {
+    pub(crate) fn enter(&self, bytes: u64) {
         self.used.fetch_add(bytes, Ordering::SeqCst);
     }
 

@@ -21,7 +21,7 @@ use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
 use basalt_idl::thrift2::describe::{describe_family, describe_table};
-use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
+use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
 
@@ -406,9 +406,10 @@ impl Server {
             Ok(service) => service,
             Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
         };
-        let Some((api, number)) = number_of(service, header.name()) else {
+        let Some(called) = Called::of(service, header.name()) else {
             return;
         };
+        let (api, number) = called.number();
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
         let arguments = reader.position();
         let mut outcome = Err(WireError::TooMuchMemory {
@@ -418,11 +419,11 @@ impl Server {
         });
         if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
-            outcome = self.dispatch(caller, api, &header, reader, &mut reply).await;
+            outcome = self.dispatch(caller, called, reader, &mut reply).await;
         }
         if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
             // Boxed: few calls have so large arguments.
-            outcome = Box::pin(self.dispatch_large(caller, api, number, &header, whole.clone(), &mut reply)).await;
+            outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;
         }
         if let Err(error) = outcome {
             reply.application(header.name(), &TApplicationException::from(&error));
@@ -502,25 +503,14 @@ impl Server {
     async fn dispatch<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
-        api: Api,
-        header: &MessageHeader,
+        called: Called,
         reader: P::Reader,
         reply: &mut Reply<'_, P>,
     ) -> Result<(), WireError> {
-        let name = header.name();
-        match api {
-            Api::Thrift1 => match thrift1::Method::from_name(name) {
-                Some(method) => hbase1::call(self, caller, method, reader, reply).await,
-                None => Ok(()),
-            },
-            Api::Thrift2 => match thrift2::Method::from_name(name) {
-                Some(method) => hbase2::call(self, caller, method, reader, reply).await,
-                None => Ok(()),
-            },
-            Api::Admin => match admin::Method::from_name(name) {
-                Some(method) => basalt_admin::call(self, method, reader, reply).await,
-                None => Ok(()),
-            },
+        match called {
+            Called::Thrift1(method) => hbase1::call(self, caller, method, reader, reply).await,
+            Called::Thrift2(method) => hbase2::call(self, caller, method, reader, reply).await,
+            Called::Admin(method) => basalt_admin::call(self, method, reader, reply).await,
         }
     }
 
@@ -530,15 +520,14 @@ impl Server {
     async fn dispatch_large<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
-        api: Api,
-        number: usize,
-        header: &MessageHeader,
+        called: Called,
         message: Bytes,
         reply: &mut Reply<'_, P>,
     ) -> Result<(), WireError> {
         let message_bytes = message.len();
         let mut reader = P::reader(message);
         reader.message_begin()?;
+        let (api, number) = called.number();
         let (_, method) = method_of(api, number);
         let mut walker = reader.clone();
         let before = walker.memory_left();
@@ -553,7 +542,7 @@ impl Server {
             reply.refused(api, method, &busy.into());
             return Ok(());
         }
-        self.dispatch(caller, api, header, reader, reply).await
+        self.dispatch(caller, called, reader, reply).await
     }
 
     fn default_service(&self) -> Service {
@@ -587,12 +576,31 @@ impl Server {
 /// Arguments as the interface's types, and as the engine's.
 const ARGUMENT_COPIES: usize = 2;
 
-/// Which interface a method is of, and its number there; `None` for one that the service does not have.
-fn number_of(service: Service, name: &str) -> Option<(Api, usize)> {
-    match service {
-        Service::Thrift1 => thrift1::Method::from_name(name).map(|method| (Api::Thrift1, method as usize)),
-        Service::Thrift2 => thrift2::Method::from_name(name).map(|method| (Api::Thrift2, method as usize)),
-        _ => admin::Method::from_name(name).map(|method| (Api::Admin, method as usize)),
+/// A method of one of the interfaces.
+#[derive(Clone, Copy, Debug)]
+enum Called {
+    Thrift1(thrift1::Method),
+    Thrift2(thrift2::Method),
+    Admin(admin::Method),
+}
+
+impl Called {
+    /// The method of that name; `None` for one that the service does not have.
+    fn of(service: Service, name: &str) -> Option<Self> {
+        match service {
+            Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
+            Service::Thrift2 => thrift2::Method::from_name(name).map(Self::Thrift2),
+            _ => admin::Method::from_name(name).map(Self::Admin),
+        }
+    }
+
+    /// Its service and its number there.
+    fn number(self) -> (Api, usize) {
+        match self {
+            Self::Thrift1(method) => (Api::Thrift1, method as usize),
+            Self::Thrift2(method) => (Api::Thrift2, method as usize),
+            Self::Admin(method) => (Api::Admin, method as usize),
+        }
     }
 }
 

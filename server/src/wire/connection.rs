@@ -10,6 +10,7 @@
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +78,8 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
+    let peer = socket.peer_addr().ok();
+    let mut caller = Caller::connected(number, server.admission().memory()).at(peer);
     let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
     // While a large message arrives.
@@ -138,6 +140,7 @@ pub(super) async fn run(
                 held: &mut held,
                 slow: &mut slow,
                 beside: answers.capacity(),
+                address: peer.map(|peer| peer.ip()),
                 began,
             };
             match receive_rest(&server, &mut socket, arriving).await {
@@ -397,13 +400,14 @@ struct Arriving<'a> {
     slow: &'a mut Option<SlowClient>,
     /// Bytes that the connection holds besides it.
     beside: usize,
+    address: Option<IpAddr>,
     /// When its first byte arrived.
     began: Instant,
 }
 
 impl Arriving<'_> {
     /// Reserves what the next read needs.
-    async fn make_room(&mut self, server: &Server, socket: &TcpStream) -> Result<(), Busy> {
+    async fn make_room(&mut self, server: &Server) -> Result<(), Busy> {
         let bytes = self.messages.space_bytes() + self.beside;
         if !self.held.try_raise(bytes) {
             // While it waits for memory it is not its client who is slow.
@@ -412,16 +416,11 @@ impl Arriving<'_> {
             raised.inspect_err(|busy| server.admission().count(*busy))?;
         }
         if self.held.is_something() && self.slow.is_none() {
-            *self.slow = Some(slow_client(server, socket, self.held.bytes()));
+            let memory = server.admission().memory();
+            *self.slow = Some(memory.slow_client(self.address, self.held.bytes()));
         }
         Ok(())
     }
-}
-
-fn slow_client(server: &Server, socket: &TcpStream, bytes: u64) -> SlowClient {
-    // Without an address the client is already gone.
-    let address = socket.peer_addr().ok().map(|peer| peer.ip());
-    server.admission().memory().slow_client(address, bytes)
 }
 
 /// Returns when the client is to be dropped.
@@ -441,7 +440,7 @@ async fn receive_rest(
 ) -> Result<bool, End> {
     let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
     acknowledge(socket);
-    arriving.make_room(server, socket).await?;
+    arriving.make_room(server).await?;
     let Arriving {
         messages,
         held,
@@ -524,7 +523,10 @@ async fn send_rest(
     buffer_bytes: usize,
 ) -> Result<(), End> {
     let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
-    let slow = (buffer_bytes > KEEP_BYTES).then(|| slow_client(server, socket, buffer_bytes as u64));
+    // Without an address the client is already gone.
+    let address = socket.peer_addr().ok().map(|peer| peer.ip());
+    let memory = server.admission().memory();
+    let slow = (buffer_bytes > KEEP_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
     while !left.is_empty() {
         // Each piece that the client takes renews its time.
         let writable = tokio::select! {
