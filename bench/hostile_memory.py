@@ -8,7 +8,7 @@ Starts `basalt serve` with `memory.total_bytes` in a memory cgroup of twice as m
 - 99 of 100 calls of the well-behaved clients take less than 100 ms, and nearly none is refused;
 - resident memory stays within 1.25 times `memory.total_bytes`.
 
-Hostile connections take turns in these roles: gets of a row that just fits and of one that does not, multi-gets of them, scans of the same from
+Hostile connections take turns in these roles: gets of a row that fits and of one that does not, multi-gets of them, scans of the same from
 memory, from disk and of blocks that a few bytes unpack to, without the cache and with it, half-sent messages, readers that do not read, small
 arguments that expand, filters that expand, large puts, appends to a large cell. The well-behaved have processes of their own, so that they
 measure the server and not the load.
@@ -142,8 +142,8 @@ def load(port, sizes):
         )
         if b"createTable" not in head:
             sys.exit(f"table {table}: {head}")
-    half = min(sizes.cell, sizes.row // 2 - 4096)
-    rows = [(b"fits", 2, half), (b"large", 4, half), (b"append", 1, half // 2)]
+    half = min(sizes.cell, sizes.row // 4 - 4096)
+    rows = [(b"fits", 2, half), (b"large", 6, half), (b"append", 1, half // 2)]
     for table in (TABLE, PACKED):
         for row, cells, size in rows:
             for number in range(cells):
@@ -160,7 +160,7 @@ def hostile_calls(role, sizes):
     rng = random.Random(role)
     expanding = message(b"getMultiple", binary(1, TABLE), array(2, [record(binary(1, b"s"))] * 4000))
     pattern = b"RowFilter(=, 'regexstring:[\\p{L}]{%d}')"
-    large = b"y" * (sizes.cell // 2)
+    large = b"y" * (sizes.cell // 4)
     return [
         lambda: get(TABLE, b"fits"),
         lambda: get(TABLE, b"large"),

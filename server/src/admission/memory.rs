@@ -5,7 +5,7 @@
 //! that a call which has its result can always hand it over; the reply keeps its part until the client has taken it.
 //!
 //! A reservation that cannot be had asks slow clients to go ([`SlowClients`]) and idle scanners to release what they can, waits for at most
-//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable.
+//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable, and only a few of them at a time.
 //!
 //! Invariants:
 //! - Reservations never exceed the limit: `used` grows by compare-and-exchange. Only what is held anyway is entered without asking
@@ -39,6 +39,8 @@ const SERVE_SHARE: u64 = 8;
 const SCANNERS_SHARE: u64 = 4;
 /// Longest wait for a reservation.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Threads of the pool that wait at a time. One more is refused at once: the others are for calls that need no memory to speak of.
+const WAITING_THREADS_MAX: usize = 8;
 /// Pause between two looks for slow clients while a reservation waits.
 const LOOK: Duration = Duration::from_millis(25);
 
@@ -60,6 +62,8 @@ pub(crate) struct Memory {
     limit: u64,
     /// Reservations that wait. Whoever releases bytes looks here first.
     waiting: AtomicUsize,
+    /// Threads among them.
+    waiting_threads: AtomicUsize,
     freed: Notify,
     lock: Mutex<()>,
     freed_for_threads: Condvar,
@@ -77,6 +81,7 @@ impl Memory {
             scanners: AtomicU64::new(0),
             limit,
             waiting: AtomicUsize::new(0),
+            waiting_threads: AtomicUsize::new(0),
             freed: Notify::new(),
             lock: Mutex::new(()),
             freed_for_threads: Condvar::new(),
@@ -176,6 +181,11 @@ impl Memory {
     fn reserve_blocking(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
         let until = Instant::now() + PATIENCE;
         let _waiting = Waiting::enter(&self.waiting);
+        let _thread = Waiting::enter(&self.waiting_threads);
+        if self.waiting_threads.load(Ordering::Relaxed) > WAITING_THREADS_MAX {
+            self.make_room(bytes, purpose);
+            return Err(self.busy(bytes));
+        }
         let mut lock = self.lock.lock();
         loop {
             if self.try_reserve(bytes, purpose) {

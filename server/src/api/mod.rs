@@ -331,7 +331,11 @@ impl Server {
         let full = (used >= limit).then(|| {
             format!("writes are refused until flushes have freed memory: memstores have {used} bytes, memstore.total_bytes is {limit}")
         });
-        let busy = self.admission.memory().check().err().map(|busy| busy.to_string());
+        let memory = self.admission.memory();
+        let busy = memory.check().is_err().then(|| {
+            let (used, limit) = (memory.used(), memory.limit());
+            format!("calls that need memory are refused: those in hand have {used} bytes, requests.memory_bytes is {limit}")
+        });
         [stalled, suspended, full, busy].into_iter().flatten().collect()
     }
 

@@ -230,10 +230,15 @@ async fn turns_on_pool<S>(
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    batch.set_on_shortage(OnShortage::Wait);
     // What has been read is not thrown away: the scan is behind it already.
     let mut may_be_refused = batch.is_empty();
     loop {
+        // With something to return, it does not wait for more memory.
+        batch.set_on_shortage(if batch.is_empty() {
+            OnShortage::Wait
+        } else {
+            OnShortage::Refuse
+        });
         if gone.load(Ordering::Acquire) {
             return Err(Failure::plain_io("the client has closed the connection"));
         }

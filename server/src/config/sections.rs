@@ -102,7 +102,7 @@ section! {
 section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
-        /// Bytes of messages and results in hand; no data call begins above.
+        /// Most bytes of messages, arguments, results and replies in hand. They are reserved before they are allocated.
         memory_bytes: u64 = 512 * MIB,
         /// Most calls that wait for a thread, for disk or for row locks.
         max_waiting: usize = 2_000,

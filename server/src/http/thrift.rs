@@ -179,7 +179,11 @@ impl HttpBody for Answer {
             return Poll::Ready(None);
         }
         let bytes = self.bytes.len().min(PIECE_BYTES);
-        let piece = self.bytes.split_to(bytes);
+        let mut piece = self.bytes.split_to(bytes);
+        if self.held.is_something() {
+            // A slice would keep the whole answer while the library has it, after its memory has been released.
+            piece = Bytes::copy_from_slice(&piece);
+        }
         if let Some(slow) = &self.slow {
             slow.progress(piece.len(), self.held.bytes());
         }

@@ -224,12 +224,18 @@ impl CellBatch {
             self.account.remove(COPIES * before);
             return Ok(());
         }
+        if last.is_empty() {
+            // One that rows were dropped from: it makes way.
+            *last = Vec::new();
+            self.account.remove(COPIES * before);
+        }
         let wanted = bytes.max((before * 2).min(CHUNK_BYTES_MAX));
         self.account.add(COPIES * wanted)?;
-        let next = Vec::with_capacity(wanted);
-        let full = std::mem::replace(last, next);
-        self.chunks.full_bytes += full.len();
-        self.chunks.full.push(full);
+        let full = std::mem::replace(last, Vec::with_capacity(wanted));
+        if !full.is_empty() {
+            self.chunks.full_bytes += full.len();
+            self.chunks.full.push(full);
+        }
         Ok(())
     }
 

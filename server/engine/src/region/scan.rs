@@ -368,20 +368,26 @@ impl RegionScanner {
         for part in self.parts.iter_mut().filter(|part| part.essential == essential) {
             // A filter that is done ends each family's part by itself; the row so far is still judged.
             let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
-            progress = part.store.read_row(&self.row, filter, limit, out)?;
+            let read = part.store.read_row(&self.row, filter, limit, out);
+            if limit.bytes == 0 {
+                // Whether there was memory for the cell that is too much does not matter any more.
+                return Err(self.row_too_big());
+            }
+            progress = read?;
             if progress == RowProgress::LimitReached {
                 break;
             }
         }
-        if limit.bytes == 0 {
-            return Err(Error::RowTooBig(format!(
-                "Max row size allowed: {}, but the row is bigger than that. Row: {}. Ask for fewer columns, scan with a smaller batch, \
-                 or raise row.max_bytes",
-                self.row_max_bytes,
-                escape(&self.row)
-            )));
-        }
         Ok(progress)
+    }
+
+    fn row_too_big(&self) -> Error {
+        Error::RowTooBig(format!(
+            "Max row size allowed: {}, but the row is bigger than that. Row: {}. Ask for fewer columns, scan with a smaller batch, \
+             or raise row.max_bytes",
+            self.row_max_bytes,
+            escape(&self.row)
+        ))
     }
 
     /// Appends what the families that are not essential have of the row, which has passed.

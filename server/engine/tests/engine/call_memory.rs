@@ -17,6 +17,8 @@ use crate::rig::{F, Rig, apply, descriptor, mutation, name, put};
 
 const MIB: usize = 1 << 20;
 const CELLS: usize = 4;
+/// More than what accounts do not reserve.
+const FREE_BYTES: usize = 64 << 10;
 
 /// So many bytes, at most.
 #[derive(Debug)]
@@ -123,10 +125,10 @@ fn a_get_reserves_its_result_and_the_blocks_that_it_reads() {
         get(&engine, b"large", &mut out).unwrap();
         assert_eq!(out.cell_count(), CELLS);
         let held = budget.used();
-        assert!(held >= 2 * CELLS * MIB - 64 * 1024, "{held}: the result and its reply");
+        assert!(held >= 2 * CELLS * MIB - FREE_BYTES, "{held}: the result and its reply");
         let highest = budget.highest();
         assert!(
-            (2 * CELLS + 1) * MIB <= highest && highest <= (2 * CELLS + 6) * MIB,
+            (2 * CELLS + 1) * MIB - FREE_BYTES <= highest && highest <= (2 * CELLS + 6) * MIB,
             "{highest}: a block or two besides, {compression}"
         );
         drop(out);
@@ -206,7 +208,7 @@ fn an_append_reserves_the_copies_of_what_it_appends_to() {
     drop(append(&mut out).unwrap());
     assert_eq!(out.cell(0).value.len(), MIB + 1);
     let highest = budget.highest();
-    assert!(highest >= 5 * MIB, "{highest}: the stored value, its result, and three copies");
+    assert!(highest >= 5 * MIB - FREE_BYTES, "{highest}: the stored value, its result, and three copies");
     drop(out);
     assert_eq!(budget.used(), 0);
 }

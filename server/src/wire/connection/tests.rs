@@ -411,7 +411,7 @@ fn large_call(bytes: usize) -> Vec<u8> {
 fn with_little_memory() -> Arc<Server> {
     let mut config = Config::default();
     config.thrift.max_message_bytes = 1 << 20;
-    config.requests.memory_bytes = 4 << 20;
+    config.requests.memory_bytes = 9 << 19;
     crate::rig::server(config)
 }
 
