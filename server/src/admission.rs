@@ -100,7 +100,11 @@ impl Admission {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
         let max_wait = Duration::from_millis(config.max_wait_ms);
         Self {
-            memory: Arc::new(Memory::new(config.memory_bytes, refused("memory"), refused("slow"))),
+            memory: Arc::new(Memory::new(
+                config.memory_bytes,
+                refused("memory"),
+                refused("slow"),
+            )),
             line: Line::new(places, (!max_wait.is_zero()).then_some(max_wait)),
             max_waiting: config.max_waiting,
             max_wait,

@@ -226,11 +226,19 @@ fn large_rows_asked_for_at_once_stay_within_the_budget() {
                 assert!(ends.served > 0, "{ends:?}");
             }
         }
-        assert_eq!(read_row(server.thrift.to_string(), "fits", true).await.expect("read"), 2 * CELL_BYTES);
+        assert_eq!(
+            read_row(server.thrift.to_string(), "fits", true)
+                .await
+                .expect("read"),
+            2 * CELL_BYTES
+        );
         server
     });
     let peak = server.peak_resident_bytes();
-    assert!(peak <= BUDGET_BYTES + ALLOWANCE_BYTES, "{peak} bytes of a budget of {BUDGET_BYTES}");
+    assert!(
+        peak <= BUDGET_BYTES + ALLOWANCE_BYTES,
+        "{peak} bytes of a budget of {BUDGET_BYTES}"
+    );
     server.stop();
 }
 
@@ -242,7 +250,9 @@ fn send_halves(address: SocketAddr, stop: &AtomicBool) {
     head.extend_from_slice(b"put\0\0\0\x01\x0b\0\x01");
     head.extend_from_slice(&(CLAIMED - 1000).to_be_bytes());
     while !stop.load(Ordering::Relaxed) {
-        let Ok(mut socket) = TcpStream::connect(address) else { continue };
+        let Ok(mut socket) = TcpStream::connect(address) else {
+            continue;
+        };
         let wait = Some(Duration::from_millis(100));
         socket.set_read_timeout(wait).expect("a socket");
         let sent = socket
@@ -289,7 +299,10 @@ fn messages_that_stop_half_way_lock_nobody_out() {
                 .await
                 .expect("not refused");
             let found = table.get(Get::new("r")).await.expect("not refused");
-            assert_eq!(found.expect("written").value("f", "q").expect("written").len(), 1 << 20);
+            assert_eq!(
+                found.expect("written").value("f", "q").expect("written").len(),
+                1 << 20
+            );
             calls += 1;
         }
         assert!(calls > 3, "{calls} rounds in three seconds");

@@ -1,19 +1,19 @@
 //! The two protocols as types, and the answer to one call.
 
 use basalt_engine::cell::{BATCH_FREE_BYTES, CellBatch};
+use basalt_idl::admin::BasaltException;
+use basalt_idl::call::MethodDescriptor;
 use basalt_idl::call::{ServiceException, encode_result};
+use basalt_idl::thrift1::HbaseException;
+use basalt_idl::thrift2::THBaseException;
 use basalt_idl::wire::{
     BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageKind, Reader, WireType, Writer,
 };
-use basalt_idl::admin::BasaltException;
-use basalt_idl::call::MethodDescriptor;
-use basalt_idl::thrift1::HbaseException;
-use basalt_idl::thrift2::THBaseException;
 use basalt_idl::{Call, TApplicationException, TApplicationExceptionType, call};
 use bytes::Bytes;
 
-use super::{Caller, to_thrift};
 use super::failure::{Failure, FromFailure};
+use super::{Caller, to_thrift};
 use crate::metrics::Api;
 
 /// A protocol: how to read a message and write an answer.

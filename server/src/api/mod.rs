@@ -9,7 +9,7 @@
 //! with a filter, schema changes) goes to tokio's blocking pool; waiting for a commit is a future and takes no thread. Before any of it
 //! begins, `admission` may refuse it, and `charge` may hold it back.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -144,6 +144,11 @@ impl Caller {
     pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
         self.address = address;
         self
+    }
+
+    /// The address that it comes from, without the port.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip())
     }
 
     /// Whether the client has closed the connection, as the wire finds out while a call runs.
@@ -415,16 +420,16 @@ impl Server {
         };
         let (api, number) = called.number();
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
-        let arguments = reader.position();
-        let mut outcome = Err(WireError::TooMuchMemory {
-            offset: arguments,
-            needed: UNRESERVED_BYTES,
-            left: 0,
-        });
-        if is_small {
+        let mut outcome = if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
-            outcome = self.dispatch(caller, called, reader, &mut reply).await;
-        }
+            self.dispatch(caller, called, reader, &mut reply).await
+        } else {
+            Err(WireError::TooMuchMemory {
+                offset: reader.position(),
+                needed: UNRESERVED_BYTES,
+                left: 0,
+            })
+        };
         if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
             // Boxed: few calls have so large arguments.
             outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;

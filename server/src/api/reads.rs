@@ -34,9 +34,7 @@ impl<'a> FilterMemory<'a> {
             return Ok(());
         };
         let admission = self.server.admission();
-        let held = self
-            .held
-            .get_or_insert_with(|| Held::nothing(admission.memory()));
+        let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
         held.try_add(filter.memory_bytes() as u64)
             .inspect_err(|busy| admission.count(*busy))?;
         Ok(())

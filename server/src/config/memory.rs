@@ -134,15 +134,25 @@ mod tests {
             (20_000_000, 20_000_000)
         );
         assert_eq!(
-            (config.row.max_bytes, config.row.cell_max_bytes, config.wal.segment_bytes),
+            (
+                config.row.max_bytes,
+                config.row.cell_max_bytes,
+                config.wal.segment_bytes
+            ),
             (20_000_000, 10 << 20, 25_000_000)
         );
         assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
         let least = load(&["memory.total_bytes=67108864"]);
         least.validate().unwrap();
-        assert_eq!(least.requests.memory_bytes / CALL_SHARE, least.row.max_bytes as u64);
-        assert!(least.row.cell_max_bytes < least.row.max_bytes, "a cell fits into a row");
+        assert_eq!(
+            least.requests.memory_bytes / CALL_SHARE,
+            least.row.max_bytes as u64
+        );
+        assert!(
+            least.row.cell_max_bytes < least.row.max_bytes,
+            "a cell fits into a row"
+        );
     }
 
     /// Rows follow the memory for calls, with and without a total, unless they are set.
@@ -154,10 +164,17 @@ mod tests {
             (config.row.max_bytes, config.row.cell_max_bytes)
         };
         assert_eq!(rows(&[]), ((512 << 20) / 3, 10 << 20));
-        assert_eq!(rows(&["requests.memory_bytes=300000000"]), (100_000_000, 10 << 20));
+        assert_eq!(
+            rows(&["requests.memory_bytes=300000000"]),
+            (100_000_000, 10 << 20)
+        );
         assert_eq!(rows(&["requests.memory_bytes=30000000000"]), (1 << 30, 10 << 20));
         assert_eq!(
-            rows(&["requests.memory_bytes=300000000", "row.max_bytes=5000", "row.cell_max_bytes=6000"]),
+            rows(&[
+                "requests.memory_bytes=300000000",
+                "row.max_bytes=5000",
+                "row.cell_max_bytes=6000"
+            ]),
             (5000, 6000)
         );
     }

@@ -101,7 +101,11 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let peer_ip = peer.map(|peer| peer.ip());
     let closing = request.extensions().get::<Closing>().cloned();
     let mut held = Held::nothing(site.server.admission().memory());
-    let received = timeout_at(Instant::now() + limit, receive(request, &site.server, peer_ip, &mut held)).await;
+    let received = timeout_at(
+        Instant::now() + limit,
+        receive(request, &site.server, peer_ip, &mut held),
+    )
+    .await;
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);

@@ -10,7 +10,6 @@
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
-use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,8 +77,7 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let peer = socket.peer_addr().ok();
-    let mut caller = Caller::connected(number, server.admission().memory()).at(peer);
+    let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
     let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
     // While a large message arrives.
@@ -121,7 +119,15 @@ pub(super) async fn run(
             Err(garbled) => {
                 server.connections().protocol_errors.increment(1);
                 farewell(&messages, &garbled, &mut answers.ready);
-                end_with(&server, &mut socket, &mut messages, &mut held, &mut answers, &stop).await?;
+                end_with(
+                    &server,
+                    &mut socket,
+                    &mut messages,
+                    &mut held,
+                    &mut answers,
+                    &stop,
+                )
+                .await?;
                 return Err(garbled.into());
             }
         }
@@ -140,18 +146,28 @@ pub(super) async fn run(
                 held: &mut held,
                 slow: &mut slow,
                 beside: answers.capacity(),
-                address: peer.map(|peer| peer.ip()),
+                caller: &caller,
                 began,
             };
             match receive_rest(&server, &mut socket, arriving).await {
                 Err(End::Busy(busy)) => {
-                    let reason =
-                        TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, busy.to_string());
+                    let reason = TApplicationException::new(
+                        TApplicationExceptionType::INTERNAL_ERROR,
+                        busy.to_string(),
+                    );
                     refuse_partial(&messages, &reason, &mut answers.ready);
                     messages.forget();
                     held.set(answers.capacity());
                     drop(slow.take());
-                    end_with(&server, &mut socket, &mut messages, &mut held, &mut answers, &stop).await?;
+                    end_with(
+                        &server,
+                        &mut socket,
+                        &mut messages,
+                        &mut held,
+                        &mut answers,
+                        &stop,
+                    )
+                    .await?;
                     return Err(busy.into());
                 }
                 received => received?,
@@ -397,10 +413,10 @@ struct Arriving<'a> {
     messages: &'a mut Messages,
     held: &'a mut Held,
     /// Entered once the message is large.
-    slow: &'a mut Option<SlowClient>,
+    slow: &'a mut Option<Box<SlowClient>>,
     /// Bytes that the connection holds besides it.
     beside: usize,
-    address: Option<IpAddr>,
+    caller: &'a Caller,
     /// When its first byte arrived.
     began: Instant,
 }
@@ -412,12 +428,14 @@ impl Arriving<'_> {
         if !self.held.try_raise(bytes) {
             // While it waits for memory it is not its client who is slow.
             *self.slow = None;
-            let raised = self.held.raise(bytes).await;
+            // Boxed: few messages have to wait.
+            let raised = Box::pin(self.held.raise(bytes)).await;
             raised.inspect_err(|busy| server.admission().count(*busy))?;
         }
         if self.held.is_something() && self.slow.is_none() {
             let memory = server.admission().memory();
-            *self.slow = Some(memory.slow_client(self.address, self.held.bytes()));
+            let client = memory.slow_client(self.caller.ip(), self.held.bytes());
+            *self.slow = Some(Box::new(client));
         }
         Ok(())
     }
@@ -451,7 +469,7 @@ async fn receive_rest(
     let read = tokio::select! {
         biased;
         read = timeout_at(began + limit, socket.read_buf(messages.space())) => read,
-        () = dropped(slow.as_ref()) => return Err(slow_busy(server).into()),
+        () = dropped(slow.as_deref()) => return Err(slow_busy(server).into()),
     };
     let Ok(read) = read else {
         return Err(End::SlowMessage(limit));

@@ -70,10 +70,9 @@ struct RowEnd {
 /// The chunks of a batch.
 #[derive(Clone, Debug, Default)]
 struct Chunks {
-    /// Those before the last one.
-    full: Vec<Vec<u8>>,
-    /// Bytes in them.
-    full_bytes: usize,
+    /// Those before the last one, if there are any. Boxed: batches are moved, and most are small.
+    #[expect(clippy::box_collection, reason = "three words less in every batch")]
+    full: Option<Box<Vec<Vec<u8>>>>,
     /// The one that cells are appended to.
     last: Vec<u8>,
 }
@@ -82,26 +81,50 @@ impl Chunks {
     /// The chunk with this number.
     #[inline]
     fn get(&self, number: u32) -> &[u8] {
-        match self.full.get(number as usize) {
+        match self.full().get(number as usize) {
             None => &self.last,
             Some(chunk) => chunk,
         }
     }
 
-    fn number_of_last(&self) -> u32 {
-        self.full.len() as u32
+    #[inline]
+    fn full(&self) -> &[Vec<u8>] {
+        match &self.full {
+            None => &[],
+            Some(full) => full,
+        }
     }
 
-    /// Memory of all but the last.
-    fn full_capacity(&self) -> usize {
-        self.full.iter().map(Vec::capacity).sum()
+    #[inline]
+    fn number_of_last(&self) -> u32 {
+        self.full().len() as u32
+    }
+
+    /// Bytes in all of them.
+    #[inline]
+    fn bytes(&self) -> usize {
+        self.last.len() + self.full().iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Memory of all of them.
+    fn capacity(&self) -> usize {
+        self.last.capacity() + self.full().iter().map(Vec::capacity).sum::<usize>()
+    }
+
+    /// Begins a chunk of this size.
+    fn begin(&mut self, bytes: usize) {
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(bytes));
+        if !full.is_empty() {
+            self.full.get_or_insert_default().push(full);
+        }
     }
 
     /// Drops all bytes behind this place. A chunk before becomes the last one again.
     fn truncate(&mut self, chunk: u32, start: usize) {
-        while (chunk as usize) < self.full.len() {
-            let Some(last) = self.full.pop() else { break };
-            self.full_bytes -= last.len();
+        while chunk < self.number_of_last() {
+            let Some(last) = self.full.as_mut().and_then(|full| full.pop()) else {
+                break;
+            };
             self.last = last;
         }
         self.last.truncate(start);
@@ -146,8 +169,7 @@ impl CellBatch {
 
     /// Empties it and keeps the memory of one chunk.
     pub fn clear(&mut self) {
-        self.chunks.full = Vec::new();
-        self.chunks.full_bytes = 0;
+        self.chunks.full = None;
         self.chunks.last.clear();
         self.cells.clear();
         self.rows.clear();
@@ -231,18 +253,13 @@ impl CellBatch {
         }
         let wanted = bytes.max((before * 2).min(CHUNK_BYTES_MAX));
         self.account.add(COPIES * wanted)?;
-        let full = std::mem::replace(last, Vec::with_capacity(wanted));
-        if !full.is_empty() {
-            self.chunks.full_bytes += full.len();
-            self.chunks.full.push(full);
-        }
+        self.chunks.begin(wanted);
         Ok(())
     }
 
     /// What its buffers are accounted with.
     fn accounted(&self) -> usize {
-        let bytes = self.chunks.full_capacity() + self.chunks.last.capacity();
-        COPIES * bytes + self.cells.capacity() * CELL_BYTES
+        COPIES * self.chunks.capacity() + self.cells.capacity() * CELL_BYTES
     }
 
     /// Releases what the buffers do not have any more.
@@ -288,7 +305,7 @@ impl CellBatch {
 
     /// Drops all bytes from the beginning of this cell on.
     fn truncate_to(&mut self, span: Span) {
-        let was_large = !self.chunks.full.is_empty();
+        let was_large = self.chunks.full.is_some();
         self.chunks.truncate(span.chunk, span.start);
         if was_large {
             self.settle();
@@ -356,13 +373,12 @@ impl CellBatch {
 
     /// Bytes of keys, values and tags.
     pub fn data_bytes(&self) -> usize {
-        self.chunks.full_bytes + self.chunks.last.len()
+        self.chunks.bytes()
     }
 
     /// Memory that it has, used or not.
     pub fn memory_bytes(&self) -> usize {
-        self.chunks.full_capacity()
-            + self.chunks.last.capacity()
+        self.chunks.capacity()
             + self.cells.capacity() * size_of::<Span>()
             + self.rows.capacity() * size_of::<RowEnd>()
     }

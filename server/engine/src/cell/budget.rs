@@ -41,9 +41,9 @@ pub enum OnShortage {
 pub struct Account {
     /// `None`: nothing is reserved, whatever the account has.
     budget: Option<Arc<dyn Budget>>,
-    /// Bytes of the account that are not reserved.
-    free: usize,
     bytes: usize,
+    /// Bytes of the account that are not reserved.
+    free: u32,
     on_shortage: OnShortage,
 }
 
@@ -52,8 +52,8 @@ impl Account {
     pub fn new(budget: Arc<dyn Budget>, free: usize, on_shortage: OnShortage) -> Self {
         Self {
             budget: Some(budget),
-            free,
             bytes: 0,
+            free: u32::try_from(free).unwrap_or(u32::MAX),
             on_shortage,
         }
     }
@@ -122,7 +122,7 @@ impl Account {
     }
 
     fn reserved(&self, bytes: usize) -> usize {
-        bytes.saturating_sub(self.free)
+        bytes.saturating_sub(self.free as usize)
     }
 }
 

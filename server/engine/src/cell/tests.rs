@@ -163,7 +163,10 @@ fn a_large_batch_goes_on_in_further_chunks() {
     let mut batch = CellBatch::new();
     add_rows(&mut batch, 0..50, 100_000).unwrap();
     let (data, memory) = (batch.data_bytes(), batch.memory_bytes());
-    assert!(data >= 5_000_000 && memory <= data + (2 << 20), "{memory} for {data}");
+    assert!(
+        data >= 5_000_000 && memory <= data + (2 << 20),
+        "{memory} for {data}"
+    );
     assert_eq!(first_bytes(&batch), (0..50).collect::<Vec<_>>());
     for _ in 0..20 {
         batch.drop_last_row();
@@ -208,8 +211,14 @@ fn a_batch_stays_within_its_budget() {
     let refused = add_rows(&mut batch, 1..200, 10_000).unwrap_err();
     assert!(matches!(refused, crate::Error::CallMemory(_)), "{refused}");
     let (rows, used) = (batch.row_count(), budget.used());
-    assert!((20..50).contains(&rows), "{rows} rows of 10 KB with their replies in 1 MB");
-    assert!(used <= 1_000_000 && used + 2 * BATCH_FREE_BYTES >= 2 * batch.data_bytes(), "{used}");
+    assert!(
+        (20..50).contains(&rows),
+        "{rows} rows of 10 KB with their replies in 1 MB"
+    );
+    assert!(
+        used <= 1_000_000 && used + 2 * BATCH_FREE_BYTES >= 2 * batch.data_bytes(),
+        "{used}"
+    );
     assert_eq!(first_bytes(&batch), (0..rows as u8).collect::<Vec<_>>());
 
     // The reply takes its part over.

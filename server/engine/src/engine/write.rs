@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use crate::region::{
-    LockMode, PlannedCell, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
-    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update, stronger,
-    write_rows,
+    LockMode, PlannedCell, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit,
+    check_update, family_index, logging_of, newest_cell, newest_timestamps, passes, pause, plan_update,
+    stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::sync::{Loaded, RwLockReadGuard};

@@ -81,7 +81,12 @@ fn engine(compression: &str, budget: &Arc<Limited>) -> Arc<Engine> {
     for cell in 0..CELLS {
         let qualifier = format!("q{cell}");
         let value = vec![b'v'; MIB];
-        apply(&engine, &name("t"), &[mutation(b"large", &[put(qualifier.as_bytes(), &value)])]).unwrap();
+        apply(
+            &engine,
+            &name("t"),
+            &[mutation(b"large", &[put(qualifier.as_bytes(), &value)])],
+        )
+        .unwrap();
     }
     apply(&engine, &name("t"), &[mutation(b"small", &[put(b"q", b"v")])]).unwrap();
     engine.flush(&name("t")).unwrap();
@@ -120,12 +125,18 @@ fn a_get_reserves_its_result_and_the_blocks_that_it_reads() {
         let mut out = batch(&budget);
         get(&engine, b"small", &mut out).unwrap();
         let for_small = budget.highest();
-        assert!(for_small < 3 * MIB + MIB / 2, "{for_small}: at most the block before it, and the next");
+        assert!(
+            for_small < 3 * MIB + MIB / 2,
+            "{for_small}: at most the block before it, and the next"
+        );
         out.clear();
         get(&engine, b"large", &mut out).unwrap();
         assert_eq!(out.cell_count(), CELLS);
         let held = budget.used();
-        assert!(held >= 2 * CELLS * MIB - FREE_BYTES, "{held}: the result and its reply");
+        assert!(
+            held >= 2 * CELLS * MIB - FREE_BYTES,
+            "{held}: the result and its reply"
+        );
         let highest = budget.highest();
         assert!(
             (2 * CELLS + 1) * MIB - FREE_BYTES <= highest && highest <= (2 * CELLS + 6) * MIB,
@@ -174,7 +185,10 @@ fn an_idle_scan_releases_its_blocks() {
     let budget = Limited::new(usize::MAX);
     let engine = engine("NONE", &budget);
     let mut scanner = engine.scan(&name("t"), Scan::default()).unwrap();
-    let one = FetchLimits { results: 1, ..limits() };
+    let one = FetchLimits {
+        results: 1,
+        ..limits()
+    };
     let mut out = batch(&budget);
     scanner.fetch(&one, &mut out).unwrap();
     out.clear();
@@ -195,9 +209,8 @@ fn an_append_reserves_the_copies_of_what_it_appends_to() {
         qualifier: b"q0",
         value: b"w",
     }]);
-    let append = |out: &mut CellBatch| {
-        engine.update(&name("t"), b"large", &update, None, Durability::UseDefault, out)
-    };
+    let append =
+        |out: &mut CellBatch| engine.update(&name("t"), b"large", &update, None, Durability::UseDefault, out);
     let mut out = batch(&budget);
     let refused = append(&mut out).unwrap_err();
     assert!(matches!(refused, Error::CallMemory(_)), "{refused}");
@@ -208,7 +221,10 @@ fn an_append_reserves_the_copies_of_what_it_appends_to() {
     drop(append(&mut out).unwrap());
     assert_eq!(out.cell(0).value.len(), MIB + 1);
     let highest = budget.highest();
-    assert!(highest >= 5 * MIB - FREE_BYTES, "{highest}: the stored value, its result, and three copies");
+    assert!(
+        highest >= 5 * MIB - FREE_BYTES,
+        "{highest}: the stored value, its result, and three copies"
+    );
     drop(out);
     assert_eq!(budget.used(), 0);
 }

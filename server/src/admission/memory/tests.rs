@@ -31,7 +31,10 @@ fn memory_is_counted_beyond_what_is_free() {
     assert!(other.try_raise(FREE_BYTES + 1));
     assert!(!other.try_raise(FREE_BYTES + 2), "the last eighth is for results");
     let refused = memory.check().unwrap_err();
-    assert!(refused.to_string().contains("requests.memory_bytes is 8000"), "{refused}");
+    assert!(
+        refused.to_string().contains("requests.memory_bytes is 8000"),
+        "{refused}"
+    );
     drop(held);
     memory.check().unwrap();
     assert_eq!((memory.used(), memory.room()), (1, 7_999));
@@ -53,7 +56,11 @@ fn reservations_never_exceed_the_limit() {
                 for _ in 0..20_000 {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let bytes = (state >> 33) % 60_000;
-                    let purpose = if bytes % 2 == 0 { Purpose::Arrive } else { Purpose::Serve };
+                    let purpose = if bytes % 2 == 0 {
+                        Purpose::Arrive
+                    } else {
+                        Purpose::Serve
+                    };
                     if memory.try_reserve(bytes, purpose) {
                         std::hint::spin_loop();
                         memory.release(bytes);
@@ -77,8 +84,21 @@ async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
     held.add(7_000, Purpose::Arrive).await.unwrap();
     let mut other = Held::nothing(&memory);
     let refused = other.add(1, Purpose::Arrive).await.unwrap_err();
-    assert!(matches!(refused, Busy::Memory { used: 7_000, wanted: 1, limit: 8_000 }), "{refused}");
-    other.add(1_000, Purpose::Serve).await.expect("a result may have the rest");
+    assert!(
+        matches!(
+            refused,
+            Busy::Memory {
+                used: 7_000,
+                wanted: 1,
+                limit: 8_000
+            }
+        ),
+        "{refused}"
+    );
+    other
+        .add(1_000, Purpose::Serve)
+        .await
+        .expect("a result may have the rest");
     drop(other);
     let mut waits = Held::nothing(&memory);
     let mut waiting = std::pin::pin!(waits.add(5_000, Purpose::Arrive));
@@ -91,8 +111,17 @@ async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
 #[tokio::test]
 async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
     let memory = memory(8_000);
-    let refused = Held::nothing(&memory).add(7_001, Purpose::Arrive).await.unwrap_err();
-    assert_eq!(refused, Busy::TooLarge { wanted: 7_001, limit: 8_000 });
+    let refused = Held::nothing(&memory)
+        .add(7_001, Purpose::Arrive)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        Busy::TooLarge {
+            wanted: 7_001,
+            limit: 8_000
+        }
+    );
     let mut batch = CellBatch::charged_to(memory.clone());
     batch.set_on_shortage(OnShortage::Wait);
     let refused = add(&mut batch, &[0; 100_000]).unwrap_err();
@@ -110,8 +139,15 @@ fn a_result_asks_as_its_thread_may() {
     assert_eq!(memory.used(), 600_000);
     assert!(matches!(add(&mut batch, &[0; 200_000]), Err(Error::NotInMemory)));
     batch.set_on_shortage(OnShortage::Refuse);
-    assert!(matches!(add(&mut batch, &[0; 200_000]), Err(Error::CallMemory(_))));
-    assert_eq!((batch.cell_count(), memory.used()), (1, 600_000), "nothing was taken");
+    assert!(matches!(
+        add(&mut batch, &[0; 200_000]),
+        Err(Error::CallMemory(_))
+    ));
+    assert_eq!(
+        (batch.cell_count(), memory.used()),
+        (1, 600_000),
+        "nothing was taken"
+    );
     batch.set_on_shortage(OnShortage::Wait);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| add(&mut batch, &[0; 200_000]));
@@ -147,7 +183,10 @@ async fn a_slow_client_is_dropped_for_a_reservation() {
         client.dropped().await;
         drop(message);
     });
-    Held::nothing(&memory).add(1, Purpose::Arrive).await.expect("the slow one has made room");
+    Held::nothing(&memory)
+        .add(1, Purpose::Arrive)
+        .await
+        .expect("the slow one has made room");
     slow.await.unwrap();
 }
 

@@ -462,7 +462,10 @@ async fn half_a_message_makes_way_for_a_whole_one() {
     assert!(text.contains("the client was too slow"), "{text}");
     drop(client);
     assert!(matches!(served.await.unwrap(), Err(End::Busy(Busy::Slow { .. }))));
-    assert!(stalled.iter().all(|(_, served)| !served.is_finished()), "others stay");
+    assert!(
+        stalled.iter().all(|(_, served)| !served.is_finished()),
+        "others stay"
+    );
 }
 
 /// The same of answers that are not read.
