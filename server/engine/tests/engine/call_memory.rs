@@ -8,12 +8,12 @@ use std::time::Duration;
 use basalt_engine::cell::{Budget, CellBatch, OnShortage};
 use basalt_engine::engine::Fetched;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
-use basalt_engine::op::{ColumnAppend, FetchLimits, Get, ReadSpec, RowUpdate, Scan};
+use basalt_engine::op::{ColumnAppend, FetchLimits, Get, ReadSpec, RowUpdate, Scan, Write};
 use basalt_engine::options::Options;
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Error, Result};
 
-use crate::rig::{F, Rig, apply, descriptor, mutation, name, put};
+use crate::rig::{F, Rig, apply, descriptor, mutation, name};
 
 const MIB: usize = 1 << 20;
 const CELLS: usize = 4;
@@ -81,17 +81,23 @@ fn engine(compression: &str, budget: &Arc<Limited>) -> Arc<Engine> {
     for cell in 0..CELLS {
         let qualifier = format!("q{cell}");
         let value = vec![b'v'; MIB];
-        apply(
-            &engine,
-            &name("t"),
-            &[mutation(b"large", &[put(qualifier.as_bytes(), &value)])],
-        )
-        .unwrap();
+        write(&engine, b"large", qualifier.as_bytes(), &value);
     }
-    apply(&engine, &name("t"), &[mutation(b"small", &[put(b"q", b"v")])]).unwrap();
+    write(&engine, b"small", b"q", b"v");
     engine.flush(&name("t")).unwrap();
     engine.charge_calls_to(budget.clone());
     engine
+}
+
+fn write(engine: &Engine, row: &[u8], qualifier: &[u8], value: &[u8]) {
+    let write = Write::Put {
+        family: F,
+        qualifier,
+        timestamp: None,
+        value,
+        ttl_ms: None,
+    };
+    apply(engine, &name("t"), &[mutation(row, &[write])]).unwrap();
 }
 
 fn batch(budget: &Arc<Limited>) -> CellBatch {
