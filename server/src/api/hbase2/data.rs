@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::cell::CellBatch;
-use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate};
+use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate, Scan};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
@@ -244,13 +244,23 @@ fn wanted(mut batch: CellBatch, returns: bool) -> CellBatch {
     batch
 }
 
-pub(super) fn open_scanner(
-    server: &Server,
+/// A scan of its arguments. A filter with a regular expression is compiled on the pool.
+async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Failure> {
+    if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
+        return from_thrift::scan(scan);
+    }
+    let scan = scan.clone();
+    server.admission().admit_to_line()?;
+    Box::pin(server.in_line(move |_| from_thrift::scan(&scan))).await
+}
+
+pub(super) async fn open_scanner(
+    server: &Arc<Server>,
     caller: &Caller,
     args: &args::OpenScanner,
 ) -> Result<i32, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = from_thrift::scan(&args.tscan)?;
+    let scan = scan_of(server, &args.tscan).await?;
     let lease = Duration::from_millis(server.config().scanner.lease_ms);
     scans::open(server, caller, table, scan, false, lease)
 }
@@ -261,6 +271,6 @@ pub(super) async fn scanner_results(
     args: &args::GetScannerResults,
 ) -> Result<scans::Results, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = from_thrift::scan(&args.tscan)?;
+    let scan = scan_of(server, &args.tscan).await?;
     scans::fetch_once(server, caller, table, scan, args.num_rows).await
 }
