@@ -249,9 +249,13 @@ async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Fa
     if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
         return from_thrift::scan(scan);
     }
-    let scan = scan.clone();
+    // Boxed: few scans come to it.
+    Box::pin(compiled(server, scan.clone())).await
+}
+
+async fn compiled(server: &Arc<Server>, scan: thrift2::TScan) -> Result<Scan, Failure> {
     server.admission().admit_to_line()?;
-    Box::pin(server.in_line(move |_| from_thrift::scan(&scan))).await
+    server.in_line(move |_| from_thrift::scan(&scan)).await
 }
 
 pub(super) async fn open_scanner(
