@@ -3,8 +3,8 @@
 //! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses
 //! before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
 //!
-//! - **Memory.** [`Memory`] counts the bytes of calls in hand: messages that have arrived or are arriving, results on their way. With more
-//!   than `requests.memory_bytes` no data call begins and no message is read further.
+//! - **Memory.** Messages, arguments, results and replies are reserved from `requests.memory_bytes` before they are allocated ([`memory`]).
+//!   A call that cannot get what it needs within a second is refused, and slow clients are dropped for others ([`slow`]).
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
 //!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
 //!   wait in it, so a flooded server can still be looked after.
@@ -18,11 +18,10 @@
 //! Beside these, calls may be under limits that somebody set, and are held back for those: [`Capacity`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, counter, gauge};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -31,8 +30,12 @@ use crate::config::Requests;
 use crate::metrics::names;
 pub(crate) use line::Place;
 use line::{Line, TooLong};
+pub(crate) use memory::{Held, Memory, Purpose, ScannerMemory};
+pub(crate) use slow::SlowClient;
 
 mod line;
+mod memory;
+mod slow;
 
 /// Pause between two looks at the delay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,16 +45,25 @@ const LOOKS: u32 = 4;
 const WHOLE: u32 = 1000;
 /// Most of the calls that are refused because of delay: the few that are let through show when it is over.
 const SHARE_MAX: u32 = 950;
-/// Bytes of a connection's buffers that are not counted: every connection may have them.
-const FREE_BYTES: usize = 16 << 10;
+
+/// Why data calls are refused, as metrics say it.
+const REASONS: [&str; 4] = ["memory", "line", "wait", "delay"];
 
 /// Why a call does not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Busy {
     #[error(
-        "the server is busy: calls in hand have {used} bytes, requests.memory_bytes is {limit}; try again"
+        "the server is busy: calls in hand have {used} bytes and this one needs {wanted} more, requests.memory_bytes is {limit}; try again"
     )]
-    Memory { used: u64, limit: u64 },
+    Memory { used: u64, wanted: u64, limit: u64 },
+    #[error(
+        "the call needs {wanted} bytes at once, and requests.memory_bytes is {limit}; send or ask for less at a time, or raise it"
+    )]
+    TooLarge { wanted: u64, limit: u64 },
+    #[error(
+        "the client was too slow: others needed the memory of its message (requests.memory_bytes is {limit}); send the message without pauses"
+    )]
+    Slow { limit: u64 },
     #[error(
         "the server is busy: {waiting} calls wait for a thread, requests.max_waiting is {limit}; try again"
     )]
@@ -77,7 +89,7 @@ pub(crate) struct Admission {
     refused_share: AtomicU32,
     /// Counts data calls while some are refused, to take turns.
     turn: AtomicU32,
-    refused: [Counter; 4],
+    refused: [Counter; REASONS.len()],
     delay: Gauge,
     capacity: Capacity,
 }
@@ -88,14 +100,18 @@ impl Admission {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
         let max_wait = Duration::from_millis(config.max_wait_ms);
         Self {
-            memory: Arc::new(Memory::new(config.memory_bytes)),
+            memory: Arc::new(Memory::new(
+                config.memory_bytes,
+                refused("memory"),
+                refused("slow"),
+            )),
             line: Line::new(places, (!max_wait.is_zero()).then_some(max_wait)),
             max_waiting: config.max_waiting,
             max_wait,
             max_delay: Duration::from_millis(config.max_delay_ms),
             refused_share: AtomicU32::new(0),
             turn: AtomicU32::new(0),
-            refused: ["memory", "line", "wait", "delay"].map(refused),
+            refused: REASONS.map(refused),
             delay: gauge!(names::NETWORK_DELAY_SECONDS),
             capacity,
         }
@@ -116,12 +132,9 @@ impl Admission {
         self.line.len()
     }
 
-    /// Lets a data call begin.
+    /// Lets a data call begin. Memory it asks for when it needs some.
     pub(crate) fn admit(&self) -> Result<(), Busy> {
-        self.memory
-            .check()
-            .and_then(|()| self.check_delay())
-            .inspect_err(|busy| self.count(*busy))
+        self.check_delay().inspect_err(|busy| self.count(*busy))
     }
 
     /// Lets a data call that has begun go on to the pool.
@@ -152,13 +165,19 @@ impl Admission {
         self.line.place_again().await
     }
 
-    /// Counts a refusal.
+    /// Counts a refusal for want of memory.
+    pub(crate) fn count_memory(&self) {
+        self.refused[0].increment(1);
+    }
+
+    /// Counts a refusal. A slow client has been counted when it was chosen.
     pub(crate) fn count(&self, busy: Busy) {
         let reason = match busy {
-            Busy::Memory { .. } => 0,
+            Busy::Memory { .. } | Busy::TooLarge { .. } => 0,
             Busy::Line { .. } => 1,
             Busy::Wait { .. } => 2,
             Busy::Delay { .. } => 3,
+            Busy::Slow { .. } => return,
         };
         self.refused[reason].increment(1);
     }
@@ -212,108 +231,6 @@ fn is_refused(turn: u32, share: u32) -> bool {
     (turn + 1) * share / whole > turn * share / whole
 }
 
-/// Counts bytes of calls in hand.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    used: AtomicU64,
-    limit: u64,
-    freed: Notify,
-}
-
-impl Memory {
-    fn new(limit: u64) -> Self {
-        Self {
-            used: AtomicU64::new(0),
-            limit,
-            freed: Notify::new(),
-        }
-    }
-
-    /// Bytes in hand.
-    pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// The most bytes that may be in hand when a call begins.
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Bytes that are left.
-    pub(crate) fn room(&self) -> u64 {
-        self.limit.saturating_sub(self.used())
-    }
-
-    /// Fails when the limit is used up.
-    pub(crate) fn check(&self) -> Result<(), Busy> {
-        let (used, limit) = (self.used(), self.limit);
-        if used < limit {
-            Ok(())
-        } else {
-            Err(Busy::Memory { used, limit })
-        }
-    }
-
-    /// Returns when there is room.
-    pub(crate) async fn wait(&self) {
-        loop {
-            let freed = self.freed.notified();
-            if self.check().is_ok() {
-                return;
-            }
-            freed.await;
-        }
-    }
-
-    fn change(&self, from: u64, to: u64) {
-        if to >= from {
-            self.used.fetch_add(to - from, Ordering::Relaxed);
-        } else {
-            let before = self.used.fetch_sub(from - to, Ordering::Relaxed);
-            if before >= self.limit {
-                self.freed.notify_waiters();
-            }
-        }
-    }
-}
-
-/// One holder's part of [`Memory`]: given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Held {
-    memory: Arc<Memory>,
-    bytes: u64,
-}
-
-impl Held {
-    /// Holds nothing yet.
-    pub(crate) fn nothing(memory: &Arc<Memory>) -> Self {
-        Self {
-            memory: Arc::clone(memory),
-            bytes: 0,
-        }
-    }
-
-    /// Whether it holds more than is free.
-    pub(crate) fn is_something(&self) -> bool {
-        self.bytes > 0
-    }
-
-    /// Now holds so many bytes, of which the first few are free.
-    pub(crate) fn set(&mut self, bytes: usize) {
-        let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
-        if bytes != self.bytes {
-            self.memory.change(self.bytes, bytes);
-            self.bytes = bytes;
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.set(0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use basalt_engine::fs::sim::{SimFs, SimOptions};
@@ -353,41 +270,6 @@ mod tests {
         }
         assert!((0..100).all(|turn| is_refused(turn, 500) != is_refused(turn + 1, 500)));
         assert!(!is_refused(u32::MAX, 0));
-    }
-
-    #[test]
-    fn memory_is_counted_beyond_what_is_free() {
-        let admission = admission(1000, 0, 1);
-        let mut held = Held::nothing(admission.memory());
-        held.set(FREE_BYTES);
-        assert_eq!(admission.memory().used(), 0);
-        held.set(FREE_BYTES + 999);
-        admission.admit().unwrap();
-        let mut other = Held::nothing(admission.memory());
-        other.set(FREE_BYTES + 1);
-        let refused = admission.admit().unwrap_err();
-        assert_eq!(
-            refused,
-            Busy::Memory {
-                used: 1000,
-                limit: 1000
-            }
-        );
-        assert!(refused.to_string().contains("requests.memory_bytes is 1000"));
-        drop(held);
-        admission.admit().unwrap();
-        assert_eq!((admission.memory().used(), admission.memory().room()), (1, 999));
-    }
-
-    #[tokio::test]
-    async fn who_waits_for_memory_is_woken_by_who_gives_it_back() {
-        let admission = admission(1000, 0, 1);
-        let mut held = Held::nothing(admission.memory());
-        held.set(FREE_BYTES + 1000);
-        let mut wait = std::pin::pin!(admission.memory().wait());
-        assert!(futures_poll(&mut wait).is_none());
-        held.set(FREE_BYTES + 999);
-        wait.await;
     }
 
     #[tokio::test]

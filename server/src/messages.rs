@@ -120,6 +120,8 @@ pub struct Messages {
 const READ_BYTES: usize = 4 << 10;
 /// Room made once a large message is on its way.
 const BULK_READ_BYTES: usize = 64 << 10;
+/// What is looked at of a message that is refused: its header has at most a few hundred bytes.
+const HEAD_BYTES: usize = 1 << 10;
 
 impl Messages {
     /// For one connection. Nothing has arrived.
@@ -147,16 +149,67 @@ impl Messages {
 
     /// The buffer to read into, with room in it.
     pub fn space(&mut self) -> &mut BytesMut {
-        let is_large = self.received.len() > READ_BYTES;
-        self.is_bulky |= is_large || self.last_bytes > READ_BYTES;
-        let room = if is_large {
-            BULK_READ_BYTES
-        } else {
-            // For all of it: what is left at the end of the buffer would be too little, and the message come by two reads.
-            READ_BYTES + self.last_bytes.min(BULK_READ_BYTES)
-        };
-        self.received.reserve(room);
+        self.is_bulky |= self.is_large() || self.last_bytes > READ_BYTES;
+        if let Some(bytes) = self.larger() {
+            let mut larger = BytesMut::with_capacity(bytes);
+            larger.extend_from_slice(&self.received);
+            self.received = larger;
+        } else if !self.is_large() {
+            self.received.reserve(self.room());
+        }
         &mut self.received
+    }
+
+    /// Whether a large message is on its way.
+    fn is_large(&self) -> bool {
+        self.received.len() > READ_BYTES
+    }
+
+    /// Room for the next read of a small message: for all of it, if it is like the last one. What is left at the end of the buffer would
+    /// be too little, and the message come by two reads.
+    fn room(&self) -> usize {
+        READ_BYTES + self.last_bytes.min(BULK_READ_BYTES)
+    }
+
+    /// Size of the buffer that [`Self::space`] makes for the rest of a large message, when the one it has is full: twice as large,
+    /// and never larger than a framed message.
+    fn larger(&self) -> Option<usize> {
+        let (bytes, capacity) = (self.received.len(), self.received.capacity());
+        if !self.is_large() || capacity - bytes >= BULK_READ_BYTES {
+            return None;
+        }
+        let is_framed = self.speech.is_some_and(|speech| speech.framed);
+        let whole = self
+            .frame_length()
+            .filter(|_| is_framed)
+            .and_then(|length| length.checked_add(4))
+            .filter(|whole| *whole > bytes);
+        let wanted = (capacity * 2).max(bytes + BULK_READ_BYTES);
+        match whole {
+            Some(whole) if capacity >= whole => None,
+            Some(whole) => Some(wanted.min(whole)),
+            None => Some(wanted),
+        }
+    }
+
+    /// Memory that [`Self::space`] takes, that of a buffer which it replaces included: to be reserved before it.
+    pub fn space_bytes(&self) -> usize {
+        let capacity = self.received.capacity();
+        match self.larger() {
+            Some(larger) => capacity + larger,
+            None if self.is_large() => capacity,
+            None => capacity.max(self.received.len() + self.room()),
+        }
+    }
+
+    /// Makes the next message be read like a small one.
+    pub fn expect_little(&mut self) {
+        self.last_bytes = 0;
+    }
+
+    /// Drops what has arrived of a message that is refused.
+    pub fn forget(&mut self) {
+        self.received = BytesMut::new();
     }
 
     /// Memory of what has arrived and is not a message yet.
@@ -198,9 +251,10 @@ impl Messages {
         is_unknown.then(|| Garbled::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
     }
 
-    /// What has arrived of the message that is not complete, without its frame length.
+    /// The head of the message that is not complete, as far as it has arrived, without its frame length.
     pub fn partial(&self) -> Bytes {
-        Bytes::copy_from_slice(self.unframed())
+        let unframed = self.unframed();
+        Bytes::copy_from_slice(unframed.get(..HEAD_BYTES).unwrap_or(unframed))
     }
 
     fn unframed(&self) -> &[u8] {

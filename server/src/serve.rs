@@ -48,6 +48,9 @@ const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 /// came later (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
+/// Pause between two times that idle scanners are made to release memory, and how long they must have been idle then.
+const RELIEF_PERIOD: Duration = Duration::from_millis(50);
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until told to stop.
@@ -130,6 +133,7 @@ async fn serve(
         let (server, stop) = (Arc::clone(&server), stop.clone());
         async move { server.admission().watch(stop).await }
     });
+    tasks.spawn(relief(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let (config, connections) = (server.config(), server.connections());
     let http = wire::Listener {
@@ -218,6 +222,7 @@ async fn upkeep(
                 let kept = tokio::task::spawn_blocking(move || {
                     require_directory(idle.engine());
                     idle.sessions().let_go();
+                    idle.sessions().rest(UPKEEP_PERIOD);
                     idle.note_load();
                 });
                 if let Err(error) = kept.await {
@@ -257,6 +262,22 @@ fn ignore_signals() -> std::io::Result<()> {
         });
     }
     Ok(())
+}
+
+/// Makes idle scanners release memory when calls are short of it.
+async fn relief(server: Arc<Server>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = server.admission().memory().short() => {}
+        }
+        let idle = Arc::clone(&server);
+        let rested = tokio::task::spawn_blocking(move || idle.sessions().rest(RELIEF_PERIOD));
+        if let Err(error) = rested.await {
+            tracing::warn!(%error, "idle scanners kept their memory");
+        }
+        tokio::time::sleep(RELIEF_PERIOD).await;
+    }
 }
 
 /// The signals that mean a clean stop. Before they are caught, they end the process as they end any.

@@ -22,6 +22,7 @@ use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
+use crate::admission::ScannerMemory;
 use crate::config;
 use crate::metrics::names;
 
@@ -59,6 +60,8 @@ pub(crate) struct OpenScan {
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
+    /// What is reserved for its arguments and its filter.
+    pub(crate) memory: Option<ScannerMemory>,
 }
 
 impl OpenScan {
@@ -280,6 +283,21 @@ impl Sessions {
             }
             !ended
         });
+    }
+
+    /// Makes scans that have been idle for so long release blocks and read-ahead windows.
+    pub(crate) fn rest(&self, idle: Duration) {
+        let now = Instant::now();
+        for mut session in self.by_id.iter_mut() {
+            // The lease began with the last fetch.
+            let since = session.expires.checked_sub(session.lease).unwrap_or(now);
+            if now.saturating_duration_since(since) >= idle
+                && let Some(scan) = session.scan.get_mut()
+                && let Some(scanner) = &mut scan.scanner
+            {
+                scanner.rest();
+            }
+        }
     }
 
     /// Makes idle scans let go of memory and files that their regions have let go of. One that is being fetched from has done so.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use basalt_engine::cache::{BlockCache, Priority};
-use basalt_engine::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
+use basalt_engine::cell::{CallMemory, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
 use basalt_engine::fs::{HandleCache, Open, RealFs, Vfs};
 use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
 use basalt_engine::id::{FileId, SeqId, Uuid};
@@ -24,6 +24,7 @@ const READS: ReadOptions = ReadOptions {
     cache_blocks: true,
     priority: Priority::Single,
     memory_only: false,
+    charge: None,
     access: Access::Sequential,
 };
 
@@ -282,6 +283,7 @@ fn open(path: &Path) -> Arc<Reader> {
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
         direct_reads: false,
+        calls: CallMemory::default(),
     };
     Reader::open(path.to_owned(), FileId(1), context).unwrap()
 }

@@ -1,8 +1,14 @@
-//! Goal: `memory.total_bytes` bounds a server that is given more work than fits. Method: writers and scanners at once, three times as
-//! much data as there is memory, and a look at the most memory that the process ever had.
+//! Goal: `memory.total_bytes` bounds a server that is given more work than fits, and no client keeps it from the others. Method: writers and
+//! scanners at once, three times as much data as there is memory; many large answers at once; messages that stop half-way; and a
+//! look at the most memory that the process ever had. `bench/hostile_memory.py` does the same for longer, and all at once.
 
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use basalt_client::admin::Admin;
 use basalt_client::{Client, Error, ErrorKind, FamilySchema, Get, Put, Scan, Table, TableSchema};
 use basalt_tests::Server;
 
@@ -114,6 +120,197 @@ fn memory_stays_within_its_budget() {
     while server.metric("basalt_request_memory_bytes") > 0 {
         assert!(Instant::now() < deadline, "calls that are over still hold memory");
         std::thread::yield_now();
+    }
+    server.stop();
+}
+
+/// A server with that budget, with table `t`.
+async fn start(dir: &std::path::Path) -> (Server, Client) {
+    let budget = format!("memory.total_bytes={BUDGET_BYTES}");
+    let server = Server::start(&dir.join("data"), &[&budget, "wal.sync=os"]);
+    let client = Client::connect(&server.thrift.to_string())
+        .await
+        .expect("the server is there");
+    let schema = TableSchema::new("t")
+        .expect("a name")
+        .family(FamilySchema::new("f"));
+    client.create_table(schema).await.expect("created");
+    (server, client)
+}
+
+const CELL_BYTES: usize = 2 << 20;
+/// Two cells are a row that a call may have, and so many are one that none may have.
+const CELLS: usize = 10;
+const READERS: usize = 40;
+
+/// Writes a row of large cells, one by one.
+async fn put_row(table: &Table, row: &str, cells: usize) {
+    for cell in 0..cells {
+        let put = || Put::new(row).cell("f", format!("q{cell}"), vec![b'v'; CELL_BYTES]);
+        while let Err(error) = table.put(put()).await {
+            assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+        }
+    }
+}
+
+/// How calls ended.
+#[derive(Debug, Default)]
+struct Ends {
+    served: usize,
+    busy: usize,
+    too_large: usize,
+}
+
+impl Ends {
+    fn count(&mut self, end: Result<usize, Error>) {
+        match end {
+            Ok(bytes) => {
+                assert_eq!(bytes, 2 * CELL_BYTES);
+                self.served += 1;
+            }
+            Err(error) if error.to_string().contains("RegionTooBusyException") => {
+                assert!(error.to_string().contains("requests.memory_bytes"), "{error}");
+                self.busy += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("row.max_bytes"), "{error}");
+                self.too_large += 1;
+            }
+        }
+    }
+}
+
+/// Bytes of the values that one get or scan of a row returns, over a connection of its own.
+async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usize, Error> {
+    let client = Client::connect(&address).await?;
+    let table = client.table("t").expect("a name");
+    let found = if scans {
+        let scan = Scan::new().start_row(row).limit(1);
+        table.scan(scan)?.next().await?
+    } else {
+        table.get(Get::new(row)).await?
+    };
+    let found = found.expect("the row is there");
+    Ok((0..2)
+        .filter_map(|cell| found.value("f", &format!("q{cell}")))
+        .map(|value| value.len())
+        .sum())
+}
+
+/// Many clients ask at once for a row of 4 MiB, and for one that is too large, with gets and with scans, from memory and from disk.
+#[test]
+fn large_rows_asked_for_at_once_stay_within_the_budget() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
+    let server = runtime.block_on(async {
+        let (server, client) = start(dir.path()).await;
+        let table = client.table("t").expect("a name");
+        put_row(&table, "fits", 2).await;
+        put_row(&table, "large", CELLS).await;
+        for flushed in [false, true] {
+            if flushed {
+                Admin::new(&client).flush("t").await.expect("flushed");
+            }
+            for scans in [false, true] {
+                let readers: Vec<_> = (0..READERS)
+                    .map(|number| {
+                        let row = if number % 2 == 0 { "fits" } else { "large" };
+                        tokio::spawn(read_row(server.thrift.to_string(), row, scans))
+                    })
+                    .collect();
+                let mut ends = Ends::default();
+                for reader in readers {
+                    ends.count(reader.await.expect("no panic"));
+                }
+                println!("flushed {flushed}, scans {scans}: {ends:?}");
+                assert!(ends.served > 0, "{ends:?}");
+            }
+        }
+        assert_eq!(
+            read_row(server.thrift.to_string(), "fits", true)
+                .await
+                .expect("read"),
+            2 * CELL_BYTES
+        );
+        server
+    });
+    let peak = server.peak_resident_bytes();
+    assert!(
+        peak <= BUDGET_BYTES + ALLOWANCE_BYTES,
+        "{peak} bytes of a budget of {BUDGET_BYTES}"
+    );
+    server.stop();
+}
+
+/// Sends nearly all of a large put, waits to be dropped, and begins again.
+fn send_halves(address: SocketAddr, stop: &AtomicBool) {
+    const CLAIMED: u32 = 6 << 20;
+    let mut head = CLAIMED.to_be_bytes().to_vec();
+    head.extend_from_slice(&[0x80, 1, 0, 1, 0, 0, 0, 3]);
+    head.extend_from_slice(b"put\0\0\0\x01\x0b\0\x01");
+    head.extend_from_slice(&(CLAIMED - 1000).to_be_bytes());
+    while !stop.load(Ordering::Relaxed) {
+        let Ok(mut socket) = TcpStream::connect(address) else {
+            continue;
+        };
+        let wait = Some(Duration::from_millis(100));
+        socket.set_read_timeout(wait).expect("a socket");
+        let sent = socket
+            .write_all(&head)
+            .and_then(|()| socket.write_all(&vec![b'x'; CLAIMED as usize - 100_000]));
+        // Until it is answered, or the test is over.
+        while sent.is_ok() && !stop.load(Ordering::Relaxed) {
+            match socket.read(&mut [0; 512]) {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                _ => break,
+            }
+        }
+    }
+}
+
+/// Twelve connections hold nearly all of a message each, which together is more than there is. Others are served.
+#[test]
+fn messages_that_stop_half_way_lock_nobody_out() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
+    let (server, client) = runtime.block_on(start(dir.path()));
+    let stop = Arc::new(AtomicBool::new(false));
+    let senders: Vec<_> = (0..12)
+        .map(|_| {
+            let (address, stop) = (server.thrift, Arc::clone(&stop));
+            std::thread::spawn(move || send_halves(address, &stop))
+        })
+        .collect();
+    // They have what they can get.
+    let limit = server.metric("basalt_request_memory_limit_bytes");
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while server.metric("basalt_request_memory_bytes") < limit / 2 {
+        assert!(Instant::now() < deadline, "the senders have not begun");
+    }
+    runtime.block_on(async {
+        let table = client.table("t").expect("a name");
+        let until = Instant::now() + Duration::from_secs(3);
+        let mut calls = 0;
+        while Instant::now() < until {
+            // A small one needs nothing that they have; a large one gets it back from them.
+            table.get(Get::new("r")).await.expect("not refused");
+            table
+                .put(Put::new("r").cell("f", "q", vec![b'v'; 1 << 20]))
+                .await
+                .expect("not refused");
+            let found = table.get(Get::new("r")).await.expect("not refused");
+            assert_eq!(
+                found.expect("written").value("f", "q").expect("written").len(),
+                1 << 20
+            );
+            calls += 1;
+        }
+        assert!(calls > 3, "{calls} rounds in three seconds");
+    });
+    assert!(server.metric("basalt_refused_calls_total{reason=\"slow\"}") > 0);
+    stop.store(true, Ordering::Relaxed);
+    for sender in senders {
+        sender.join().expect("no panic");
     }
     server.stop();
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use basalt_engine::cache::{BlockCache, Priority};
-use basalt_engine::cell::{CellCursor as _, KeyBuf};
+use basalt_engine::cell::{CallMemory, CellCursor as _, KeyBuf};
 use basalt_engine::codec::Cursor;
 use basalt_engine::fs::HandleCache;
 use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, dump};
@@ -72,12 +72,14 @@ const OPTIONS: [ReadOptions; 2] = [
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Random,
     },
     ReadOptions {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Sequential,
     },
 ];
@@ -106,6 +108,7 @@ pub fn run(input: &[u8]) {
             cache: Arc::clone(&cache),
             counters: Arc::clone(&counters),
             direct_reads: false,
+            calls: CallMemory::default(),
         };
         Reader::open(PATH.into(), FileId(1), context)
     };

@@ -194,6 +194,16 @@ impl Reader for BinaryReader {
         self.input.charge(bytes)
     }
 
+    #[inline]
+    fn memory_left(&self) -> usize {
+        self.input.memory_left()
+    }
+
+    #[inline]
+    fn limit_memory(&mut self, bytes: usize) {
+        self.input.limit_memory(bytes);
+    }
+
     fn message(&self) -> Bytes {
         self.input.message()
     }

@@ -254,6 +254,16 @@ impl Reader for CompactReader {
         self.input.charge(bytes)
     }
 
+    #[inline]
+    fn memory_left(&self) -> usize {
+        self.input.memory_left()
+    }
+
+    #[inline]
+    fn limit_memory(&mut self, bytes: usize) {
+        self.input.limit_memory(bytes);
+    }
+
     fn message(&self) -> Bytes {
         self.input.message()
     }

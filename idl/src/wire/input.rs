@@ -183,6 +183,16 @@ impl Input {
     }
 
     #[inline]
+    pub(super) fn memory_left(&self) -> usize {
+        self.memory_left
+    }
+
+    #[inline]
+    pub(super) fn limit_memory(&mut self, bytes: usize) {
+        self.memory_left = self.memory_left.min(bytes);
+    }
+
+    #[inline]
     pub(super) fn charge(&mut self, bytes: usize) -> Result<(), WireError> {
         match self.memory_left.checked_sub(bytes) {
             Some(left) => {

@@ -350,6 +350,12 @@ pub trait Reader {
     /// an element of one byte on the wire can be a struct of some hundred bytes in memory.
     fn charge(&mut self, bytes: usize) -> Result<(), WireError>;
 
+    /// Memory that this message may still decode to: what a walk through it leaves tells what decoding it takes.
+    fn memory_left(&self) -> usize;
+
+    /// Lets the message decode to at most so many bytes more.
+    fn limit_memory(&mut self, bytes: usize);
+
     /// The whole message, of which [`Reader::position`] is an offset.
     fn message(&self) -> Bytes;
 

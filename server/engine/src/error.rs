@@ -104,6 +104,9 @@ pub enum Error {
     /// A row was deleted and written again so often within a moment that its timestamps would run away from the clock.
     #[error("{0}")]
     RowAhead(String),
+    /// The memory for calls is used up. Not applied; try again after a pause.
+    #[error("{0}")]
+    CallMemory(String),
     /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
     #[error("disk space: {0}")]
     DiskSpace(String),
@@ -179,6 +182,7 @@ impl Error {
         match self {
             Self::RegionTooBusy(_)
             | Self::RowAhead(_)
+            | Self::CallMemory(_)
             | Self::DiskSpace(_)
             | Self::RowLockTimeout(_)
             | Self::NotServingRegion(_)

@@ -1,15 +1,20 @@
 //! The two protocols as types, and the answer to one call.
 
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{BATCH_FREE_BYTES, CellBatch};
+use basalt_idl::admin::BasaltException;
+use basalt_idl::call::MethodDescriptor;
 use basalt_idl::call::{ServiceException, encode_result};
+use basalt_idl::thrift1::HbaseException;
+use basalt_idl::thrift2::THBaseException;
 use basalt_idl::wire::{
     BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageKind, Reader, WireType, Writer,
 };
-use basalt_idl::{Call, TApplicationException, call};
+use basalt_idl::{Call, TApplicationException, TApplicationExceptionType, call};
 use bytes::Bytes;
 
-use super::Caller;
 use super::failure::{Failure, FromFailure};
+use super::{Caller, to_thrift};
+use crate::metrics::Api;
 
 /// A protocol: how to read a message and write an answer.
 pub(crate) trait Codec: Send + Sync + 'static {
@@ -110,10 +115,17 @@ impl<'a, P: Codec> Reply<'a, P> {
     ) where
         C: Call,
         C::Exception: FromFailure,
-        T: Into<CellBatch>,
+        T: AsMut<CellBatch> + Into<CellBatch>,
     {
         match result {
-            Ok(value) => {
+            Ok(mut value) => {
+                let batch = value.as_mut();
+                let bytes = to_thrift::reply_bytes(batch);
+                if bytes > BATCH_FREE_BYTES {
+                    caller.reply.take_over(batch.give(bytes) as u64);
+                    // Exactly: a large reply does not grow by doubling.
+                    self.out.reserve_exact(bytes);
+                }
                 let mut writer = P::writer(self.out);
                 call::write_reply_with(&mut writer, C::METHOD.name, self.seqid, wire_type, |writer| {
                     write(writer, &value);
@@ -137,13 +149,41 @@ impl<'a, P: Codec> Reply<'a, P> {
                 call::write_exception_reply(&mut writer, C::METHOD.name, self.seqid, &exception);
             }
             _ => {
-                let exception = TApplicationException::new(
-                    basalt_idl::TApplicationExceptionType::INTERNAL_ERROR,
-                    failure.message(),
-                );
+                let exception =
+                    TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, failure.message());
                 call::write_application_exception(&mut writer, C::METHOD.name, self.seqid, &exception);
             }
         }
+    }
+
+    /// A failure of a call that was refused before its arguments were decoded, as the exception for I/O that its interface has.
+    pub(crate) fn refused(&mut self, api: Api, method: &'static MethodDescriptor, failure: &Failure) {
+        self.failed = Some(failure.label());
+        let declared = |id: i16| method.throws.iter().any(|throws| throws.id == id);
+        let mut writer = P::writer(self.out);
+        match api {
+            Api::Thrift1 => {
+                let exception = HbaseException::from_failure(failure, declared);
+                if declared(exception.id()) {
+                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
+                }
+            }
+            Api::Thrift2 => {
+                let exception = THBaseException::from_failure(failure, declared);
+                if declared(exception.id()) {
+                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
+                }
+            }
+            Api::Admin => {
+                let exception = BasaltException::from_failure(failure, declared);
+                if declared(exception.id()) {
+                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
+                }
+            }
+        }
+        let exception =
+            TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, failure.message());
+        call::write_application_exception(&mut writer, method.name, self.seqid, &exception);
     }
 
     /// A failure outside the interface.

@@ -67,6 +67,16 @@ impl Failure {
         }
     }
 
+    /// The server is busy: clients wait and try again.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: REGION_TOO_BUSY,
+            message: message.into(),
+            can_retry: true,
+        }
+    }
+
     /// A failure that trying again cannot cure.
     pub(crate) fn do_not_retry(message: impl Into<String>) -> Self {
         Self {
@@ -196,7 +206,7 @@ impl From<Error> for Failure {
             ),
             // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
             // quotas, makes clients give up.
-            Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::DiskSpace(_) => {
+            Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
                 (Kind::Io, REGION_TOO_BUSY, true)
             }
             Error::Corrupt { .. } | Error::RegionDamaged { .. } => (
@@ -222,12 +232,10 @@ impl From<Error> for Failure {
 
 impl From<Busy> for Failure {
     fn from(busy: Busy) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: REGION_TOO_BUSY,
-            message: busy.to_string(),
-            can_retry: true,
+        if matches!(busy, Busy::TooLarge { .. }) {
+            return Self::do_not_retry(busy.to_string());
         }
+        Self::busy(busy.to_string())
     }
 }
 

@@ -9,24 +9,24 @@
 //! with a filter, schema changes) goes to tokio's blocking pool; waiting for a commit is a future and takes no thread. Before any of it
 //! begins, `admission` may refuse it, and `charge` may hold it back.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use basalt_engine::Engine;
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{Budget, CellBatch, OnShortage};
 use basalt_engine::clock::{BEHIND_MS, behind_text};
 use basalt_engine::engine::ServerName;
 use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
 use basalt_idl::thrift2::describe::{describe_family, describe_table};
-use basalt_idl::wire::{MessageHeader, MessageKind, Protocol, Reader, WireError};
+use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Held, Memory, Purpose};
 use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
 use crate::heat::Heat;
@@ -59,9 +59,12 @@ mod writes;
 use codec::{Binary, Codec, Compact, Reply};
 use failure::Failure;
 
-/// Arguments of so many bytes are decoded without being checked first. What is built of them before they are refused is ten megabytes at
-/// most, which arguments that are right may take too: an element has a byte at least, and takes 320 in memory at most.
+/// Arguments of so many bytes are decoded without being checked first, as long as they take little memory. What is wrong with them decoding
+/// itself finds out.
 const UNCHECKED_BYTES: usize = 32 << 10;
+/// Memory that lists and maps of unchecked arguments may take. Those that take more are checked, and their memory is reserved before
+/// they are decoded: an element has a byte at least, and takes up to 320 in memory.
+const UNRESERVED_BYTES: usize = 64 << 10;
 
 /// Damaged regions that `/readyz` and the overview name each by itself.
 const DAMAGED_LISTED: usize = 3;
@@ -98,8 +101,12 @@ pub(crate) struct Caller {
     scanned: Option<TableName>,
     /// Which service a call means.
     speaks: Speaks,
-    /// Results are collected in here, call after call.
-    batch: CellBatch,
+    /// Results are collected in here, call after call; `None` while a call has it, and before the first.
+    batch: Option<CellBatch>,
+    /// What is reserved for the reply of the call in hand. The connection takes it over.
+    reply: Held,
+    /// Memory of the arguments of the call in hand, if it is more than a little.
+    arguments_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
     gone: Arc<AtomicBool>,
 }
@@ -115,22 +122,24 @@ enum Speaks {
 
 impl Caller {
     /// A connection of the Thrift port that has not called yet. `connection` is its number.
-    pub(crate) fn connected(connection: u64) -> Self {
-        Self::new(Owner::Connection(connection), Speaks::Both(None))
+    pub(crate) fn connected(connection: u64, memory: &Arc<Memory>) -> Self {
+        Self::new(Owner::Connection(connection), Speaks::Both(None), memory)
     }
 
     /// The sender of one call over HTTP to the place of `service`.
-    pub(crate) fn over_http(service: Service) -> Self {
-        Self::new(Owner::Http, Speaks::Only(service))
+    pub(crate) fn over_http(service: Service, memory: &Arc<Memory>) -> Self {
+        Self::new(Owner::Http, Speaks::Only(service), memory)
     }
 
-    fn new(owner: Owner, speaks: Speaks) -> Self {
+    fn new(owner: Owner, speaks: Speaks, memory: &Arc<Memory>) -> Self {
         Self {
             owner,
             address: None,
             scanned: None,
             speaks,
-            batch: CellBatch::new(),
+            batch: None,
+            reply: Held::nothing(memory),
+            arguments_bytes: 0,
             gone: Arc::default(),
         }
     }
@@ -141,6 +150,11 @@ impl Caller {
         self
     }
 
+    /// The address that it comes from, without the port.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip())
+    }
+
     /// Whether the client has closed the connection, as the wire finds out while a call runs.
     pub(crate) fn gone(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.gone)
@@ -148,7 +162,13 @@ impl Caller {
 
     /// Lends the batch out; give it back with [`Self::put_batch`].
     fn take_batch(&mut self) -> CellBatch {
-        std::mem::take(&mut self.batch)
+        let new = || CellBatch::charged_to(Arc::clone(self.reply.memory()) as Arc<dyn Budget>);
+        self.batch.take().unwrap_or_else(new)
+    }
+
+    /// What is reserved for the reply of the last call, to be taken over.
+    pub(crate) fn reply(&mut self) -> &mut Held {
+        &mut self.reply
     }
 
     /// Takes a batch back for the next call, unless it has grown large.
@@ -156,18 +176,20 @@ impl Caller {
         const KEEP_BYTES: usize = 64 << 10;
         if batch.memory_bytes() <= KEEP_BYTES {
             batch.clear();
-            self.batch = batch;
+            batch.set_on_shortage(OnShortage::Leave);
+            // Its reservation may have gone with the reply. Without one it is not kept.
+            self.batch = batch.is_reserved().then_some(batch);
         }
     }
 
     /// Memory that is kept for the next call.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.batch.memory_bytes()
+        self.batch.as_ref().map_or(0, CellBatch::memory_bytes)
     }
 
     /// Gives back what is kept for the next call.
     pub(crate) fn release(&mut self) {
-        self.batch = CellBatch::new();
+        self.batch = None;
     }
 }
 
@@ -204,6 +226,8 @@ impl Server {
             ready: AtomicBool::new(false),
             requests: AtomicU64::new(0),
         };
+        let memory = Arc::clone(server.admission.memory());
+        server.engine.charge_calls_to(memory);
         let (port, start_code) = (thrift_address.port(), server.start_code().unsigned_abs());
         let names = match server.config.rehearsal.servers {
             0 => vec![ServerName {
@@ -316,7 +340,11 @@ impl Server {
         let full = (used >= limit).then(|| {
             format!("writes are refused until flushes have freed memory: memstores have {used} bytes, memstore.total_bytes is {limit}")
         });
-        let busy = self.admission.memory().check().err().map(|busy| busy.to_string());
+        let memory = self.admission.memory();
+        let busy = memory.check().is_err().then(|| {
+            let (used, limit) = (memory.used(), memory.limit());
+            format!("calls that need memory are refused: those in hand have {used} bytes, requests.memory_bytes is {limit}")
+        });
         [stalled, suspended, full, busy].into_iter().flatten().collect()
     }
 
@@ -397,6 +425,7 @@ impl Server {
         let began = Instant::now();
         let (length_before, whole) = (out.len(), message.clone());
         caller.scanned = None;
+        caller.arguments_bytes = 0;
         let mut reader = P::reader(message);
         let header = match reader.message_begin() {
             Ok(header) => header,
@@ -420,9 +449,28 @@ impl Server {
             Ok(service) => service,
             Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
         };
-        let Some((api, number)) = self.dispatch(caller, service, &header, reader, &mut reply).await else {
+        let Some(called) = Called::of(service, header.name()) else {
             return;
         };
+        let (api, number) = called.number();
+        let is_small = reader.remaining() <= UNCHECKED_BYTES;
+        let mut outcome = if is_small {
+            reader.limit_memory(UNRESERVED_BYTES);
+            self.dispatch(caller, called, reader, &mut reply).await
+        } else {
+            Err(WireError::TooMuchMemory {
+                offset: reader.position(),
+                needed: UNRESERVED_BYTES,
+                left: 0,
+            })
+        };
+        if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
+            // Boxed: few calls have so large arguments.
+            outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;
+        }
+        if let Err(error) = outcome {
+            reply.application(header.name(), &TApplicationException::from(&error));
+        }
         let (took, failed) = (began.elapsed(), reply.failed());
         if let Some(method) = self.calls.method(api, number) {
             method.answered(took);
@@ -494,51 +542,50 @@ impl Server {
         }
     }
 
-    /// Runs the method. Returns its service and its number there; `None` for one that the service does not have.
+    /// Runs the method. Fails when the arguments are not what the interface says: before anything is done.
     async fn dispatch<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
-        service: Service,
-        header: &MessageHeader,
+        called: Called,
         reader: P::Reader,
         reply: &mut Reply<'_, P>,
-    ) -> Option<(Api, usize)> {
-        let name = header.name();
-        // Arguments that the interface does not allow are refused, with a message that names the field, and the connection goes on. Large
-        // ones before anything is built of them; of small ones decoding itself finds it out, with the same error.
-        macro_rules! checked {
-            ($method:ident, $call:expr) => {
-                if reader.remaining() > UNCHECKED_BYTES
-                    && let Err(error) =
-                        basalt_idl::schema::check(&mut reader.clone(), $method.descriptor().args)
-                {
-                    Err(error)
-                } else {
-                    $call.await
-                }
-            };
+    ) -> Result<(), WireError> {
+        match called {
+            Called::Thrift1(method) => hbase1::call(self, caller, method, reader, reply).await,
+            Called::Thrift2(method) => hbase2::call(self, caller, method, reader, reply).await,
+            Called::Admin(method) => basalt_admin::call(self, method, reader, reply).await,
         }
-        let (called, outcome) = match service {
-            Service::Thrift1 => {
-                let method = thrift1::Method::from_name(name)?;
-                let outcome = checked!(method, hbase1::call(self, caller, method, reader, reply));
-                ((Api::Thrift1, method as usize), outcome)
-            }
-            Service::Thrift2 => {
-                let method = thrift2::Method::from_name(name)?;
-                let outcome = checked!(method, hbase2::call(self, caller, method, reader, reply));
-                ((Api::Thrift2, method as usize), outcome)
-            }
-            _ => {
-                let method = admin::Method::from_name(name)?;
-                let outcome = checked!(method, basalt_admin::call(self, method, reader, reply));
-                ((Api::Admin, method as usize), outcome)
-            }
-        };
-        if let Err(error) = outcome {
-            reply.application(name, &TApplicationException::from(&error));
+    }
+
+    /// The same for arguments that may take much memory. They are walked through before anything is built of them: arguments that the
+    /// interface does not allow are refused, with a message that names the field, and the connection goes on; the memory of others is
+    /// reserved, and as much again as the message has, for what a write puts into the log.
+    async fn dispatch_large<P: Codec>(
+        self: &Arc<Self>,
+        caller: &mut Caller,
+        called: Called,
+        message: Bytes,
+        reply: &mut Reply<'_, P>,
+    ) -> Result<(), WireError> {
+        let message_bytes = message.len();
+        let mut reader = P::reader(message);
+        reader.message_begin()?;
+        let (api, number) = called.number();
+        let (_, method) = method_of(api, number);
+        let mut walker = reader.clone();
+        let before = walker.memory_left();
+        basalt_idl::schema::check(&mut walker, method.args)?;
+        let decoded = before - walker.memory_left();
+        drop(walker);
+        caller.arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
+        let mut held = Held::nothing(self.admission.memory());
+        let reserved = held.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
+        if let Err(busy) = reserved {
+            self.admission.count(busy);
+            reply.refused(api, method, &busy.into());
+            return Ok(());
         }
-        Some(called)
+        self.dispatch(caller, called, reader, reply).await
     }
 
     fn default_service(&self) -> Service {
@@ -565,6 +612,37 @@ impl Server {
             refuse_as::<Compact>(partial, reason, out);
         } else {
             refuse_as::<Binary>(partial, reason, out);
+        }
+    }
+}
+
+/// Arguments as the interface's types, and as the engine's.
+const ARGUMENT_COPIES: usize = 2;
+
+/// A method of one of the interfaces.
+#[derive(Clone, Copy, Debug)]
+enum Called {
+    Thrift1(thrift1::Method),
+    Thrift2(thrift2::Method),
+    Admin(admin::Method),
+}
+
+impl Called {
+    /// The method of that name; `None` for one that the service does not have.
+    fn of(service: Service, name: &str) -> Option<Self> {
+        match service {
+            Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
+            Service::Thrift2 => thrift2::Method::from_name(name).map(Self::Thrift2),
+            _ => admin::Method::from_name(name).map(Self::Admin),
+        }
+    }
+
+    /// Its service and its number there.
+    fn number(self) -> (Api, usize) {
+        match self {
+            Self::Thrift1(method) => (Api::Thrift1, method as usize),
+            Self::Thrift2(method) => (Api::Thrift2, method as usize),
+            Self::Admin(method) => (Api::Admin, method as usize),
         }
     }
 }

@@ -1,18 +1,45 @@
-//! Gets: answered from memory on the network thread, from disk on the pool.
+//! Gets: answered from memory on the network thread, from disk on the pool. So is one whose result needs memory that calls do not have
+//! at once: on the pool it may wait for it.
 
 use std::sync::Arc;
 
 use basalt_engine::Error;
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::op::{Get, ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
+use crate::admission::Held;
 
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;
+
+/// Memory of the filters of a call's gets, reserved one by one while they are made: a short text may need much.
+#[derive(Debug)]
+pub(super) struct FilterMemory<'a> {
+    server: &'a Server,
+    held: Option<Held>,
+}
+
+impl<'a> FilterMemory<'a> {
+    pub(super) fn new(server: &'a Server) -> Self {
+        Self { server, held: None }
+    }
+
+    /// Adds the filter of one more get.
+    pub(super) fn add(&mut self, spec: &ReadSpec) -> Result<(), Failure> {
+        let Some(filter) = &spec.filter else {
+            return Ok(());
+        };
+        let admission = self.server.admission();
+        let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
+        held.try_add(filter.memory_bytes() as u64)
+            .inspect_err(|busy| admission.count(*busy))?;
+        Ok(())
+    }
+}
 
 /// The rows that gets found.
 #[derive(Debug)]
@@ -21,6 +48,12 @@ pub(super) struct Found {
     pub(super) batch: CellBatch,
     /// For each get in order, its row in `batch`.
     pub(super) rows: Vec<Option<usize>>,
+}
+
+impl AsMut<CellBatch> for Found {
+    fn as_mut(&mut self) -> &mut CellBatch {
+        &mut self.batch
+    }
 }
 
 impl From<Found> for CellBatch {
@@ -38,7 +71,7 @@ struct Gets {
 }
 
 impl Gets {
-    /// Does the gets that are left; `false` when memory does not hold the next one.
+    /// Does the gets that are left; `false` when memory does not hold the next one, or there is none for its result.
     fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
         while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
             spec.tier = tier;
@@ -97,6 +130,7 @@ pub(super) async fn get(
     if !is_done {
         server.admission().admit_to_line()?;
         // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
+        gets.found.batch.set_on_shortage(OnShortage::Wait);
         let on_pool = server.in_line(move |server| {
             gets.run(server, ReadTier::All)?;
             Ok(gets)

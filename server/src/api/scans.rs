@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::Error;
-use basalt_engine::cell::{CellBatch, ROW_MAX_BYTES};
+use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
 use basalt_engine::engine::Fetched;
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
-use crate::admission::{Busy, Held};
+use crate::admission::{Busy, ScannerMemory};
 use crate::sessions::{OpenScan, PendingScan};
 
 /// One turn of a fetch on the pool. Before each it looks whether its client is still there.
@@ -46,11 +46,22 @@ pub(super) enum Shortest {
     Response,
 }
 
+/// A scan keeps its arguments as they came and as the engine's.
+const SCAN_COPIES: usize = 2;
+/// Arguments and filter of a scan that are not reserved: most are smaller.
+const SCAN_FREE_BYTES: usize = 16 << 10;
+
 /// Results of a fetch, and whether their columns are to be sorted lists.
 #[derive(Debug)]
 pub(super) struct Results {
     pub(super) batch: CellBatch,
     pub(super) sort_columns: bool,
+}
+
+impl AsMut<CellBatch> for Results {
+    fn as_mut(&mut self) -> &mut CellBatch {
+        &mut self.batch
+    }
 }
 
 impl From<Results> for CellBatch {
@@ -70,7 +81,8 @@ pub(super) fn open(
 ) -> Result<i32, Failure> {
     server.admission().admit()?;
     check(&scan)?;
-    let open = new_scan(table, scan, sort_columns);
+    let mut open = new_scan(table, scan, sort_columns);
+    open.memory = reserve_scan(server, caller, &open)?;
     Ok(server.sessions().open(caller.owner, lease, open)?)
 }
 
@@ -99,7 +111,27 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
         scanner: None,
         pending: PendingScan { table, scan },
         sort_columns,
+        memory: None,
     }
+}
+
+/// Reserves what a scan keeps of its arguments, and its filter; `None` if that is little.
+fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Option<ScannerMemory>, Failure> {
+    let filter = open.pending.scan.spec.filter.as_ref();
+    let filter_bytes = filter.map_or(0, |filter| filter.memory_bytes());
+    let bytes = SCAN_COPIES * caller.arguments_bytes + filter_bytes;
+    if bytes <= SCAN_FREE_BYTES {
+        return Ok(None);
+    }
+    let memory = server.admission().memory();
+    memory.for_scanner(bytes as u64).map(Some).ok_or_else(|| {
+        server.admission().count_memory();
+        Failure::busy(format!(
+            "the server is busy: this scan's arguments and filter need {bytes} bytes, and those of open scans may have {} together (a \
+             quarter of requests.memory_bytes); close scanners and try again",
+            memory.scanners_limit()
+        ))
+    })
 }
 
 /// The next results of a session; none at the end of the scan.
@@ -134,7 +166,8 @@ pub(super) async fn fetch_once(
     let count = result_count(count)?;
     server.admission().admit()?;
     check(&scan)?;
-    let scan = Box::new(new_scan(table, scan, false));
+    let mut scan = Box::new(new_scan(table, scan, false));
+    scan.memory = reserve_scan(server, caller, &scan)?;
     admit_to_line(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
@@ -214,11 +247,15 @@ async fn turns_on_pool<S>(
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    let mut held = Held::nothing(server.admission().memory());
     // What has been read is not thrown away: the scan is behind it already.
     let mut may_be_refused = batch.is_empty();
     loop {
-        held.set(batch.data_bytes());
+        // With something to return, it does not wait for more memory.
+        batch.set_on_shortage(if batch.is_empty() {
+            OnShortage::Wait
+        } else {
+            OnShortage::Refuse
+        });
         if gone.load(Ordering::Acquire) {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
@@ -265,7 +302,7 @@ impl Wanted {
     ) -> Result<bool, Failure> {
         match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
             Err(Error::NotInMemory) => Ok(false),
-            fetched => self.is_done(server, fetched, batch),
+            fetched => self.is_done(server, open, fetched, batch),
         }
     }
 
@@ -278,7 +315,7 @@ impl Wanted {
             }
             fetched = self.results(server, open, TURN, TURN_BYTES, batch);
         }
-        self.is_done(server, fetched, batch)
+        self.is_done(server, open, fetched, batch)
     }
 
     /// Appends results for so long, or until there are so many bytes more.
@@ -315,14 +352,33 @@ impl Wanted {
         fetched
     }
 
+    /// Fewest results that are an answer when there is no memory for more.
+    fn least_results(&self, open: &OpenScan) -> usize {
+        if open.pending.scan.reversed {
+            LEAST_RESULTS.min(self.count)
+        } else {
+            1
+        }
+    }
+
     /// Whether the batch is an answer, after a turn that ended so.
     fn is_done(
         &self,
         server: &Server,
+        open: &mut OpenScan,
         fetched: Result<Fetched, Error>,
         batch: &CellBatch,
     ) -> Result<bool, Failure> {
         let fetched = match fetched {
+            // What there was memory for is an answer, too.
+            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => return Ok(true),
+            // One row is not. The scan is behind it already: it must not go on as if it had been answered.
+            Err(error @ Error::CallMemory(_)) if !batch.is_empty() => {
+                if let Some(scanner) = &mut open.scanner {
+                    scanner.fail(error.clone());
+                }
+                return Err(error.into());
+            }
             // What comes before a region that is not assigned is a page; the next fetch fails.
             Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
                 return Ok(true);

@@ -37,7 +37,7 @@ async fn call<C: Call>(
 ) -> Result<C::Success, CallError<C::Exception>> {
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &arguments);
-    let mut caller = Caller::connected(number);
+    let mut caller = Caller::connected(number, server.admission().memory());
     let protocol = Protocol::BinaryStrict;
     server
         .call(&mut caller, protocol, message.into(), &mut answer)
@@ -271,36 +271,172 @@ async fn a_scan_of_memory_passes_a_full_line() {
     assert_eq!(found, (0..ROWS).rev().map(row).collect::<Vec<_>>());
 }
 
+const MIB: usize = 1 << 20;
+
+/// A server with 16 MiB for calls, in whose table `row` has a MiB and `small` a byte.
+async fn with_a_large_row() -> Arc<Server> {
+    let mut config = Config::default();
+    config.requests.memory_bytes = 16 * MIB as u64;
+    let server = crowded_with(config);
+    for (row, bytes) in [(&b"row"[..], MIB), (b"small", 1)] {
+        let put = args::Put {
+            table: Bytes::from_static(b"t"),
+            tput: thrift2::TPut {
+                row: Bytes::from_static(row),
+                column_values: vec![thrift2::TColumnValue {
+                    family: Bytes::from_static(b"f"),
+                    qualifier: Bytes::from_static(b"large"),
+                    value: vec![b'v'; bytes].into(),
+                    ..thrift2::TColumnValue::default()
+                }],
+                ..thrift2::TPut::default()
+            },
+        };
+        call(&server, 1, put).await.expect("served");
+    }
+    server
+}
+
+/// Leaves so many bytes of the memory for calls.
+fn leave(server: &Server, held: &mut Held, bytes: usize) {
+    held.set(0);
+    let memory = server.admission().memory();
+    let rest = usize::try_from(memory.room()).unwrap() - bytes;
+    held.take_over(rest as u64);
+    memory.enter(rest as u64);
+}
+
+/// Goal: a result is reserved before it is collected. Method: less memory than one result of a MiB and its reply need.
 #[tokio::test]
-async fn no_data_call_begins_while_memory_is_used_up() {
-    let server = crowded();
+async fn a_result_that_there_is_no_memory_for_is_refused() {
+    let server = with_a_large_row().await;
+    let memory = Arc::clone(server.admission().memory());
     let scanner_id = call(&server, 1, open_scanner()).await.expect("served");
-    let mut held = Held::nothing(server.admission().memory());
-    held.set(usize::try_from(server.config().requests.memory_bytes).unwrap() + (1 << 20));
+    let mut held = Held::nothing(&memory);
+    leave(&server, &mut held, MIB + MIB / 2);
+    let full = memory.used();
 
     let fetch = args::GetScannerRows {
         scanner_id,
         num_rows: 1,
     };
+    let mut filtered = filtered_scan();
+    filtered.tscan.filter_string = Some(Bytes::from_static(b"PrefixFilter('r')"));
     for text in [
         refusal(call(&server, 1, get()).await),
-        refusal(call(&server, 1, increment()).await),
-        refusal(call(&server, 1, open_scanner()).await),
         refusal(call(&server, 1, fetch.clone()).await),
+        refusal(call(&server, 1, filtered).await),
     ] {
-        assert!(text.contains("requests.memory_bytes is 536870912"), "{text}");
+        assert!(
+            text.contains("RegionTooBusyException") && text.contains("requests.memory_bytes is 16777216"),
+            "{text}"
+        );
+        assert_eq!(memory.used(), full, "a refused call gives back what it had");
     }
+    let mut small = get();
+    small.tget.row = Bytes::from_static(b"small");
+    for _ in 0..3 {
+        call(&server, 1, small.clone())
+            .await
+            .expect("needs no memory to speak of");
+        call(&server, 1, open_scanner()).await.expect("nor does this");
+    }
+    let mut counted = increment();
+    counted.tincrement.row = Bytes::from_static(b"small");
+    call(&server, 1, counted).await.expect("nor this");
+
     held.set(0);
-    call(&server, 1, fetch)
+    let found = call(&server, 1, fetch)
         .await
         .expect("a refused fetch has not lost the scan");
-
-    held.set(usize::MAX);
+    assert_eq!(rows_of(&found), [b"row".to_vec()]);
+    call(&server, 1, get()).await.expect("there is memory");
+    assert_eq!(memory.used(), 0, "answers that are gone hold nothing");
     let close = args::CloseScanner { scanner_id };
-    call(&server, 1, close)
-        .await
-        .expect("closing makes room and is never refused");
-    assert_eq!(server.sessions().len(), 0);
+    call(&server, 1, close).await.expect("served");
+}
+
+/// The reply keeps its memory when the call is over, for whoever sends it.
+#[tokio::test]
+async fn a_reply_is_handed_over_with_its_memory() {
+    let server = with_a_large_row().await;
+    let memory = server.admission().memory();
+    let (mut message, mut answer) = (Vec::new(), Vec::new());
+    write_call(&mut BinaryWriter::new(&mut message), 7, &get());
+    let mut caller = Caller::connected(1, memory);
+    server
+        .call(&mut caller, Protocol::BinaryStrict, message.into(), &mut answer)
+        .await;
+    let reply = caller.reply().bytes();
+    assert!(answer.len() > MIB && answer.capacity() < MIB + 64 * 1024);
+    assert!(
+        reply >= answer.len() as u64 && reply < answer.len() as u64 + 1024,
+        "{reply}"
+    );
+    assert_eq!(memory.used(), reply);
+}
+
+/// Goal: arguments that are small on the wire and large in memory are reserved before they are built. Method: thousands of tiny gets, with
+/// and without memory for them.
+#[tokio::test]
+async fn arguments_that_expand_are_reserved() {
+    let server = with_a_large_row().await;
+    let gets = args::GetMultiple {
+        table: Bytes::from_static(b"t"),
+        tgets: vec![
+            thrift2::TGet {
+                row: Bytes::from_static(b"s"),
+                ..thrift2::TGet::default()
+            };
+            2_000
+        ],
+    };
+    let mut held = Held::nothing(server.admission().memory());
+    leave(&server, &mut held, MIB / 2);
+    let text = refusal(call(&server, 1, gets.clone()).await);
+    assert!(text.contains("requests.memory_bytes is 16777216"), "{text}");
+    held.set(0);
+    assert_eq!(
+        call(&server, 1, gets).await.expect("there is memory").len(),
+        2_000
+    );
+    assert_eq!(server.admission().memory().used(), 0);
+}
+
+/// Goal: filters of scans that are open are reserved, and so are those of gets. Method: a pattern of some bytes that takes much memory
+/// compiled, again and again.
+#[tokio::test]
+async fn filters_that_expand_are_reserved() {
+    let server = with_a_large_row().await;
+    let memory = server.admission().memory();
+    let filter = Bytes::from_static(b"RowFilter(=, 'regexstring:[\\p{L}]{12}')");
+    let mut open = open_scanner();
+    open.tscan.filter_string = Some(filter.clone());
+    call(&server, 1, open.clone()).await.expect("served");
+    let each = memory.used();
+    assert!(each > 100_000, "{each}");
+    let mut refused = None;
+    for _ in 0..1_000 {
+        if let Err(error) = call(&server, 1, open.clone()).await {
+            refused = Some(refusal::<i32>(Err(error)));
+            break;
+        }
+    }
+    let text = refused.expect("a thousand of them do not fit");
+    assert!(text.contains("quarter of requests.memory_bytes"), "{text}");
+    assert!(memory.used() <= memory.limit() / 4);
+    server.sessions().close_all();
+    assert_eq!(memory.used(), 0);
+
+    let mut get = get().tget;
+    get.filter_string = Some(filter);
+    let gets = args::GetMultiple {
+        table: Bytes::from_static(b"t"),
+        tgets: vec![get; 1 + usize::try_from(memory.limit() / each).unwrap()],
+    };
+    let text = refusal(call(&server, 1, gets).await);
+    assert!(text.contains("requests.memory_bytes is 16777216"), "{text}");
+    assert_eq!(memory.used(), 0);
 }
 
 /// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that a list, a set or a map of any

@@ -7,6 +7,12 @@ use basalt_idl::wire::{WireType, Writer};
 
 use super::reads::Found;
 
+/// At least the bytes of a reply with these cells, in any form and protocol: what stands around a cell, and around its row, is less than this.
+pub(super) fn reply_bytes(batch: &CellBatch) -> usize {
+    const AROUND_BYTES: usize = 64;
+    batch.data_bytes() + AROUND_BYTES * (batch.cell_count() + batch.row_count() + 4)
+}
+
 /// Of a `TResult` with its cells.
 pub(super) fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
     writer.struct_begin();

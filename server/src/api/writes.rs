@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use basalt_engine::Error;
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::wal::Commit;
@@ -228,6 +228,8 @@ where
         (commit, batch)
     } else {
         server.admission().admit_to_line()?;
+        // The row's lock is held meanwhile, for which a network thread may wait.
+        batch.set_on_shortage(OnShortage::Refuse);
         let work = move |server: &Server| {
             let commit = attempt(server, &arguments, &build, ReadTier::All, &mut batch)?;
             Ok((commit, batch))

@@ -17,22 +17,42 @@ const PARTS: [(&str, &str, u64); 3] = [
 /// A message of so many bytes may have one cell more.
 const MESSAGE_BYTES_PER_CELL: u64 = 64;
 
+/// Largest row whatever memory there is (HBase: `hbase.table.max.rowsize`).
+const ROW_BYTES_MAX: u64 = 1 << 30;
+
 /// Less does not hold a few flushes, messages and blocks of largest cells.
 const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
+/// A message, a response and a row each have at most one part in so many of the memory for calls: a call holds its message or its result
+/// twice, as bytes and as what is made of them, and others need some, too.
+pub(super) const CALL_SHARE: u64 = 3;
+
 /// Gives every part that is not in the settings its share, and what must fit into a part several times a size that does.
 pub(super) fn divide(settings: &mut Table) {
-    let Some(total @ 1..) = read(settings, "memory", "total_bytes") else {
-        return;
-    };
+    if let Some(total @ 1..) = read(settings, "memory", "total_bytes") {
+        divide_total(settings, total);
+    }
+    if let Some(requests) = read(settings, "requests", "memory_bytes") {
+        let defaults = Config::default();
+        let call = requests / CALL_SHARE;
+        // A cell must fit into a row.
+        let row = read(settings, "row", "max_bytes").unwrap_or(call);
+        let cell = (row - row / 16).min(defaults.row.cell_max_bytes as u64);
+        fill(settings, "row", "max_bytes", call.min(ROW_BYTES_MAX));
+        fill(settings, "row", "cell_max_bytes", cell);
+    }
+}
+
+fn divide_total(settings: &mut Table, total: u64) {
     for (section, key, percent) in PARTS {
         fill(settings, section, key, total / 100 * percent);
     }
     let defaults = Config::default();
     let part = |(section, key, _)| read(settings, section, key).unwrap_or(0);
-    let (memstore, requests) = (part(PARTS[0]) / 4, part(PARTS[2]) / 2);
+    let (memstore, requests) = (part(PARTS[0]) / 4, part(PARTS[2]) / CALL_SHARE);
     let flush = memstore.min(defaults.memstore.flush_bytes);
     let message = requests.min(defaults.thrift.max_message_bytes as u64);
+    let segment = (total / 16).min(defaults.wal.segment_bytes);
     fill(settings, "memstore", "flush_bytes", flush);
     fill(settings, "thrift", "max_message_bytes", message);
     fill(settings, "thrift", "max_response_bytes", message);
@@ -42,6 +62,7 @@ pub(super) fn divide(settings: &mut Table) {
         "max_cells_per_call",
         message / MESSAGE_BYTES_PER_CELL,
     );
+    fill(settings, "wal", "segment_bytes", segment);
     let visualizer = (total / 64).clamp(
         KEY_VISUALIZER_BYTES_MIN as u64,
         defaults.key_visualizer.bytes as u64,
@@ -119,12 +140,53 @@ mod tests {
         );
         assert_eq!(
             (config.thrift.max_message_bytes, config.thrift.max_response_bytes),
-            (30_000_000, 30_000_000)
+            (20_000_000, 20_000_000)
+        );
+        assert_eq!(
+            (
+                config.row.max_bytes,
+                config.row.cell_max_bytes,
+                config.wal.segment_bytes
+            ),
+            (20_000_000, 10 << 20, 25_000_000)
         );
         assert_eq!(config.thrift.max_cells_per_call, 468_750);
         assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
-        load(&["memory.total_bytes=67108864"]).validate().unwrap();
+        let least = load(&["memory.total_bytes=67108864"]);
+        least.validate().unwrap();
+        assert_eq!(
+            least.requests.memory_bytes / CALL_SHARE,
+            least.row.max_bytes as u64
+        );
+        assert!(
+            least.row.cell_max_bytes < least.row.max_bytes,
+            "a cell fits into a row"
+        );
+    }
+
+    /// Rows follow the memory for calls, with and without a total, unless they are set.
+    #[test]
+    fn a_row_fits_into_the_memory_for_calls() {
+        let rows = |overrides: &[&str]| {
+            let config = load(overrides);
+            config.validate().unwrap();
+            (config.row.max_bytes, config.row.cell_max_bytes)
+        };
+        assert_eq!(rows(&[]), ((512 << 20) / 3, 10 << 20));
+        assert_eq!(
+            rows(&["requests.memory_bytes=300000000"]),
+            (100_000_000, 10 << 20)
+        );
+        assert_eq!(rows(&["requests.memory_bytes=30000000000"]), (1 << 30, 10 << 20));
+        assert_eq!(
+            rows(&[
+                "requests.memory_bytes=300000000",
+                "row.max_bytes=5000",
+                "row.cell_max_bytes=6000"
+            ]),
+            (5000, 6000)
+        );
     }
 
     #[test]

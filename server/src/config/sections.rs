@@ -105,7 +105,7 @@ section! {
 section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
-        /// Bytes of messages and results in hand; no data call begins above.
+        /// Most bytes of messages, arguments, results and replies in hand. They are reserved before they are allocated.
         memory_bytes: u64 = 512 * MIB,
         /// Most calls that wait for a thread, for disk or for row locks.
         max_waiting: usize = 2_000,
@@ -242,8 +242,8 @@ section! {
         lock_wait_ms: u64 = 30_000,
         /// Largest cell, key and value together; 0: no limit.
         cell_max_bytes: usize = 10 << 20,
-        /// Largest row a read collects.
-        max_bytes: usize = 1 << 30,
+        /// Largest row, or piece of one, that a read collects. Where it is not set it is a third of `requests.memory_bytes`, 1 GiB at most.
+        max_bytes: usize = (512 << 20) / 3,
     }
 }
 

@@ -29,6 +29,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::thrift::Closing;
 use crate::config;
 
 /// Largest head of a request. HBase's servlet container has the same limit.
@@ -43,6 +44,8 @@ pub(super) enum End {
     Http(#[from] hyper::Error),
     #[error("nothing came or went for {0:?} ({1})")]
     Silent(Duration, &'static str),
+    #[error("the client was too slow: others needed the memory of its answer (requests.memory_bytes)")]
+    Slow,
 }
 
 /// Serves a connection until either side ends it. Each request carries `peer`, its address.
@@ -60,8 +63,10 @@ pub(super) async fn run(
         seen: seen.clone(),
     };
     let site = TowerToHyperService::new(site);
+    let closing = Closing::default();
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(closing.clone());
         note(&seen, |seen| seen.serving = true);
         let answer = site.call(request.map(Body::new));
         let seen = seen.clone();
@@ -88,6 +93,7 @@ pub(super) async fn run(
         tokio::select! {
             ended = connection.as_mut() => return Ok(ended?),
             end = silence.as_mut() => return Err(end),
+            () = closing.0.cancelled() => return Err(End::Slow),
             () = stop.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();

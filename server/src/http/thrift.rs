@@ -8,24 +8,27 @@
 //! `Origin`, which Thrift clients do not send: such requests are refused, those of our own pages too. Pages of other sites do not get
 //! this far (`guard`).
 
-use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::future::{pending, poll_fn};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::HttpBody;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use basalt_idl::dispatch::Service;
 use basalt_idl::wire::{Detected, Protocol, detect};
 use bytes::{Bytes, BytesMut};
+use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::Site;
-use crate::admission::{Busy, Held};
+use crate::admission::{Busy, Held, SlowClient};
 use crate::api::{Caller, Server};
 
 /// What Thrift's libraries call their messages.
@@ -80,8 +83,8 @@ async fn respond(site: Site, service: Service, request: Request) -> Response {
     let connections = server.connections();
     match call(site, service, request).await {
         Ok(answer) => {
-            connections.sent_bytes.add(answer.len() as u64);
-            ([(header::CONTENT_TYPE, CONTENT_TYPE)], answer).into_response()
+            connections.sent_bytes.add(answer.bytes.len() as u64);
+            ([(header::CONTENT_TYPE, CONTENT_TYPE)], Body::new(answer)).into_response()
         }
         Err(refusal) => {
             connections.protocol_errors.increment(1);
@@ -91,29 +94,114 @@ async fn respond(site: Site, service: Service, request: Request) -> Response {
     }
 }
 
-async fn call(site: Site, service: Service, request: Request) -> Result<Vec<u8>, Refusal> {
+async fn call(site: Site, service: Service, request: Request) -> Result<Answer, Refusal> {
     check_headers(request.headers())?;
     let config = &site.server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
     let peer = request.extensions().get::<SocketAddr>().copied();
+    let peer_ip = peer.map(|peer| peer.ip());
+    let closing = request.extensions().get::<Closing>().cloned();
     let mut held = Held::nothing(site.server.admission().memory());
-    let received = timeout_at(Instant::now() + limit, receive(request, &site.server, &mut held)).await;
+    let received = timeout_at(
+        Instant::now() + limit,
+        receive(request, &site.server, peer_ip, &mut held),
+    )
+    .await;
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let mut caller = Caller::over_http(service).at(peer);
+    let mut caller = Caller::over_http(service, site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
         held.set(message.len());
         server.call(&mut caller, protocol, message, &mut answer).await;
-        answer
+        held.join(caller.reply());
+        held.set(answer.capacity());
+        Answer::new(answer, held, peer_ip, closing)
     });
     // A call ends early only with the runtime.
     let answer = answer.await.map_err(|_| Refusal::Stopping);
     drop(told);
     answer
+}
+
+/// Ends a connection whose client takes nothing of a large answer while others need its memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closing(pub(super) CancellationToken);
+
+/// An answer with the memory that is reserved for it, until the library has taken all of it.
+struct Answer {
+    bytes: Bytes,
+    held: Held,
+    /// Entered while the answer is large. Its watch ends the connection, and ends with it.
+    slow: Option<Arc<SlowClient>>,
+    watch: Option<AbortOnDrop>,
+}
+
+/// Bytes of an answer that the library gets at once: what it has taken is progress.
+const PIECE_BYTES: usize = 64 << 10;
+
+impl Answer {
+    fn new(bytes: Vec<u8>, held: Held, peer: Option<IpAddr>, closing: Option<Closing>) -> Self {
+        let mut answer = Self {
+            bytes: bytes.into(),
+            slow: None,
+            watch: None,
+            held,
+        };
+        if let Some(Closing(closing)) = closing.filter(|_| answer.held.is_something()) {
+            let slow = Arc::new(answer.held.memory().slow_client(peer, answer.held.bytes()));
+            answer.slow = Some(Arc::clone(&slow));
+            answer.watch = Some(AbortOnDrop(tokio::spawn(async move {
+                slow.dropped().await;
+                closing.cancel();
+            })));
+        }
+        answer
+    }
+}
+
+/// A task that ends with its owner.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.bytes.is_empty() {
+            return Poll::Ready(None);
+        }
+        let bytes = self.bytes.len().min(PIECE_BYTES);
+        let mut piece = self.bytes.split_to(bytes);
+        if self.held.is_something() {
+            // A slice would keep the whole answer while the library has it, after its memory has been released.
+            piece = Bytes::copy_from_slice(&piece);
+        }
+        if let Some(slow) = &self.slow {
+            slow.progress(piece.len(), self.held.bytes());
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
+    }
 }
 
 /// Tells a call that nobody waits for its answer any more.
@@ -137,7 +225,12 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that is too large is
 /// read on for as much again, and forgotten: a client that sends before it listens would not see the answer else.
-async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<Bytes, Refusal> {
+async fn receive(
+    request: Request,
+    server: &Server,
+    peer: Option<IpAddr>,
+    held: &mut Held,
+) -> Result<Bytes, Refusal> {
     let limit = server.config().thrift.max_message_bytes;
     let listens_first = request.headers().contains_key(header::EXPECT);
     let patience = if listens_first {
@@ -151,8 +244,18 @@ async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<B
         return Err(Refusal::TooLarge(limit));
     }
     let mut received = BytesMut::new();
+    let mut slow = None;
     let mut total = 0;
-    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)) => frame,
+            () = dropped(slow.as_ref()) => {
+                let limit = server.admission().memory().limit();
+                return Err(Busy::Slow { limit }.into());
+            }
+        };
+        let Some(frame) = frame else { break };
         // What is no data are trailers, which mean nothing here.
         let Ok(data) = frame?.into_data() else { continue };
         server.connections().received_bytes.add(data.len() as u64);
@@ -162,17 +265,32 @@ async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<B
             break;
         } else if total > limit {
             received = BytesMut::new();
+            held.set(0);
+            slow = None;
         } else if is_all {
             return Ok(data);
         } else {
+            let memory = server.admission().memory();
+            if received.capacity() - received.len() < data.len() {
+                let (before, whole) = (received.capacity(), claimed as usize);
+                let wanted = (before * 2).max(total);
+                let wanted = if whole >= total { wanted.min(whole) } else { wanted };
+                if !held.try_raise(before + wanted) {
+                    // While it waits for memory it is not its client who is slow.
+                    slow = None;
+                    held.raise(before + wanted)
+                        .await
+                        .inspect_err(|busy| server.admission().count(*busy))?;
+                }
+                let mut larger = BytesMut::with_capacity(wanted);
+                larger.extend_from_slice(&received);
+                received = larger;
+                held.set(received.capacity());
+            }
             received.extend_from_slice(&data);
-            held.set(received.capacity());
             if held.is_something() {
-                let admission = server.admission();
-                admission
-                    .memory()
-                    .check()
-                    .inspect_err(|busy| admission.count(*busy))?;
+                slow.get_or_insert_with(|| memory.slow_client(peer, held.bytes()))
+                    .progress(data.len(), held.bytes());
             }
         }
     }
@@ -180,6 +298,14 @@ async fn receive(request: Request, server: &Server, held: &mut Held) -> Result<B
         return Err(Refusal::TooLarge(limit));
     }
     Ok(received.freeze())
+}
+
+/// Returns when the client is to be dropped.
+async fn dropped(slow: Option<&SlowClient>) {
+    match slow {
+        Some(slow) => slow.dropped().await,
+        None => pending().await,
+    }
 }
 
 fn protocol_of(message: &[u8]) -> Result<Protocol, Refusal> {

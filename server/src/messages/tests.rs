@@ -191,3 +191,45 @@ fn write_call_with(message: &mut Vec<u8>, argument: &[u8]) {
     writer.binary(argument);
     writer.struct_end();
 }
+
+/// Goal: the memory of a large message can be reserved before it is there, and is no more than the message needs. Method: a message of a MiB in
+/// small pieces, with a look before each.
+#[test]
+fn a_large_message_says_what_it_needs_and_takes_no_more() {
+    let mut message = Vec::new();
+    write_call_with(&mut message, &vec![b'x'; 1 << 20]);
+    let message = framed(&message);
+    let mut messages = Messages::new(&Thrift::default());
+    for piece in message.chunks(30_000) {
+        assert_eq!(messages.next_message(), Ok(None));
+        let (before, said) = (messages.buffered_bytes(), messages.space_bytes());
+        let space = messages.space();
+        assert!(space.capacity() <= said, "{} of {said} bytes", space.capacity());
+        let grown = space.capacity() != before;
+        assert!(!grown || said >= before + space.capacity() || before < 2 * READ_BYTES);
+        let room = space.capacity() - space.len();
+        assert!(room > 0);
+        // As a socket gives it: what there is room for.
+        let (now, later) = piece.split_at(piece.len().min(room));
+        space.extend_from_slice(now);
+        if !later.is_empty() {
+            messages.space().extend_from_slice(later);
+        }
+    }
+    let bytes = messages.buffered_bytes();
+    assert!(bytes <= message.len() + 4, "{bytes} bytes for {}", message.len());
+    assert!(messages.next_message().unwrap().is_some());
+}
+
+/// Of a large message that is refused only its head is looked at.
+#[test]
+fn the_head_of_a_message_is_little() {
+    let mut messages = Messages::new(&Thrift::default());
+    messages.space().extend_from_slice(&(1_u32 << 20).to_be_bytes());
+    messages.space().extend_from_slice(&call("getTableNames"));
+    messages.space().extend_from_slice(&vec![0; 1 << 19]);
+    assert_eq!(messages.next_message(), Ok(None));
+    assert!(messages.partial().len() <= HEAD_BYTES);
+    messages.forget();
+    assert_eq!(messages.buffered_bytes(), 0);
+}

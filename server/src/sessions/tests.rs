@@ -26,6 +26,7 @@ fn scan() -> OpenScan {
             scan: basalt_engine::op::Scan::default(),
         },
         sort_columns: false,
+        memory: None,
     }
 }
 

@@ -1,5 +1,9 @@
 //! One connection: read messages, have them answered, write the answers.
 //!
+//! A message that does not fit into a connection's free bytes is read piece by piece, each reserved from the memory for calls before
+//! it is read. Its sender, and the reader of a large answer, is entered as a slow client: when others need the memory and it makes no
+//! progress, its connection ends.
+//!
 //! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived together leave
 //! together, but none waits long for a later one ([`HOLD`]). The task holds little between calls: an idle connection costs its task and
 //! two small buffers.
@@ -20,7 +24,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::admission::{Busy, Held};
+use crate::admission::{Busy, Held, SlowClient};
 use crate::api::{Caller, Server};
 use crate::messages::{Garbled, Messages, Speech};
 use crate::parking;
@@ -39,8 +43,6 @@ const KEEP_BYTES: usize = 64 << 10;
 const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// What an idle connection may keep for the next call.
 const IDLE_KEEP_BYTES: usize = 8 << 10;
-/// A large message waits so long for others to give memory back before it is read further.
-const MEMORY_PATIENCE: Duration = Duration::from_secs(1);
 /// Room for one read of what is forgotten.
 const LINGER_READ_BYTES: usize = 16 << 10;
 
@@ -71,9 +73,11 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::connected(number).at(socket.peer_addr().ok());
+    let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
     let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
+    // While a large message arrives.
+    let mut slow = None;
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
     // A token of its own, waited for once and for all: connections that wait for their next call take no lock together.
@@ -86,7 +90,7 @@ pub(super) async fn run(
     loop {
         match messages.next_message() {
             Ok(Some((speech, message))) => {
-                message_began = None;
+                (message_began, slow) = (None, None);
                 if answers.have_waited() {
                     send(&server, &socket, &mut answers.ready).await?;
                 }
@@ -101,6 +105,7 @@ pub(super) async fn run(
                     &mut answers,
                 )
                 .await?;
+                held.join(caller.reply());
                 held.set(messages.buffered_bytes() + answers.capacity());
                 if answers.ready.len() < FLUSH_BYTES {
                     continue;
@@ -110,23 +115,20 @@ pub(super) async fn run(
             Err(garbled) => {
                 server.connections().protocol_errors.increment(1);
                 farewell(&messages, &garbled, &mut answers.ready);
-                send(&server, &socket, &mut answers.ready).await?;
-                linger(&server, &mut socket, &stop).await;
+                end_with(
+                    &server,
+                    &mut socket,
+                    &mut messages,
+                    &mut held,
+                    &mut answers,
+                    &stop,
+                )
+                .await?;
                 return Err(garbled.into());
             }
         }
         send(&server, &socket, &mut answers.ready).await?;
         held.set(messages.buffered_bytes() + answers.capacity());
-        if held.is_something()
-            && let Err(busy) = memory_for_more(&server).await
-        {
-            let reason =
-                TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, busy.to_string());
-            refuse_partial(&messages, &reason, &mut answers.ready);
-            send(&server, &socket, &mut answers.ready).await?;
-            linger(&server, &mut socket, &stop).await;
-            return Err(busy.into());
-        }
         if messages.has_partial() {
             message_began.get_or_insert_with(Instant::now);
         }
@@ -135,7 +137,37 @@ pub(super) async fn run(
         }
         has_waited = false;
         let is_open = if let Some(began) = message_began {
-            receive_rest(&server, &mut socket, &mut messages, began).await?
+            let arriving = Arriving {
+                messages: &mut messages,
+                held: &mut held,
+                slow: &mut slow,
+                beside: answers.capacity(),
+                caller: &caller,
+                began,
+            };
+            match receive_rest(&server, &mut socket, arriving).await {
+                Err(End::Busy(busy)) => {
+                    let reason = TApplicationException::new(
+                        TApplicationExceptionType::INTERNAL_ERROR,
+                        busy.to_string(),
+                    );
+                    refuse_partial(&messages, &reason, &mut answers.ready);
+                    messages.forget();
+                    held.set(answers.capacity());
+                    drop(slow.take());
+                    end_with(
+                        &server,
+                        &mut socket,
+                        &mut messages,
+                        &mut held,
+                        &mut answers,
+                        &stop,
+                    )
+                    .await?;
+                    return Err(busy.into());
+                }
+                received => received?,
+            }
         } else {
             let kept = Kept {
                 messages: &mut messages,
@@ -154,17 +186,17 @@ pub(super) async fn run(
 /// Tells a client of the HTTP port that sends Thrift messages without HTTP where to go, as an answer to its first message.
 pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, stop: &CancellationToken) {
     let mut messages = Messages::of_http_port(&server.config().thrift);
-    let began = Instant::now();
+    let end = Instant::now() + Duration::from_millis(server.config().thrift.message_timeout_ms);
     let refusal = loop {
         match messages.next_message() {
-            // The first message is refused before it is whole, so there is none.
+            // The first message is refused once its header is here, so there is none, and little memory is taken.
             Ok(_) => {}
             Err(refusal) => break refusal,
         }
         tokio::select! {
-            read = receive_rest(server, &mut socket, &mut messages, began) => match read {
-                Ok(true) => {}
-                Ok(false) | Err(_) => return,
+            read = timeout_at(end, socket.read_buf(messages.space())) => match read {
+                Ok(Ok(1..)) => {}
+                _ => return,
             },
             () = stop.cancelled() => return,
         }
@@ -188,15 +220,21 @@ pub(crate) async fn send_and_close(
     }
 }
 
-/// Waits until calls in hand leave memory for more of a large message, but not for long.
-async fn memory_for_more(server: &Server) -> Result<(), Busy> {
-    let admission = server.admission();
-    // Time alone does not decide: memory may have come back at that moment.
-    let _ = timeout(MEMORY_PATIENCE, admission.memory().wait()).await;
-    admission
-        .memory()
-        .check()
-        .inspect_err(|busy| admission.count(*busy))
+/// Sends the last answer of a connection, which says why it ends, and gives its memory back.
+async fn end_with(
+    server: &Server,
+    socket: &mut TcpStream,
+    messages: &mut Messages,
+    held: &mut Held,
+    answers: &mut Answers,
+    stop: &CancellationToken,
+) -> Result<(), End> {
+    messages.forget();
+    held.set(answers.capacity());
+    send(server, socket, &mut answers.ready).await?;
+    held.set(0);
+    linger(server, socket, stop).await;
+    Ok(())
 }
 
 /// Answers that have not been sent.
@@ -330,6 +368,14 @@ impl Kept<'_> {
         self.messages.kept_bytes() + self.caller.kept_bytes() + self.answers.capacity()
     }
 
+    /// Reserves the buffer for the next message. Where there is no memory for a large one, a small one must do.
+    fn make_room(&mut self) {
+        let bytes = self.messages.space_bytes() + self.answers.capacity();
+        if !self.held.try_raise(bytes) {
+            self.messages.expect_little();
+        }
+    }
+
     /// Gives it back.
     fn release(&mut self) {
         self.messages.release();
@@ -358,7 +404,7 @@ async fn receive(
     loop {
         tokio::select! {
             biased;
-            count = arrived(socket, kept.messages) => {
+            count = arrived(socket, &mut kept) => {
                 let count = count?;
                 server.connections().received_bytes.add(count as u64);
                 return Ok(count > 0);
@@ -386,32 +432,95 @@ async fn after(ever: bool, time: Duration) {
 ///
 /// A read that does not fill its buffer has emptied the socket, and tokio waits for the next event then; reading by `try_read_buf`
 /// would find that out by one more system call for each message.
-async fn arrived(socket: &mut TcpStream, messages: &mut Messages) -> std::io::Result<usize> {
+async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result<usize> {
     poll_fn(|context| {
         ready!(socket.poll_read_ready(context))?;
-        pin!(socket.read_buf(messages.space())).poll(context)
+        kept.make_room();
+        pin!(socket.read_buf(kept.messages.space())).poll(context)
     })
     .await
 }
 
-/// Reads more of a message that began then. The whole message has `thrift.message_timeout_ms`: a client that sends a byte now and
+/// A message that has arrived in part.
+struct Arriving<'a> {
+    messages: &'a mut Messages,
+    held: &'a mut Held,
+    /// Entered once the message is large.
+    slow: &'a mut Option<Box<SlowClient>>,
+    /// Bytes that the connection holds besides it.
+    beside: usize,
+    caller: &'a Caller,
+    /// When its first byte arrived.
+    began: Instant,
+}
+
+impl Arriving<'_> {
+    /// Reserves what the next read needs.
+    async fn make_room(&mut self, server: &Server) -> Result<(), Busy> {
+        let bytes = self.messages.space_bytes() + self.beside;
+        if !self.held.try_raise(bytes) {
+            // While it waits for memory it is not its client who is slow.
+            *self.slow = None;
+            // Boxed: few messages have to wait.
+            let raised = Box::pin(self.held.raise(bytes)).await;
+            raised.inspect_err(|busy| server.admission().count(*busy))?;
+        }
+        if self.held.is_something() && self.slow.is_none() {
+            let memory = server.admission().memory();
+            let client = memory.slow_client(self.caller.ip(), self.held.bytes());
+            *self.slow = Some(Box::new(client));
+        }
+        Ok(())
+    }
+}
+
+/// Returns when the client is to be dropped.
+async fn dropped(slow: Option<&SlowClient>) {
+    match slow {
+        Some(slow) => slow.dropped().await,
+        None => pending().await,
+    }
+}
+
+/// Reads more of a message. The whole message has `thrift.message_timeout_ms`: a client that sends a byte now and
 /// then gets no more. `false` when the client has closed the connection.
 async fn receive_rest(
     server: &Server,
     socket: &mut TcpStream,
-    messages: &mut Messages,
-    began: Instant,
+    mut arriving: Arriving<'_>,
 ) -> Result<bool, End> {
     let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
     acknowledge(socket);
-    let Ok(read) = timeout_at(began + limit, socket.read_buf(messages.space())).await else {
+    arriving.make_room(server).await?;
+    let Arriving {
+        messages,
+        held,
+        slow,
+        began,
+        ..
+    } = arriving;
+    let read = tokio::select! {
+        biased;
+        read = timeout_at(began + limit, socket.read_buf(messages.space())) => read,
+        () = dropped(slow.as_deref()) => return Err(slow_busy(server).into()),
+    };
+    let Ok(read) = read else {
         return Err(messages
             .as_stranger()
             .map_or(End::SlowMessage(limit), End::Garbled));
     };
     let count = read?;
+    if let Some(slow) = slow {
+        slow.progress(count, held.bytes());
+    }
     server.connections().received_bytes.add(count as u64);
     Ok(count > 0)
+}
+
+fn slow_busy(server: &Server) -> Busy {
+    Busy::Slow {
+        limit: server.admission().memory().limit(),
+    }
 }
 
 /// Acknowledges now what has come of a message. A client without a buffer sends a message in pieces, and without TCP_NODELAY its
@@ -431,19 +540,10 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
     if answers.is_empty() {
         return Ok(());
     }
-    let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
-    let mut left = answers.as_slice();
-    while !left.is_empty() {
-        match socket.try_write(left) {
-            Ok(0) => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
-            Ok(written) => left = left.split_at(written).1,
-            // Each piece that the client takes renews its time.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let writable = timeout(limit, socket.writable()).await;
-                writable.map_err(|_| End::SlowReader(limit))??;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    let left = write_some(socket, answers.as_slice())?;
+    if !left.is_empty() {
+        // Boxed: few clients are slower than their answers.
+        Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
     parking::sent();
@@ -451,6 +551,48 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
         *answers = Vec::new();
     } else {
         answers.clear();
+    }
+    Ok(())
+}
+
+/// Writes as much as the socket takes; returns the rest.
+fn write_some<'a>(socket: &TcpStream, mut left: &'a [u8]) -> Result<&'a [u8], End> {
+    while !left.is_empty() {
+        match socket.try_write(left) {
+            Ok(0) => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
+            Ok(written) => left = left.split_at(written).1,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(left)
+}
+
+/// Writes what the socket did not take at once, of answers in a buffer of so many bytes.
+async fn send_rest(
+    server: &Server,
+    socket: &TcpStream,
+    mut left: &[u8],
+    buffer_bytes: usize,
+) -> Result<(), End> {
+    let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
+    // Without an address the client is already gone.
+    let address = socket.peer_addr().ok().map(|peer| peer.ip());
+    let memory = server.admission().memory();
+    let slow = (buffer_bytes > KEEP_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
+    while !left.is_empty() {
+        // Each piece that the client takes renews its time.
+        let writable = tokio::select! {
+            biased;
+            writable = timeout(limit, socket.writable()) => writable,
+            () = dropped(slow.as_ref()) => return Err(slow_busy(server).into()),
+        };
+        writable.map_err(|_| End::SlowReader(limit))??;
+        let rest = write_some(socket, left)?;
+        if let Some(slow) = &slow {
+            slow.progress(left.len() - rest.len(), buffer_bytes as u64);
+        }
+        left = rest;
     }
     Ok(())
 }

@@ -212,7 +212,7 @@ impl Life {
         })
     }
 
-    /// Deletes a row and writes it, in turns and in one mutation, while the clock stands still. Only the engine knows how far the row goes
+    /// Deletes a row and writes it, in turns, while the clock stands still. Only the engine knows how far the row goes
     /// ahead, so its times are read back; the model says what each read must find.
     fn rush(&mut self, table: &str) -> std::result::Result<(), Stop> {
         let row = self.draw_row();
@@ -228,21 +228,14 @@ impl Life {
     }
 
     fn rush_row(&mut self, table: &str, row: &str, turns: usize) -> std::result::Result<(), Stop> {
-        for turn in 0..turns {
+        for _ in 0..turns {
             self.told.writes += 1;
             let puts = self.draw_puts(table);
-            let together = self.pick(3) == 0;
-            if !together || turn == 0 {
-                self.delete_now(table, row, &[])?;
-            }
-            if together {
-                self.delete_now(table, row, &puts)?;
-            } else {
-                let after = vec![(row.to_owned(), self.after_puts(table, row, &puts))];
-                self.commit(table, after, &|engine| {
-                    engine.mutate(&name(table), &[mutation(row, &puts, Durability::UseDefault)])
-                })?;
-            }
+            self.delete_now(table, row)?;
+            let after = vec![(row.to_owned(), self.after_puts(table, row, &puts))];
+            self.commit(table, after, &|engine| {
+                engine.mutate(&name(table), &[mutation(row, &puts, Durability::UseDefault)])
+            })?;
             self.take_times(table, row)?;
         }
         Ok(())
@@ -261,16 +254,12 @@ impl Life {
         Ok(())
     }
 
-    /// Deletes a row and puts this into it, in one mutation.
-    fn delete_now(&mut self, table: &str, row: &str, puts: &[Put]) -> std::result::Result<(), Stop> {
+    /// Deletes a row.
+    fn delete_now(&mut self, table: &str, row: &str) -> std::result::Result<(), Stop> {
         let mut emptied = self.told.row(table, row);
         emptied.remove(|_, _, _| true);
-        for (family, qualifier, value) in puts {
-            let many = self.keeps_many(table, family);
-            emptied.put(family, qualifier, self.now(), value.clone(), many);
-        }
-        let mut mutation = mutation(row, puts, Durability::UseDefault);
-        mutation.writes.insert(0, Write::DeleteRow { timestamp: None });
+        let mut mutation = mutation(row, &[], Durability::UseDefault);
+        mutation.writes.push(Write::DeleteRow { timestamp: None });
         self.commit(table, vec![(row.to_owned(), emptied)], &|engine| {
             engine.mutate(&name(table), std::slice::from_ref(&mutation))
         })

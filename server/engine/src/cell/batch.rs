@@ -1,17 +1,44 @@
 //! Results: a packed run of cells, grouped in rows, that the caller reuses from call to call.
 //!
-//! Cells are copied once, out of memstore or block, into one growing buffer; the server encodes its answer from here. After
-//! the first few calls nothing is allocated any more.
+//! Cells are copied once, out of memstore or block, into chunks of bytes; the server encodes its answer from here. A small result
+//! has one chunk, which grows by doubling up to [`CHUNK_BYTES`]; after the first few calls nothing is allocated any more. A large
+//! one goes on in further chunks, so that its memory is what it holds and at most one chunk more, and nothing is copied again.
+//!
+//! A batch may have a budget ([`CellBatch::charged_to`]): then every buffer is reserved before it grows, and a cell that would
+//! exceed the budget is not appended. It is reserved together with the reply that will be made of it, so that a complete result
+//! never waits for memory; who encodes the reply takes that part over ([`CellBatch::give`]).
+//!
+//! Invariant: but for what was given away, the account has what the buffers have, and again what a reply of their size takes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::budget::{Account, Budget, OnShortage};
 use super::{Cell, Key};
+use crate::error::Result;
 use crate::id::SeqId;
+
+/// A chunk of this size or more is not grown: the next cell begins another one.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Size of the chunks of a large result, but for cells that are larger.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
+/// Least room that is made for cells.
+const CELLS_MIN: usize = 8;
+/// Least room that is made for bytes.
+const BYTES_MIN: usize = 256;
+/// What a place for a cell is accounted with: its span, the end of a row, which each cell may be, and what a reply has around a cell.
+const CELL_BYTES: usize = size_of::<Span>() + size_of::<RowEnd>() + 64;
+/// Bytes of keys and values are accounted so often: here and in the reply.
+const COPIES: usize = 2;
+/// Results of so many bytes are not reserved, nor are their replies: most are smaller.
+pub const BATCH_FREE_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// Where the key starts; value and tags follow it.
+    /// Where the key starts in its chunk; value and tags follow it.
     start: usize,
+    /// Number of the chunk: that of the last one is the number of the chunks before it.
+    chunk: u32,
     key_len: u32,
     value_len: u32,
     tags_len: u32,
@@ -19,14 +46,14 @@ struct Span {
 }
 
 impl Span {
-    /// The cell that lies here in the batch's bytes.
-    fn cell(self, bytes: &[u8]) -> Cell<'_> {
+    /// The cell that lies here in its chunk.
+    fn cell(self, chunk: &[u8]) -> Cell<'_> {
         let value_at = self.start + self.key_len as usize;
         let tags_at = value_at + self.value_len as usize;
         Cell {
-            key: Key::trusted(&bytes[self.start..value_at]),
-            value: &bytes[value_at..tags_at],
-            tags: &bytes[tags_at..tags_at + self.tags_len as usize],
+            key: Key::trusted(&chunk[self.start..value_at]),
+            value: &chunk[value_at..tags_at],
+            tags: &chunk[tags_at..tags_at + self.tags_len as usize],
             seq: self.seq,
         }
     }
@@ -40,45 +67,216 @@ struct RowEnd {
     partial: bool,
 }
 
+/// The chunks of a batch.
+#[derive(Clone, Debug, Default)]
+struct Chunks {
+    /// Those before the last one, if there are any. Boxed: batches are moved, and most are small.
+    #[expect(clippy::box_collection, reason = "three words less in every batch")]
+    full: Option<Box<Vec<Vec<u8>>>>,
+    /// The one that cells are appended to.
+    last: Vec<u8>,
+}
+
+impl Chunks {
+    /// The chunk with this number.
+    #[inline]
+    fn get(&self, number: u32) -> &[u8] {
+        match self.full().get(number as usize) {
+            None => &self.last,
+            Some(chunk) => chunk,
+        }
+    }
+
+    #[inline]
+    fn full(&self) -> &[Vec<u8>] {
+        match &self.full {
+            None => &[],
+            Some(full) => full,
+        }
+    }
+
+    #[inline]
+    fn number_of_last(&self) -> u32 {
+        self.full().len() as u32
+    }
+
+    /// Bytes in all of them.
+    #[inline]
+    fn bytes(&self) -> usize {
+        self.last.len() + self.full().iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Memory of all of them.
+    fn capacity(&self) -> usize {
+        self.last.capacity() + self.full().iter().map(Vec::capacity).sum::<usize>()
+    }
+
+    /// Begins a chunk of this size.
+    fn begin(&mut self, bytes: usize) {
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(bytes));
+        if !full.is_empty() {
+            self.full.get_or_insert_default().push(full);
+        }
+    }
+
+    /// Drops all bytes behind this place. A chunk before becomes the last one again.
+    fn truncate(&mut self, chunk: u32, start: usize) {
+        while chunk < self.number_of_last() {
+            let Some(last) = self.full.as_mut().and_then(|full| full.pop()) else {
+                break;
+            };
+            self.last = last;
+        }
+        self.last.truncate(start);
+    }
+}
+
 /// Rows of cells, packed.
 #[derive(Clone, Debug, Default)]
 pub struct CellBatch {
-    bytes: Vec<u8>,
+    chunks: Chunks,
     cells: Vec<Span>,
     rows: Vec<RowEnd>,
+    account: Account,
 }
 
 impl CellBatch {
-    /// An empty batch.
+    /// An empty batch without a budget.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Empties it and keeps the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.cells.clear();
-        self.rows.clear();
+    /// An empty batch that reserves its memory, but for the first [`BATCH_FREE_BYTES`].
+    pub fn charged_to(budget: Arc<dyn Budget>) -> Self {
+        Self {
+            account: Account::new(budget, COPIES * BATCH_FREE_BYTES, OnShortage::Leave),
+            ..Self::default()
+        }
     }
 
-    /// Appends a cell to the open row.
+    /// An empty batch that reserves its memory in this account.
+    pub fn charged_in(account: Account) -> Self {
+        Self {
+            account,
+            ..Self::default()
+        }
+    }
+
+    /// Sets what happens when memory for further cells cannot be reserved at once.
+    pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
+        self.account.set_on_shortage(on_shortage);
+    }
+
+    /// Empties it and keeps the memory of one chunk.
+    pub fn clear(&mut self) {
+        self.chunks.full = None;
+        self.chunks.last.clear();
+        self.cells.clear();
+        self.rows.clear();
+        self.settle();
+    }
+
+    /// Appends a cell to the open row. REQUIRES: the batch has no budget; else [`Self::add`] is for it.
     pub fn push(&mut self, cell: Cell<'_>) {
         self.push_with_value(cell, cell.value);
     }
 
-    /// Appends a cell with another value (`KeyOnlyFilter`).
+    /// Appends a cell with another value. REQUIRES: as [`Self::push`].
     pub fn push_with_value(&mut self, cell: Cell<'_>, value: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(cell.key.bytes());
-        self.bytes.extend_from_slice(value);
-        self.bytes.extend_from_slice(cell.tags);
+        self.add_with_value(cell, value)
+            .expect("a batch without a budget refuses nothing");
+    }
+
+    /// Appends a cell to the open row, if there is memory for it. It is unchanged after an error.
+    #[inline]
+    pub fn add(&mut self, cell: Cell<'_>) -> Result<()> {
+        self.add_with_value(cell, cell.value)
+    }
+
+    /// Appends a cell with another value (`KeyOnlyFilter`).
+    #[inline]
+    pub fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
+        let key = cell.key.bytes();
+        let bytes = key.len() + value.len() + cell.tags.len();
+        let room = self.chunks.last.capacity() - self.chunks.last.len();
+        if room < bytes || self.cells.len() == self.cells.capacity() {
+            self.make_room(1, bytes)?;
+        }
+        let last = &mut self.chunks.last;
+        let start = last.len();
+        last.extend_from_slice(key);
+        last.extend_from_slice(value);
+        last.extend_from_slice(cell.tags);
         self.cells.push(Span {
             start,
-            key_len: cell.key.bytes().len() as u32,
+            chunk: self.chunks.number_of_last(),
+            key_len: key.len() as u32,
             value_len: value.len() as u32,
             tags_len: cell.tags.len() as u32,
             seq: cell.seq,
         });
+        Ok(())
+    }
+
+    /// Makes room for so many cells of so many bytes together: adding them cannot fail then.
+    pub fn reserve(&mut self, cells: usize, bytes: usize) -> Result<()> {
+        self.make_room(cells, bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, cells: usize, bytes: usize) -> Result<()> {
+        let places = self.cells.capacity();
+        let least = self.cells.len() + cells;
+        if least > places {
+            let wanted = least.max(places * 2).max(CELLS_MIN);
+            self.account.add(wanted * CELL_BYTES)?;
+            self.cells.reserve_exact(wanted - self.cells.len());
+            self.account.remove(places * CELL_BYTES);
+        }
+        let last = &mut self.chunks.last;
+        if last.capacity() - last.len() >= bytes {
+            return Ok(());
+        }
+        let before = last.capacity();
+        if before < CHUNK_BYTES {
+            let wanted = (last.len() + bytes).max(before * 2).max(BYTES_MIN);
+            self.account.add(COPIES * wanted)?;
+            last.reserve_exact(wanted - last.len());
+            self.account.remove(COPIES * before);
+            return Ok(());
+        }
+        if last.is_empty() {
+            // One that rows were dropped from: it makes way.
+            *last = Vec::new();
+            self.account.remove(COPIES * before);
+        }
+        let wanted = bytes.max((before * 2).min(CHUNK_BYTES_MAX));
+        self.account.add(COPIES * wanted)?;
+        self.chunks.begin(wanted);
+        Ok(())
+    }
+
+    /// What its buffers are accounted with.
+    fn accounted(&self) -> usize {
+        COPIES * self.chunks.capacity() + self.cells.capacity() * CELL_BYTES
+    }
+
+    /// Releases what the buffers do not have any more.
+    fn settle(&mut self) {
+        let bytes = self.accounted();
+        self.account.lower_to(bytes);
+    }
+
+    /// Gives away the reservation of so many bytes, or what there is of it, and returns how many they are.
+    pub fn give(&mut self, bytes: usize) -> usize {
+        self.account.give(bytes)
+    }
+
+    /// Whether its memory is reserved, or can be.
+    pub fn is_reserved(&mut self) -> bool {
+        let bytes = self.accounted();
+        self.account.set(bytes).is_ok()
     }
 
     /// Cells of the open row so far.
@@ -99,10 +297,19 @@ impl CellBatch {
     /// Drops the cells of the open row.
     pub fn abandon_row(&mut self) {
         let first = self.open_cells().start;
-        if let Some(span) = self.cells.get(first) {
-            self.bytes.truncate(span.start);
+        if let Some(span) = self.cells.get(first).copied() {
+            self.cells.truncate(first);
+            self.truncate_to(span);
         }
-        self.cells.truncate(first);
+    }
+
+    /// Drops all bytes from the beginning of this cell on.
+    fn truncate_to(&mut self, span: Span) {
+        let was_large = self.chunks.full.is_some();
+        self.chunks.truncate(span.chunk, span.start);
+        if was_large {
+            self.settle();
+        }
     }
 
     /// Drops the last closed row.
@@ -113,31 +320,40 @@ impl CellBatch {
         self.abandon_row();
     }
 
-    /// Drops those cells of the open row for which `keep` says no. Their bytes stay until the batch is cleared.
+    /// Drops those cells of the open row for which `keep` says no. The bytes of a row of which nothing is left are dropped with it;
+    /// otherwise they stay until the batch is cleared.
     pub fn retain_open(&mut self, mut keep: impl FnMut(Cell<'_>) -> bool) {
         let open = self.open_cells();
+        let Some(first) = self.cells.get(open.start).copied() else {
+            return;
+        };
         let mut write = open.start;
-        for read in open {
+        for read in open.clone() {
             if keep(self.cell(read)) {
                 self.cells.swap(write, read);
                 write += 1;
             }
         }
         self.cells.truncate(write);
+        if write == open.start {
+            self.truncate_to(first);
+        }
     }
 
     /// Puts the cells of the open row in the order of their families; within a family they keep theirs.
     pub fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
-        let Self { bytes, cells, .. } = self;
-        let family = |span: &Span| span.cell(bytes).key.family();
+        let Self { chunks, cells, .. } = self;
+        let family = |span: &Span| span.cell(chunks.get(span.chunk)).key.family();
         cells[open].sort_by(|left, right| family(left).cmp(family(right)));
     }
 
     /// Cell number `index` of the batch.
     /// REQUIRES: `index < cell_count()`.
+    #[inline]
     pub fn cell(&self, index: usize) -> Cell<'_> {
-        self.cells[index].cell(&self.bytes)
+        let span = self.cells[index];
+        span.cell(self.chunks.get(span.chunk))
     }
 
     /// Cells in all, those of the open row included.
@@ -157,12 +373,12 @@ impl CellBatch {
 
     /// Bytes of keys, values and tags.
     pub fn data_bytes(&self) -> usize {
-        self.bytes.len()
+        self.chunks.bytes()
     }
 
     /// Memory that it has, used or not.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity()
+        self.chunks.capacity()
             + self.cells.capacity() * size_of::<Span>()
             + self.rows.capacity() * size_of::<RowEnd>()
     }
@@ -181,6 +397,12 @@ impl CellBatch {
     /// The closed rows, first to last.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = RowView<'_>> {
         (0..self.rows.len()).map(|index| self.row(index))
+    }
+}
+
+impl AsMut<Self> for CellBatch {
+    fn as_mut(&mut self) -> &mut Self {
+        self
     }
 }
 

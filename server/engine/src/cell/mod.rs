@@ -14,12 +14,14 @@
 //! later write before an earlier one of the same coordinates. Rows of `hbase:meta` are ordered by their parts ([`RowOrder`]).
 
 mod batch;
+pub(crate) mod budget;
 mod cursor;
 mod key;
 mod leading;
 mod order;
 
-pub use batch::{CellBatch, RowView};
+pub use batch::{BATCH_FREE_BYTES, CellBatch, RowView};
+pub use budget::{Account, Budget, CallMemory, OnShortage};
 pub use cursor::CellCursor;
 pub use key::{Key, KeyBuf, compare_columns, compare_keys};
 pub(crate) use leading::{leading4, leading16};

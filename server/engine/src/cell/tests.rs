@@ -150,3 +150,100 @@ proptest! {
         let _ = (tags(&bytes).count(), ttl_ms(&bytes));
     }
 }
+
+/// A batch of so many cells of so many bytes, each a row; the value of each begins with its number.
+fn add_rows(batch: &mut CellBatch, rows: std::ops::Range<u8>, bytes: usize) -> crate::Result<()> {
+    let buf = key("r", "f", "q", 1, CellType::Put);
+    for row in rows {
+        let mut value = vec![b'v'; bytes];
+        value[0] = row;
+        batch.add(Cell {
+            key: buf.as_key(),
+            value: &value,
+            tags: b"",
+            seq: SeqId(1),
+        })?;
+        batch.end_row(false);
+    }
+    Ok(())
+}
+
+fn first_bytes(batch: &CellBatch) -> Vec<u8> {
+    batch
+        .rows()
+        .flat_map(|row| row.cells().map(|cell| cell.value[0]).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Goal: a large result takes what it holds, not twice as much, and is whole. Method: rows over several chunks, some of them dropped again.
+#[test]
+fn a_large_batch_goes_on_in_further_chunks() {
+    let mut batch = CellBatch::new();
+    add_rows(&mut batch, 0..50, 100_000).unwrap();
+    let (data, memory) = (batch.data_bytes(), batch.memory_bytes());
+    assert!(
+        data >= 5_000_000 && memory <= data + (2 << 20),
+        "{memory} for {data}"
+    );
+    assert_eq!(first_bytes(&batch), (0..50).collect::<Vec<_>>());
+    for _ in 0..20 {
+        batch.drop_last_row();
+    }
+    assert!(batch.data_bytes() < 3_100_000 && batch.memory_bytes() < 4_500_000);
+    add_rows(&mut batch, 30..32, 3_000_000).unwrap();
+    batch.retain_open(|_| false);
+    assert_eq!(first_bytes(&batch), (0..32).collect::<Vec<_>>());
+    batch.clear();
+    assert!(batch.is_empty() && batch.data_bytes() == 0);
+    add_rows(&mut batch, 7..9, 10).unwrap();
+    assert_eq!(first_bytes(&batch), [7, 8]);
+}
+
+/// A filter that leaves out all cells of all rows leaves nothing behind.
+#[test]
+fn rows_of_which_nothing_is_kept_take_no_memory() {
+    let mut batch = CellBatch::new();
+    let buf = key("r", "f", "q", 1, CellType::Put);
+    for _ in 0..1_000 {
+        batch.push(Cell {
+            key: buf.as_key(),
+            value: &[b'v'; 1_000],
+            tags: b"",
+            seq: SeqId(1),
+        });
+        batch.retain_open(|_| false);
+        batch.end_row(false);
+    }
+    assert_eq!((batch.data_bytes(), batch.row_count()), (0, 0));
+    assert!(batch.memory_bytes() < 10_000, "{}", batch.memory_bytes());
+}
+
+/// Goal: what a batch has is reserved before it has it, with its reply. Method: a budget that ends in the middle.
+#[test]
+fn a_batch_stays_within_its_budget() {
+    let budget = budget::tests::Fixed::new(1_000_000);
+    let mut batch = CellBatch::charged_to(budget.clone());
+    batch.set_on_shortage(OnShortage::Refuse);
+    add_rows(&mut batch, 0..1, 10_000).unwrap();
+    assert_eq!(budget.used(), 0, "a small result is free");
+    let refused = add_rows(&mut batch, 1..200, 10_000).unwrap_err();
+    assert!(matches!(refused, crate::Error::CallMemory(_)), "{refused}");
+    let (rows, used) = (batch.row_count(), budget.used());
+    assert!(
+        (20..50).contains(&rows),
+        "{rows} rows of 10 KB with their replies in 1 MB"
+    );
+    assert!(
+        used <= 1_000_000 && used + 2 * BATCH_FREE_BYTES >= 2 * batch.data_bytes(),
+        "{used}"
+    );
+    assert_eq!(first_bytes(&batch), (0..rows as u8).collect::<Vec<_>>());
+
+    // The reply takes its part over.
+    let given = batch.give(batch.data_bytes());
+    assert_eq!((given, budget.used()), (batch.data_bytes(), used));
+    batch.clear();
+    assert!(batch.is_reserved(), "there is room again");
+    drop(batch);
+    assert_eq!(budget.used(), given, "what was given away is not released here");
+}

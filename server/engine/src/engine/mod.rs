@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::cache::CacheUsage;
 use crate::catalog::Catalog;
-use crate::cell::CellBatch;
+use crate::cell::{Budget, CellBatch};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, HandleUsage, Vfs};
@@ -310,6 +310,10 @@ impl Engine {
 
     // Data.
 
+    /// Reserves from this budget what calls make the engine hold besides their batches. The first call counts.
+    pub fn charge_calls_to(&self, budget: Arc<dyn Budget>) {
+        self.catalog.shared().store.reader.calls.set(budget);
+    }
     /// Reads one row; appends at most one row to `out`.
     pub fn get(&self, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
         read::get(self.open_catalog()?, table, get, out)

@@ -90,9 +90,9 @@ struct Ahead {
 /// A region that was split or merged is read to its end as it was.
 ///
 /// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan ends; flushes and
-/// compactions keep what can be seen there. After an error the scan is of no more use, but for two that fail a fetch in front of a row or
-/// region, where the next fetch begins: [`Error::NotServingRegion`], and [`Error::NotInMemory`] of a scan that reads from memory only,
-/// until it is told to read from disk, too ([`Self::read_from_disk`]).
+/// compactions keep what can be seen there. After an error the scan is of no more use, but for three that fail a fetch in front of a row or
+/// region, where the next fetch begins: [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only,
+/// until it is told to read from disk, too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan without filter and batch.
 ///
 /// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
 /// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
@@ -195,6 +195,19 @@ impl Scanner {
         }
     }
 
+    /// Ends the scan: each further fetch fails with this error.
+    pub fn fail(&mut self, error: Error) {
+        self.failed = Some(error);
+        self.finish();
+    }
+
+    /// Releases blocks and read-ahead windows; the next fetch seeks its place again. In the middle of a row it keeps them.
+    pub fn rest(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.pause();
+        }
+    }
+
     /// Where the region is that the next fetch begins with; `None` at the end of the scan.
     pub fn place(&self) -> Option<Place> {
         self.ahead.front().map(|ahead| ahead.region.place())
@@ -225,15 +238,25 @@ impl Scanner {
         }
         let result = self.try_fetch(limits, out);
         self.note_reads();
-        // A region that is not assigned fails the fetch before it is touched: the scan goes on when it is. A row that is not in memory
-        // has been left.
         if let Err(error) = &result
-            && !matches!(error, Error::NotServingRegion(_) | Error::NotInMemory)
+            && !self.goes_on_after(error)
         {
             self.failed = Some(error.clone());
             self.finish();
         }
         result
+    }
+
+    /// Whether the next fetch may try again. A region that is not assigned fails the fetch before it is touched: the scan goes on
+    /// when it is. A row that is not in memory, or for which calls have no memory, has been left.
+    fn goes_on_after(&self, error: &Error) -> bool {
+        match error {
+            Error::NotServingRegion(_) => true,
+            Error::NotInMemory | Error::CallMemory(_) => {
+                self.scan.spec.filter.is_none() && self.scan.batch.is_none()
+            }
+            _ => false,
+        }
     }
 
     fn try_fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {

@@ -9,15 +9,15 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table, Tables};
-use crate::cell::{Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
+use crate::cell::{BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, OnShortage, ttl_ms, ttl_tag};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
 use crate::region::{
-    LockMode, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit, check_update,
-    family_index, logging_of, newest_cell, newest_timestamps, passes, pause, pause_of_row, plan_update,
-    stronger, write_rows,
+    LockMode, PlannedCell, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit,
+    check_update, family_index, logging_of, newest_cell, newest_timestamps, passes, pause, pause_of_row,
+    plan_update, stronger, write_rows,
 };
 use crate::schema::{Durability, TableName};
 use crate::sync::{Loaded, RwLockReadGuard};
@@ -169,7 +169,7 @@ pub(super) fn check_and_mutate(
             condition.qualifier,
             shared.moment(),
             tier,
-            &mut CellBatch::new(),
+            &mut scratch(shared, tier),
             |cell| {
                 (
                     cell.key.timestamp(),
@@ -271,11 +271,19 @@ pub(super) fn update(
         if !Arc::ptr_eq(&version.table, &table.descriptor) {
             continue;
         }
+        let mut copies = shared
+            .store
+            .reader
+            .calls
+            .account(BATCH_FREE_BYTES, under_lock(tier));
         let newest = |family: usize, qualifier: &[u8]| {
-            let stored = |cell: Cell<'_>| Stored {
-                timestamp: cell.key.timestamp(),
-                value: cell.value.to_vec(),
-                ttl_ms: ttl_ms(cell.tags),
+            let stored = |cell: Cell<'_>| {
+                copies.add(VALUE_COPIES * cell.value.len())?;
+                Ok(Stored {
+                    timestamp: cell.key.timestamp(),
+                    value: cell.value.to_vec(),
+                    ttl_ms: ttl_ms(cell.tags),
+                })
             };
             newest_cell(
                 &version,
@@ -286,7 +294,8 @@ pub(super) fn update(
                 tier,
                 out,
                 stored,
-            )
+            )?
+            .transpose()
         };
         let put_time = row_lock.times(0).put(row, now)?;
         time.note_rows(now, put_time - now);
@@ -309,6 +318,8 @@ pub(super) fn update(
             }
             Err(error) => return Err(error),
         };
+        // Before anything is written: from there on the call must not fail.
+        out.reserve(plan.cells.len(), result_bytes(table, &plan))?;
         let plans = [plan];
         let bytes = check_edit(&table.descriptor, &plans)?;
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
@@ -326,7 +337,37 @@ pub(super) fn update(
     }
 }
 
+/// Copies of a stored value that an update makes besides the one in its result: the new value, with room to grow, and the log's.
+const VALUE_COPIES: usize = 3;
+
+/// What a write that holds a row's lock does when there is no memory for what it reads: who waits for the lock may be a network
+/// thread.
+fn under_lock(tier: ReadTier) -> OnShortage {
+    match tier {
+        ReadTier::Memory => OnShortage::Leave,
+        ReadTier::All => OnShortage::Refuse,
+    }
+}
+
+/// Where a write reads a stored cell.
+fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
+    let calls = &shared.store.reader.calls;
+    CellBatch::charged_in(calls.account(BATCH_FREE_BYTES, under_lock(tier)))
+}
+
+/// At least what the cells written take in a batch.
+fn result_bytes(table: &Table, plan: &RowPlan<'_>) -> usize {
+    /// Of a key besides its parts, and of a tag.
+    const CELL_BYTES: usize = 64;
+    let bytes = |cell: &PlannedCell<'_>| {
+        let family = &table.descriptor.families[cell.family].name;
+        plan.row.len() + family.len() + cell.qualifier.len() + cell.value.len() + CELL_BYTES
+    };
+    plan.cells.iter().map(bytes).sum()
+}
+
 /// The cells written, as one row of `out`.
+/// REQUIRES: room for them was made.
 fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatch) {
     for cell in &plan.cells {
         let family = &table.descriptor.families[cell.family].name;
@@ -478,6 +519,7 @@ fn plan_mutation<'a>(
             qualifier,
             deletes,
             shared.moment(),
+            scratch(shared, ReadTier::All),
         )
     })
 }

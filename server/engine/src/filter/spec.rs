@@ -328,6 +328,16 @@ impl FilterSpec {
         }
     }
 
+    /// Memory of its regular expressions, compiled and in use, and of those of the filters in it: what a short text may need much of.
+    pub fn memory_bytes(&self) -> usize {
+        let below: usize = match &self.node {
+            Node::Skip(filter) | Node::WhileMatch(filter) => filter.memory_bytes(),
+            Node::List { filters, .. } => filters.iter().map(Self::memory_bytes).sum(),
+            _ => 0,
+        };
+        size_of::<Self>() + below + self.regex().map_or(0, JavaRegex::memory_bytes)
+    }
+
     fn above(node: Node, depth_below: usize) -> Result<Self> {
         if depth_below >= DEPTH_MAX {
             return Err(Error::InvalidArgument(format!(

@@ -19,7 +19,7 @@ use super::read_ahead::{ReadAhead, Toward};
 use super::reader::{Block, Reader, Want, row_start};
 use super::row_starts::{RowStarts, RowsBefore, SteppedBack};
 use super::{Access, ReadOptions};
-use crate::cell::{Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
+use crate::cell::{Account, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
 use crate::error::Result;
 
 /// Cells that `seek_forward` steps over before it searches.
@@ -98,6 +98,8 @@ pub struct FileCursor {
     ahead: ReadAhead,
     /// `None` until the first reversed step.
     backward: Option<Box<Backward>>,
+    /// What a call has reserved for the block, if it is a large one.
+    account: Account,
 }
 
 impl FileCursor {
@@ -112,7 +114,20 @@ impl FileCursor {
             ended: false,
             ahead: ReadAhead::default(),
             backward: None,
+            account: Account::default(),
         }
+    }
+
+    /// Reserves the memory of a large block, beside that of the one that the cursor stands in. [`Self::stand`] releases the latter.
+    fn charge(&mut self, block: &Block) -> Result<()> {
+        let bytes = block.large_bytes();
+        let Some(on_shortage) = self.options.charge.filter(|_| bytes > 0) else {
+            return Ok(());
+        };
+        if !self.account.has_budget() {
+            self.account = self.reader.calls().account(0, on_shortage);
+        }
+        self.account.add(bytes)
     }
 
     /// Where the data block is that the cursor stands in.
@@ -125,12 +140,15 @@ impl FileCursor {
 
     fn end(&mut self) {
         self.block = None;
+        self.account.lower_to(0);
         self.ended = true;
     }
 
     /// The place is one of that block now.
     fn stand(&mut self, block: Arc<Block>) {
+        let large_bytes = block.large_bytes();
         self.block = Some(block);
+        self.account.lower_to(large_bytes);
         self.ended = false;
     }
 
@@ -193,9 +211,13 @@ impl FileCursor {
             Some(block) => block,
             None => reader.data_block(index, entry, is_first, self.options, &mut self.ahead, toward)?,
         };
-        if let Some(backward) = &mut self.backward {
+        if let Some(backward) = &mut self.backward
+            // A large block is reserved for as long as the cursor stands in it, and no longer.
+            && block.large_bytes() == 0
+        {
             backward.hold(handle, &block);
         }
+        self.charge(&block)?;
         self.path = path;
         self.root_entry = root_entry;
         Ok(block)

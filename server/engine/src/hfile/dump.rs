@@ -16,6 +16,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
     priority: Priority::Single,
     memory_only: false,
+    charge: None,
     access: Access::Sequential,
 };
 

@@ -25,6 +25,7 @@
 //! - A block is believed only if its checksums are right and it is what and where the index says: kind, size, offset of the
 //!   data block before it, first key not before the index key. All else is [`crate::Error::Corrupt`] with file and offset.
 //! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a block.
+//! - A cursor of a call holds a block of more than `LARGE_BLOCK_BYTES`, and a window read ahead, only if it has reserved them.
 //! - A file never changes after [`Writer::finish`]. A [`Reader`] is shared by all threads; a [`FileCursor`] and a [`Writer`]
 //!   belong to one.
 //! - All cells of a file are of one family.
@@ -58,7 +59,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cache::{BlockCache, Priority};
-use crate::cell::KeyBuf;
+use crate::cell::{CallMemory, KeyBuf, OnShortage};
 use crate::fs::HandleCache;
 use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
@@ -153,6 +154,8 @@ pub struct ReaderContext {
     pub counters: Arc<Counters>,
     /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the system reads ahead there.
     pub direct_reads: bool,
+    /// The memory that large blocks and read-ahead windows of calls are reserved from.
+    pub calls: CallMemory,
 }
 
 /// How a cursor reads.
@@ -164,6 +167,8 @@ pub struct ReadOptions {
     pub priority: Priority,
     /// Fail with `Error::NotInMemory` instead of reading from disk.
     pub memory_only: bool,
+    /// For a call: large blocks are reserved from the memory for calls before they are read. `None`: for background work.
+    pub charge: Option<OnShortage>,
     /// What will be read.
     pub access: Access,
 }

@@ -4,10 +4,14 @@
 //! double while the cursor goes on in the same direction, so a short scan reads little too much, and from the second one on the
 //! system is told of the window to come, so that the disk works while this one is used.
 //!
+//! A call that cannot reserve a window reads block by block.
+//!
 //! Belongs to one cursor. Holds one window: [`WINDOW_BYTES_MAX`] bytes, or one block that is larger.
 
+use super::ReadOptions;
 use super::index::Handle;
 use super::reader::Reader;
+use crate::cell::{Account, OnShortage};
 use crate::error::Result;
 
 /// Where a cursor that needs a block will go next.
@@ -26,19 +30,26 @@ pub(super) struct ReadAhead {
     offset: u64,
     bytes: Vec<u8>,
     window_bytes: usize,
+    account: Account,
 }
 
 const WINDOW_BYTES_MIN: usize = 128 << 10;
-const WINDOW_BYTES_MAX: usize = 1 << 20;
+pub(super) const WINDOW_BYTES_MAX: usize = 1 << 20;
 
 impl ReadAhead {
     /// The bytes of a block, read now together with what is next to it if they are not here yet.
     /// REQUIRES: it ends before the load-on-open section.
-    pub(super) fn read(&mut self, reader: &Reader, handle: Handle, toward: Toward) -> Result<&[u8]> {
+    pub(super) fn read(
+        &mut self,
+        reader: &Reader,
+        handle: Handle,
+        options: ReadOptions,
+        toward: Toward,
+    ) -> Result<&[u8]> {
         let wanted = handle.bytes as usize;
         let skip = match self.skip_to(handle) {
             Some(skip) => skip,
-            None => self.fill(reader, handle, toward)?,
+            None => self.fill(reader, handle, options, toward)?,
         };
         Ok(&self.bytes[skip..skip + wanted])
     }
@@ -50,7 +61,13 @@ impl ReadAhead {
     }
 
     /// Reads the window of a block; returns where in it the block is.
-    fn fill(&mut self, reader: &Reader, handle: Handle, toward: Toward) -> Result<usize> {
+    fn fill(
+        &mut self,
+        reader: &Reader,
+        handle: Handle,
+        options: ReadOptions,
+        toward: Toward,
+    ) -> Result<usize> {
         let goes_on = self.goes_on(handle, toward);
         self.window_bytes = if goes_on {
             self.next_window_bytes()
@@ -59,14 +76,16 @@ impl ReadAhead {
         };
         let block_end = handle.offset + u64::from(handle.bytes);
         let window_bytes = self.window_bytes.max(handle.bytes as usize) as u64;
-        let (start, end) = match toward {
+        let (mut start, end) = match toward {
             Toward::End => {
                 let end = handle.offset.saturating_add(window_bytes);
                 (handle.offset, end.min(reader.trailer.load_on_open_offset))
             }
             Toward::Start => (block_end.saturating_sub(window_bytes), block_end),
         };
-        self.bytes.resize((end - start) as usize, 0);
+        if !self.make_room(reader, (end - start) as usize, handle.bytes as usize, options) {
+            start = handle.offset;
+        }
         self.offset = start;
         if let Err(error) = reader.read_exact(&mut self.bytes, start) {
             self.bytes.clear();
@@ -76,6 +95,23 @@ impl ReadAhead {
             self.begin_next(reader, toward);
         }
         Ok((handle.offset - start) as usize)
+    }
+
+    /// Gives the buffer so many bytes; `least` of them, and `false`, where a call cannot reserve them.
+    fn make_room(&mut self, reader: &Reader, bytes: usize, least: usize, options: ReadOptions) -> bool {
+        if bytes <= self.bytes.capacity() {
+            self.bytes.resize(bytes, 0);
+            return true;
+        }
+        // What was read is of no more use: the new buffer does not stand beside it.
+        self.bytes = Vec::new();
+        self.account.lower_to(0);
+        if options.charge.is_some() && !self.account.has_budget() {
+            self.account = reader.calls().account(0, OnShortage::Refuse);
+        }
+        let granted = self.account.set(bytes).is_ok();
+        self.bytes = vec![0; if granted { bytes } else { least }];
+        granted
     }
 
     fn next_window_bytes(&self) -> usize {

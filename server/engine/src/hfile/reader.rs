@@ -16,16 +16,16 @@ use super::data_block::{CellLayout, DataBlock, DataLayout};
 use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
 use super::pins::Pins;
-use super::read_ahead::{ReadAhead, Toward};
+use super::read_ahead::{ReadAhead, Toward, WINDOW_BYTES_MAX};
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
-use crate::cell::{Key, KeyBuf, compare_keys};
+use crate::cell::{Account, CallMemory, Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Open};
 use crate::id::FileId;
-use crate::schema::BloomType;
+use crate::schema::{BloomType, Compression};
 
 /// A block in memory, as the cache holds it: unpacked, its checksum verified.
 #[derive(Debug)]
@@ -35,7 +35,12 @@ pub struct Block {
     /// Offset of the block before it of the same kind.
     previous: Option<u64>,
     content: Content,
+    /// Its weight, if that is more than [`LARGE_BLOCK_BYTES`]; else 0.
+    large_bytes: usize,
 }
+
+/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of large cells may have many MiB.
+pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 enum Content {
@@ -83,6 +88,12 @@ impl Block {
             Content::Bloom(bits) => bloom::chunk_may_contain(bits, key, bloom.hashes()),
             _ => unreachable!("the kind was checked when the block was loaded"),
         }
+    }
+
+    /// Its weight if it is a large one, else 0.
+    #[inline]
+    pub(super) fn large_bytes(&self) -> usize {
+        self.large_bytes
     }
 
     fn is(&self, want: Want) -> bool {
@@ -288,6 +299,7 @@ impl Reader {
             cache_blocks: true,
             priority: crate::cache::Priority::Single,
             memory_only: false,
+            charge: None,
             access: Access::Random,
         };
         let leaf = self.block(Want::Leaf, middle.leaf, options)?;
@@ -504,9 +516,12 @@ impl Reader {
         if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
-        let bytes = match ahead {
-            Some((ahead, toward)) if options.access == Access::Sequential => {
-                ahead.read(self, handle, toward)?.into()
+        let _read = self.account(handle.bytes as usize, options)?;
+        let bytes: Cow<'_, [u8]> = match ahead {
+            Some((ahead, toward))
+                if options.access == Access::Sequential && handle.bytes as usize <= WINDOW_BYTES_MAX =>
+            {
+                ahead.read(self, handle, options, toward)?.into()
             }
             _ => {
                 let file = match &self.direct {
@@ -519,8 +534,29 @@ impl Reader {
                 own.into()
             }
         };
+        // A few bytes on disk may unpack to many. What is wrong with a header is found when it is unpacked.
+        let plain_bytes = match self.trailer.compression {
+            Compression::None => 0,
+            _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),
+        };
+        let _unpacked = self.account(plain_bytes, options)?;
         self.parse_block(want, bytes)
             .map_err(|what| self.corrupt(handle.offset, what))
+    }
+
+    /// An account with so many bytes, which a call needs for a moment to read a large block; one without anything for others.
+    fn account(&self, bytes: usize, options: ReadOptions) -> Result<Account> {
+        let Some(on_shortage) = options.charge.filter(|_| bytes > LARGE_BLOCK_BYTES) else {
+            return Ok(Account::default());
+        };
+        let mut account = self.context.calls.account(0, on_shortage);
+        account.add(bytes)?;
+        Ok(account)
+    }
+
+    /// An account for what a cursor holds.
+    pub(super) fn calls(&self) -> &CallMemory {
+        &self.context.calls
     }
 
     fn parse_block(&self, want: Want, bytes: Cow<'_, [u8]>) -> block::Check<Block> {
@@ -547,11 +583,16 @@ impl Reader {
             Want::Intermediate => Content::Intermediate(index(payload)?),
             Want::Bloom => Content::Bloom(payload),
         };
-        Ok(Block {
+        let mut block = Block {
             disk_bytes: header.disk_bytes as u32,
             previous: header.previous,
             content,
-        })
+            large_bytes: 0,
+        };
+        block.large_bytes = Some(block.weight())
+            .filter(|weight| *weight > LARGE_BLOCK_BYTES)
+            .unwrap_or(0);
+        Ok(block)
     }
 
     /// Tells the system that a part of the file will be read soon. Nothing is told of an empty part.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cell::{Cell, CellCursor, CellType, Key, compare_keys, put_tag};
+use crate::cell::{CallMemory, Cell, CellCursor, CellType, Key, compare_keys, put_tag};
 use crate::error::{Error, Result};
 use crate::fs::{Open, RealFs, Vfs};
 use crate::id::FileId;
@@ -63,6 +63,7 @@ fn reads() -> ReadOptions {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Random,
     }
 }
@@ -73,6 +74,7 @@ fn context() -> ReaderContext {
         cache: Arc::new(BlockCache::new(64 << 20)),
         counters: Arc::new(Counters::default()),
         direct_reads: false,
+        calls: CallMemory::default(),
     }
 }
 

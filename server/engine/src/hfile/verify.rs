@@ -31,6 +31,7 @@ const OPTIONS: ReadOptions = ReadOptions {
     cache_blocks: false,
     priority: Priority::Single,
     memory_only: false,
+    charge: None,
     access: Access::Sequential,
 };
 
@@ -106,12 +107,12 @@ impl Reader {
                 offset,
                 bytes: bytes as u32,
             };
-            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)), Toward::End)?;
+            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)), OPTIONS, Toward::End)?;
             let header = Header::parse(bytes).map_err(|what| self.corrupt(offset, what))?;
             if header.disk_bytes > left {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
-            let bytes = ahead.read(self, here(header.disk_bytes), Toward::End)?;
+            let bytes = ahead.read(self, here(header.disk_bytes), OPTIONS, Toward::End)?;
             block::unpack(bytes.into(), self.trailer.compression)
                 .map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {

@@ -83,6 +83,8 @@ pub struct ReadSpec {
     pub filter: Option<Arc<FilterSpec>>,
     /// Where the read may look.
     pub tier: ReadTier,
+    /// The caller holds a row's lock: the read does not wait for memory.
+    pub holds_lock: bool,
 }
 
 impl Default for ReadSpec {
@@ -98,6 +100,7 @@ impl Default for ReadSpec {
             raw: false,
             filter: None,
             tier: ReadTier::All,
+            holds_lock: false,
         }
     }
 }

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use super::remedy::Remedy;
 use super::{directory, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
+use crate::cell::CallMemory;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::fs::{HandleCache, Vfs};
@@ -296,6 +297,7 @@ impl Checker<'_> {
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
+                calls: CallMemory::default(),
             },
             chunks: Arc::default(),
             removals: Arc::default(),

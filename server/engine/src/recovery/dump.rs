@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cache::BlockCache;
+use crate::cell::CallMemory;
 use crate::error::{Error, Result};
 use crate::fs::{HandleCache, Open, Vfs};
 use crate::hfile::{self, Reader, ReaderContext};
@@ -42,6 +43,7 @@ pub fn dump(vfs: &Arc<dyn Vfs>, file: &Path, cells: bool, out: &mut dyn Write) -
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
+                calls: CallMemory::default(),
             };
             let reader = Reader::open(file.to_path_buf(), FileId::default(), context)?;
             hfile::dump(&reader, cells, out)

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use crate::cache::BlockCache;
 use crate::catalog::{Catalog, Table, Tables};
-use crate::cell::Cell;
+use crate::cell::{CallMemory, Cell};
 use crate::clock::{Clock, Timestamps};
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, HandleCache, Vfs};
@@ -99,6 +99,7 @@ pub fn open(
             cache: Arc::new(BlockCache::new(options.block_cache_bytes)),
             counters: Arc::clone(&counters),
             direct_reads: options.direct_reads,
+            calls: CallMemory::default(),
         },
         chunks: Arc::new(ChunkPool::new(options.memstore_total_bytes / KEPT_SHARE)),
         removals: Arc::default(),

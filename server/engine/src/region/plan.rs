@@ -5,13 +5,12 @@
 //! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and of two writes
 //!    of equal key the later one stays, because key and sequence id together must be unique in a memstore.
 //!
-//! A mutation's writes count in the order in which they are given, as far as their times are assigned: a put behind a tombstone that
-//! covers it is visible, one before it is not. In HBase a tombstone hides both, because both have the time of the mutation.
+//! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone hides what it covers in its own
+//! mutation, whichever stands first.
 //!
 //! Nothing in here touches memstores or the log.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
@@ -155,58 +154,30 @@ pub struct Times<'t> {
     pub row: &'t RowTimes,
 }
 
-/// The families and columns that tombstones with assigned times cover.
-#[derive(Debug, Default)]
-struct Covered<'a> {
-    families: HashSet<usize>,
-    columns: HashSet<(usize, &'a [u8])>,
-}
-
-impl<'a> Covered<'a> {
-    fn add(&mut self, tombstone: &PlannedCell<'a>) {
-        match tombstone.cell_type {
-            CellType::DeleteFamily | CellType::DeleteFamilyVersion => {
-                self.families.insert(tombstone.family);
-            }
-            _ => {
-                self.columns.insert((tombstone.family, tombstone.qualifier));
-            }
-        }
-    }
-
-    fn has(&self, put: &PlannedCell<'a>) -> bool {
-        self.families.contains(&put.family) || self.columns.contains(&(put.family, put.qualifier))
-    }
-}
-
-/// Assigns times to the cells of a mutation that has tombstones; those without one are [`LATEST`] until here. Returns how far the puts went
+/// Assigns one time to all cells of a mutation that has tombstones; those without a time are [`LATEST`] until here. Returns how far it went
 /// ahead.
-fn settle<'a>(row: &[u8], cells: &mut [PlannedCell<'a>], times: Times<'_>) -> Result<i64> {
+fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
             .iter()
             .any(|cell| cell.timestamp == LATEST && cell.cell_type.is_delete() == deletes)
     };
-    let (has_tombstones, has_puts) = (any(true), any(false));
-    let tombstone = has_tombstones.then(|| times.row.tombstone(times.now));
-    // Asked for after the tombstone, which puts follow.
-    let put = if has_puts {
-        times.row.put(row, times.now)?
-    } else {
-        times.now
-    };
-    let mut covered = Covered::default();
-    for cell in cells.iter_mut().rev().filter(|cell| cell.timestamp == LATEST) {
-        cell.timestamp = match tombstone {
-            Some(time) if cell.cell_type.is_delete() => {
-                covered.add(cell);
-                time
-            }
-            Some(time) if covered.has(cell) => time,
-            _ => put.max(times.put_floor),
+    let mut time = times.now;
+    // Behind the tombstones before this mutation, so that its puts beside its own tombstones are visible.
+    if any(false) {
+        time = times.row.put(row, time)?;
+    }
+    if any(true) {
+        time = times.row.tombstone(time);
+    }
+    for cell in cells.iter_mut().filter(|cell| cell.timestamp == LATEST) {
+        cell.timestamp = if cell.cell_type.is_delete() {
+            time
+        } else {
+            time.max(times.put_floor)
         };
     }
-    Ok(put - times.now)
+    Ok(time - times.now)
 }
 
 impl<'a> RowPlan<'a> {
@@ -227,7 +198,7 @@ impl<'a> RowPlan<'a> {
             .all(|write| matches!(write, Write::Put { .. }));
         // The row's time for puts, if one needs it and no tombstone of the mutation has a say.
         let mut put_time = None;
-        // Until [`settle`]: whether a put is covered depends on what stands behind it.
+        // Until [`settle`] gives all of them one time.
         let unsettled = |timestamp: Option<i64>| given(timestamp).unwrap_or(LATEST);
         // Columns that a delete without time has looked at, with what is left of their versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
@@ -532,9 +503,9 @@ mod tests {
         }
     }
 
-    /// Writes of one mutation count in their order; the mutation takes two times at most, however many there are.
+    /// Writes of one mutation have one time, whatever their order: it follows the row's tombstones and covers its puts.
     #[test]
-    fn a_put_behind_its_tombstone_is_visible_and_one_before_it_is_not() {
+    fn a_mutation_has_one_time() {
         use CellType::{Delete, DeleteColumn, DeleteFamily, Put};
         let (a, b) = (put(b"a", None, b"v"), put(b"b", None, b"v"));
         let all = Write::DeleteRow { timestamp: None };
@@ -543,33 +514,25 @@ mod tests {
             qualifier: b"a",
             timestamp: None,
         };
-        for (writes, cells, ahead) in [
-            (vec![all, a], vec![(b'*', DeleteFamily, 50), (b'a', Put, 51)], 1),
-            (vec![a, all], vec![(b'*', DeleteFamily, 50), (b'a', Put, 50)], 1),
-            (vec![newest, a], vec![(b'a', Put, 51), (b'a', Delete, 50)], 1),
-            (vec![a, newest], vec![(b'a', Delete, 50), (b'a', Put, 50)], 1),
-            (
-                vec![delete_column(b"a"), a, delete_column(b"b"), b],
-                vec![
-                    (b'a', Put, 51),
-                    (b'a', DeleteColumn, 50),
-                    (b'b', Put, 51),
-                    (b'b', DeleteColumn, 50),
-                ],
-                1,
-            ),
+        for (writes, cells) in [
+            (vec![all, a], vec![(b'*', DeleteFamily, 50), (b'a', Put, 50)]),
+            (vec![a, all], vec![(b'*', DeleteFamily, 50), (b'a', Put, 50)]),
+            (vec![newest, a], vec![(b'a', Delete, 50), (b'a', Put, 50)]),
             (
                 vec![a, delete_column(b"a"), b],
-                vec![(b'a', DeleteColumn, 50), (b'a', Put, 50), (b'b', Put, 51)],
-                1,
+                vec![(b'a', DeleteColumn, 50), (b'a', Put, 50), (b'b', Put, 50)],
             ),
-            (vec![a, b], vec![(b'a', Put, 50), (b'b', Put, 50)], 0),
+            (vec![a, b], vec![(b'a', Put, 50), (b'b', Put, 50)]),
         ] {
-            assert_eq!(
-                planned(&RowTimes::default(), &writes),
-                (cells, ahead),
-                "{writes:?}"
-            );
+            let row = RowTimes::default();
+            assert_eq!(planned(&row, &writes), (cells.clone(), 0), "{writes:?}");
+            if writes.len() > 2 {
+                let later: Vec<_> = cells
+                    .iter()
+                    .map(|(column, kind, _)| (*column, *kind, 51))
+                    .collect();
+                assert_eq!(planned(&row, &writes), (later, 1), "behind its own tombstones");
+            }
         }
     }
 
@@ -582,7 +545,7 @@ mod tests {
         let (cells, _) = planned(&row, &[all, put(b"a", Some(50), b"v"), put(b"b", None, b"v")]);
         assert_eq!(
             cells,
-            [(b'*', DeleteFamily, 50), (b'a', Put, 50), (b'b', Put, 51)]
+            [(b'*', DeleteFamily, 50), (b'a', Put, 50), (b'b', Put, 50)]
         );
         assert_eq!(
             planned(&row, &[put(b"a", Some(50), b"v")]),

@@ -49,7 +49,7 @@ pub fn newest_cell<T>(
     Ok(Some(taken))
 }
 
-/// The timestamps of a column's visible versions, newest first, `versions` at most.
+/// The timestamps of a column's visible versions, newest first, `versions` at most. They are read into `scratch`.
 /// REQUIRES: as [`newest_cell`].
 pub fn newest_timestamps(
     version: &RegionVersion,
@@ -58,10 +58,11 @@ pub fn newest_timestamps(
     qualifier: &[u8],
     versions: usize,
     moment: Moment,
+    mut scratch: CellBatch,
 ) -> Result<Vec<i64>> {
-    let mut found = CellBatch::new();
+    let found = &mut scratch;
     let spec = column_spec(version, family, qualifier, versions, ReadTier::All);
-    read_row(version, &spec, row, unpublished(moment), usize::MAX, &mut found)?;
+    read_row(version, &spec, row, unpublished(moment), usize::MAX, found)?;
     Ok((0..found.cell_count())
         .map(|index| found.cell(index).key.timestamp())
         .collect())
@@ -81,6 +82,7 @@ fn column_spec(
         }],
         max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
         tier,
+        holds_lock: true,
         ..ReadSpec::default()
     }
 }

@@ -18,8 +18,9 @@
 //! then.
 //!
 //! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
-//! can be paused and go on in a later version of the region, or with another tier. A row that a read of memory only cannot finish is left as if it had not
-//! been begun: the scanner is paused in front of it. That is why such a read has no filter and no batch limit.
+//! can be paused and go on in a later version of the region, or with another tier. A row that a read of memory only cannot finish, or for which
+//! calls have no memory, is left as if it had not been begun: the scanner is paused in front of it. With a filter or a batch limit that
+//! cannot be done, so a read of memory only has neither.
 
 use std::cmp::Ordering;
 
@@ -104,7 +105,7 @@ pub struct RegionScanner {
     filter: Option<Box<dyn Filter>>,
     /// Most cells of a result.
     batch: Option<usize>,
-    /// Most bytes of a row, when there is no batch limit.
+    /// Most bytes of a row or of a piece of one.
     row_max_bytes: usize,
     /// The row in hand; kept between calls for its memory, and for its content while `in_row`.
     row: SmallVec<[u8; 64]>,
@@ -199,10 +200,15 @@ impl RegionScanner {
         true
     }
 
+    /// Whether a row that has been begun can be begun again: a filter and a batch limit have gone on meanwhile.
+    pub fn can_leave_row(&self) -> bool {
+        self.filter.is_none() && self.batch.is_none() && self.range.is_some()
+    }
+
     /// Pauses in front of the row in hand, whatever has been read of it.
-    /// REQUIRES: no filter, no batch limit, a range.
+    /// REQUIRES: [`Self::can_leave_row`].
     fn leave_row(&mut self) {
-        debug_assert!(self.filter.is_none() && self.batch.is_none() && self.range.is_some());
+        debug_assert!(self.can_leave_row());
         let places = self.parts.drain(..).map(|part| (part.place, self.row.to_vec()));
         self.paused = Some(places.collect());
     }
@@ -239,12 +245,13 @@ impl RegionScanner {
     }
 
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
-    /// is of no more use; but with [`Error::NotInMemory`] it is paused in front of the row.
+    /// is of no more use; but with [`Error::NotInMemory`] and [`Error::CallMemory`] it is paused in front of the row if it
+    /// [can leave rows](Self::can_leave_row).
     pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
         let result = self.try_step(out);
         if let Err(error) = &result {
             out.abandon_row();
-            if matches!(error, Error::NotInMemory) && self.range.is_some() {
+            if matches!(error, Error::NotInMemory | Error::CallMemory(_)) && self.can_leave_row() {
                 self.leave_row();
             }
         }
@@ -343,16 +350,10 @@ impl RegionScanner {
 
     /// What the row in hand, or its next piece, may have.
     fn row_limit(&self) -> RowLimit {
-        match self.batch {
-            Some(cells) => RowLimit {
-                cells,
-                ..RowLimit::NONE
-            },
+        RowLimit {
+            cells: self.batch.unwrap_or(usize::MAX),
             // One byte more than it may have: when nothing is left, the row is too big.
-            None => RowLimit {
-                bytes: self.row_max_bytes.saturating_add(1),
-                ..RowLimit::NONE
-            },
+            bytes: self.row_max_bytes.saturating_add(1),
         }
     }
 
@@ -367,19 +368,26 @@ impl RegionScanner {
         for part in self.parts.iter_mut().filter(|part| part.essential == essential) {
             // A filter that is done ends each family's part by itself; the row so far is still judged.
             let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
-            progress = part.store.read_row(&self.row, filter, limit, out)?;
+            let read = part.store.read_row(&self.row, filter, limit, out);
+            if limit.bytes == 0 {
+                // Whether there was memory for the cell that is too much does not matter any more.
+                return Err(self.row_too_big());
+            }
+            progress = read?;
             if progress == RowProgress::LimitReached {
                 break;
             }
         }
-        if limit.bytes == 0 {
-            return Err(Error::RowTooBig(format!(
-                "Max row size allowed: {}, but the row is bigger than that. Row: {}",
-                self.row_max_bytes,
-                escape(&self.row)
-            )));
-        }
         Ok(progress)
+    }
+
+    fn row_too_big(&self) -> Error {
+        Error::RowTooBig(format!(
+            "Max row size allowed: {}, but the row is bigger than that. Row: {}. Ask for fewer columns, scan with a smaller batch, \
+             or raise row.max_bytes",
+            self.row_max_bytes,
+            escape(&self.row)
+        ))
     }
 
     /// Appends what the families that are not essential have of the row, which has passed.

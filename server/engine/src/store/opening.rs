@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 
 use crate::Result;
 use crate::cache::Priority;
-use crate::cell::{CellCursor, KeyBuf, is_from};
+use crate::cell::{CellCursor, KeyBuf, OnShortage, is_from};
 use crate::hfile::{Access, Properties, ReadOptions};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
@@ -146,6 +146,11 @@ impl<'a> Opening<'a> {
                 Priority::Single
             },
             memory_only: self.spec.tier == ReadTier::Memory,
+            charge: Some(match self.spec.tier {
+                ReadTier::Memory => OnShortage::Leave,
+                ReadTier::All if self.spec.holds_lock => OnShortage::Refuse,
+                ReadTier::All => OnShortage::Wait,
+            }),
             access: match self.rows {
                 ReadRows::One(_) => Access::SingleRow,
                 ReadRows::Range { .. } => Access::Sequential,

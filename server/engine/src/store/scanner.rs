@@ -273,9 +273,9 @@ impl StoreScanner {
                             self.scratch.clear();
                             // Tags say something of the value they came with (HBase's transformCell drops them too).
                             let bare = Cell { tags: &[], ..cell };
-                            out.push_with_value(bare, filter.transform_value(cell, &mut self.scratch));
+                            out.add_with_value(bare, filter.transform_value(cell, &mut self.scratch))?;
                         }
-                        _ => out.push(cell),
+                        _ => out.add(cell)?,
                     }
                 }
                 self.count += 1;

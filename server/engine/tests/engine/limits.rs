@@ -573,7 +573,9 @@ fn at_a_total_what_is_there_stays_and_can_go() {
 /// A database as it was before there were limits: a namespace and a table whose start rows are longer than any row.
 fn from_before_limits(rig: &Rig) {
     rig.open().close().unwrap();
-    rig.vfs.create_dir_all(&rig.dir.join("tables/default/t/f")).unwrap();
+    rig.vfs
+        .create_dir_all(&rig.dir.join("tables/default/t/f"))
+        .unwrap();
     let (mut manifest, state) = Manifest::open(Arc::clone(&rig.vfs), &rig.dir, 1 << 20).unwrap();
     manifest
         .append(&ManifestEdit::PutNamespace(NamespaceDescriptor {

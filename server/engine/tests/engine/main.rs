@@ -1,6 +1,7 @@
 //! The engine through its front door: data, schema, regions, many threads, crashes.
 
 mod blocks;
+mod call_memory;
 mod clock;
 mod compactions;
 mod crash;

@@ -40,6 +40,13 @@ pub(in crate::api) fn select(
         .collect()
 }
 
+/// Whether a filter may take long to make: a regular expression takes milliseconds to compile, which a network thread does not have.
+pub(in crate::api) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
+    // In the text it is "regexstring" in any case, in the encoding the class RegexStringComparator.
+    let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
+    string.is_some_and(names_one) || bytes.is_some_and(names_one)
+}
+
 /// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed is an error
 /// whatever stands beside it.
 pub(in crate::api) fn filter(

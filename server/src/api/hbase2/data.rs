@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::cell::CellBatch;
-use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate};
+use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, ReadSpec, RowUpdate, Scan};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
@@ -22,8 +22,10 @@ pub(super) async fn get_multiple(
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
     let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
+    let mut filters = reads::FilterMemory::new(server);
     let wanted = from_thrift::all(gets, |get| {
         let spec = from_thrift::get(get)?;
+        filters.add(&spec)?;
         let spec = if wants_cells(get) {
             spec
         } else {
@@ -46,8 +48,11 @@ pub(super) async fn exists(
     gets: &[thrift2::TGet],
 ) -> Result<Vec<bool>, Failure> {
     let table = from_thrift::table(Some(table))?;
+    let mut filters = reads::FilterMemory::new(server);
     let gets = from_thrift::all(gets, |get| {
-        Ok((get.row.clone(), for_existence(from_thrift::get(get)?)))
+        let spec = from_thrift::get(get)?;
+        filters.add(&spec)?;
+        Ok((get.row.clone(), for_existence(spec)))
     })?;
     let found = reads::get(server, caller, table, gets).await?;
     let there = found.rows.iter().map(Option::is_some).collect();
@@ -239,13 +244,27 @@ fn wanted(mut batch: CellBatch, returns: bool) -> CellBatch {
     batch
 }
 
-pub(super) fn open_scanner(
-    server: &Server,
+/// A scan of its arguments. A filter with a regular expression is compiled on the pool.
+async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Failure> {
+    if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
+        return from_thrift::scan(scan);
+    }
+    // Boxed: few scans come to it.
+    Box::pin(compiled(server, scan.clone())).await
+}
+
+async fn compiled(server: &Arc<Server>, scan: thrift2::TScan) -> Result<Scan, Failure> {
+    server.admission().admit_to_line()?;
+    server.in_line(move |_| from_thrift::scan(&scan)).await
+}
+
+pub(super) async fn open_scanner(
+    server: &Arc<Server>,
     caller: &Caller,
     args: &args::OpenScanner,
 ) -> Result<i32, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = from_thrift::scan(&args.tscan)?;
+    let scan = scan_of(server, &args.tscan).await?;
     let lease = Duration::from_millis(server.config().scanner.lease_ms);
     scans::open(server, caller, table, scan, false, lease)
 }
@@ -256,6 +275,6 @@ pub(super) async fn scanner_results(
     args: &args::GetScannerResults,
 ) -> Result<scans::Results, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = from_thrift::scan(&args.tscan)?;
+    let scan = scan_of(server, &args.tscan).await?;
     scans::fetch_once(server, caller, table, scan, args.num_rows).await
 }

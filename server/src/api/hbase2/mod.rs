@@ -138,7 +138,7 @@ async fn call_rest<P: Codec>(
                 to_thrift::one_result(writer, value);
             });
         }
-        Method::OpenScanner => answer!(OpenScanner, |args| open_scanner(server, caller, &args)),
+        Method::OpenScanner => answer!(OpenScanner, |args| open_scanner(server, caller, &args).await),
         Method::CloseScanner => answer!(CloseScanner, |args| {
             // An unknown id is no error here, unlike in Thrift 1.
             scans::close(server, caller, args.scanner_id);

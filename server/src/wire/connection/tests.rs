@@ -7,7 +7,7 @@ use std::time::Duration;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::write_call;
 use basalt_idl::thrift1::args::GetTableNames;
-use basalt_idl::wire::BinaryWriter;
+use basalt_idl::wire::{BinaryWriter, Writer as _};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
@@ -397,4 +397,96 @@ async fn answers_that_leave_in_pieces_leave_once() {
         assert_eq!(one(&mut client).await, expected, "answer {number}");
     }
     assert!(String::from_utf8_lossy(&one(&mut client).await).contains("getScannerResults"));
+}
+
+/// A framed call that says it has a MiB, of which so many bytes come.
+fn large_call(bytes: usize) -> Vec<u8> {
+    let mut message = vec![0; 4];
+    write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
+    message[..4].copy_from_slice(&(1_u32 << 20).to_be_bytes());
+    message.resize(bytes, 0);
+    message
+}
+
+fn with_little_memory() -> Arc<Server> {
+    let mut config = Config::default();
+    config.thrift.max_message_bytes = 1 << 20;
+    config.requests.memory_bytes = 9 << 19;
+    crate::rig::server(config)
+}
+
+/// Returns when calls hold so many bytes.
+async fn held(server: &Server, bytes: std::ops::Range<u64>) {
+    while !bytes.contains(&server.admission().memory().used()) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Goal: messages that stop half-way do not keep the memory from others. Method: as many as fill it, then one that comes whole; whoever was
+/// dropped for it is told why.
+#[tokio::test]
+async fn half_a_message_makes_way_for_a_whole_one() {
+    let server = with_little_memory();
+    let mut stalled = Vec::new();
+    for number in 1..=3 {
+        let (mut client, served) = connect_to(Arc::clone(&server)).await;
+        client.write_all(&large_call(1_000_000)).await.unwrap();
+        held(&server, number * 950_000..number * 1_100_000).await;
+        stalled.push((client, served));
+    }
+    let whole = {
+        let mut message = vec![0; 4];
+        let mut writer = BinaryWriter::new(&mut message);
+        writer.message_begin("getTableNames", basalt_idl::wire::MessageKind::Call, 7);
+        writer.struct_begin();
+        writer.field_begin(9, basalt_idl::wire::WireType::Binary);
+        writer.binary(&vec![0; 700_000]);
+        writer.struct_end();
+        let length = u32::try_from(message.len() - 4).unwrap();
+        message[..4].copy_from_slice(&length.to_be_bytes());
+        message
+    };
+    let (mut client, _served) = connect_to(Arc::clone(&server)).await;
+    client.write_all(&whole).await.unwrap();
+    let length = client.read_u32().await.expect("it is read, and answered");
+    let mut answer = vec![0; length as usize];
+    client.read_exact(&mut answer).await.unwrap();
+    assert!(!String::from_utf8_lossy(&answer).contains("busy"));
+
+    // The one that has stood still for longest.
+    let (mut client, served) = stalled.remove(0);
+    let length = client.read_u32().await.expect("a reason");
+    let mut answer = vec![0; length as usize];
+    client.read_exact(&mut answer).await.unwrap();
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    assert!(text.contains("the client was too slow"), "{text}");
+    drop(client);
+    assert!(matches!(served.await.unwrap(), Err(End::Busy(Busy::Slow { .. }))));
+    assert!(
+        stalled.iter().all(|(_, served)| !served.is_finished()),
+        "others stay"
+    );
+}
+
+/// The same of answers that are not read.
+#[tokio::test]
+async fn an_answer_that_is_not_read_makes_way() {
+    let server = with_little_memory();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (socket, _) = listener.accept().await.unwrap();
+    let memory = Arc::clone(server.admission().memory());
+    let mut answers = vec![0; 16 << 20];
+    let mut reserved = Held::nothing(&memory);
+    reserved.take_over(memory.room());
+    memory.enter(memory.room());
+    let sent = tokio::spawn(async move {
+        let _reserved = reserved;
+        let sent = send(&server, &socket, &mut answers).await;
+        drop(answers);
+        sent
+    });
+    Held::nothing(&memory).raise(1 << 20).await.expect("room is made");
+    assert!(matches!(sent.await.unwrap(), Err(End::Busy(Busy::Slow { .. }))));
+    drop(client);
 }

@@ -195,6 +195,12 @@ impl JavaRegex {
         })
     }
 
+    /// Memory that it takes, with the caches of a search or two.
+    pub(super) fn memory_bytes(&self) -> usize {
+        const CACHES: usize = 2;
+        (1 + CACHES) * self.compiled.memory_usage()
+    }
+
     /// Whether the pattern matches anywhere in the part. Bytes that are no text are replaced, as Java's decoding does.
     pub fn is_found_in(&self, part: &[u8]) -> bool {
         self.compiled.is_match(self.charset.decode(part).as_bytes())

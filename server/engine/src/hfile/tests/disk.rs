@@ -18,6 +18,7 @@ fn memory_only_reads_do_not_touch_the_disk() {
     let reader = fixture.open().unwrap();
     let memory = ReadOptions {
         memory_only: true,
+        charge: None,
         ..reads()
     };
     let target = cells[250].key.as_key();

@@ -189,6 +189,7 @@ fn source(file: &StoreFile, family: &FamilyDescriptor) -> Source {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Sequential,
     });
     if file.is_clipped() {

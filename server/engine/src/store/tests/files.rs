@@ -107,6 +107,7 @@ fn what_is_still_read_keeps_its_name() {
         cache_blocks: true,
         priority: Priority::Single,
         memory_only: false,
+        charge: None,
         access: Access::Random,
     });
     drop(store);

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::TextCell;
 use crate::cache::BlockCache;
-use crate::cell::CellBatch;
+use crate::cell::{CallMemory, CellBatch};
 use crate::clock::{Ahead, ManualClock};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -82,6 +82,7 @@ impl TestStore {
                 cache: Arc::new(BlockCache::new(16 << 20)),
                 counters: Arc::new(Counters::default()),
                 direct_reads: false,
+                calls: CallMemory::default(),
             },
             chunks: Arc::default(),
             removals: Arc::default(),

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""Whether a server stays within its memory, and serves others, while 200 connections try to use all of it.
+
+Starts `basalt serve` with `memory.total_bytes` in a memory cgroup of twice as much (version 1 or 2; where none can be made the cgroup is
+`not run`, and only resident memory is measured), runs the hostile mix beside well-behaved clients, and prints a verdict:
+
+- the server survives;
+- 99 of 100 calls of the well-behaved clients take less than 100 ms, and nearly none is refused;
+- resident memory stays within 1.25 times `memory.total_bytes`.
+
+Hostile connections take turns in these roles: gets of a row that fits and of one that does not, multi-gets of them, scans of the same from
+memory, from disk and of blocks that a few bytes unpack to, without the cache and with it, half-sent messages, readers that do not read, small
+arguments that expand, filters that expand, large puts, appends to a large cell. The well-behaved have processes of their own, so that they
+measure the server and not the load.
+
+usage: hostile_memory.py BASALT_BINARY [--seconds 600] [--total-bytes 268435456] [--connections 200] [--work-dir DIR]
+Needs Python 3.8 and nothing else. Exit code 0: all of it holds."""
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+TABLE = b"hostile"
+PACKED = b"packed"
+CALM = b"calm"
+REFUSED = b"RegionTooBusyException"
+
+
+# Thrift's binary protocol, as much of it as is needed.
+def text(value):
+    return struct.pack(">I", len(value)) + value
+
+
+def field(kind, number, value):
+    return struct.pack(">BH", kind, number) + value
+
+
+def binary(number, value):
+    return field(11, number, text(value))
+
+
+def i32(number, value):
+    return field(8, number, struct.pack(">i", value))
+
+
+def boolean(number, value):
+    return field(2, number, b"\1" if value else b"\0")
+
+
+def record(*fields):
+    return b"".join(fields) + b"\0"
+
+
+def inner(number, *fields):
+    return field(12, number, record(*fields))
+
+
+def array(number, elements):
+    return field(15, number, struct.pack(">BI", 12, len(elements)) + b"".join(elements))
+
+
+def message(method, *fields):
+    body = struct.pack(">I", 0x80010001) + text(method) + struct.pack(">I", 1) + record(*fields)
+    return text(body)
+
+
+def cell(qualifier, value):
+    return record(binary(1, b"f"), binary(2, qualifier), binary(3, value))
+
+
+def get(table, row):
+    return message(b"get", binary(1, table), inner(2, binary(1, row)))
+
+
+def put(table, row, qualifier, value):
+    return message(b"put", binary(1, table), inner(2, binary(1, row), array(2, [cell(qualifier, value)])))
+
+
+def scan(table, row, rows, cached, *more):
+    return message(b"getScannerResults", binary(1, table), inner(2, binary(1, row), boolean(12, cached), *more), i32(3, rows))
+
+
+class Closed(Exception):
+    """The server has ended the connection."""
+
+
+class Connection:
+    def __init__(self, port, timeout=60):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def read(self, count):
+        """Reads so many bytes and returns the first of them."""
+        head, left = b"", count
+        while left:
+            piece = self.socket.recv(min(left, 1 << 18))
+            if not piece:
+                raise Closed
+            if len(head) < 512:
+                head += piece[:512]
+            left -= len(piece)
+        return head
+
+    def call(self, request):
+        """The head of the answer and its length."""
+        self.socket.sendall(request)
+        length = struct.unpack(">I", self.read(4))[0]
+        return self.read(length), length
+
+    def close(self):
+        self.socket.close()
+
+
+class Sizes:
+    """What fits into this server, as its log says."""
+
+    def __init__(self, settings):
+        number = lambda key: int(settings[key])
+        self.message = number("thrift.max_message_bytes")
+        self.row = number("row.max_bytes")
+        self.cell = min(number("row.cell_max_bytes"), self.message) - 4096
+
+
+def load(port, sizes):
+    """Rows: `fits`, of two cells; `large`, of more than a row may have; `append`. The same in table `packed`, which is compressed."""
+    connection = Connection(port)
+    for table, compression in ((TABLE, 2), (PACKED, 1), (CALM, 2)):
+        family = record(binary(1, b"f"), i32(6, compression))
+        head, _ = connection.call(
+            message(b"createTable", inner(1, inner(1, binary(1, b"default"), binary(2, table)), array(2, [family])))
+        )
+        if b"createTable" not in head:
+            sys.exit(f"table {table}: {head}")
+    half = min(sizes.cell, sizes.row // 4 - 4096)
+    rows = [(b"fits", 2, half), (b"large", 6, half), (b"append", 1, half // 2)]
+    for table in (TABLE, PACKED):
+        for row, cells, size in rows:
+            for number in range(cells):
+                request = put(table, row, b"%d" % number, b"x" * size)
+                while REFUSED in connection.call(request)[0]:
+                    time.sleep(0.1)
+    for table in (TABLE, PACKED):
+        head, _ = connection.call(message(b"basaltFlush", binary(1, table)))
+    connection.close()
+
+
+def hostile_calls(role, sizes):
+    """The requests of a role, as a function that makes the next one."""
+    rng = random.Random(role)
+    expanding = message(b"getMultiple", binary(1, TABLE), array(2, [record(binary(1, b"s"))] * 4000))
+    pattern = b"RowFilter(=, 'regexstring:[\\p{L}]{%d}')"
+    large = b"y" * (sizes.cell // 4)
+    return [
+        lambda: get(TABLE, b"fits"),
+        lambda: get(TABLE, b"large"),
+        lambda: message(b"getMultiple", binary(1, TABLE), array(2, [record(binary(1, b"fits"))] * 8)),
+        lambda: scan(TABLE, b"", 10, True),
+        lambda: scan(TABLE, b"", 10, False),
+        lambda: scan(PACKED, b"", 10, False),
+        lambda: scan(TABLE, b"", 10, False, i32(8, 1)),
+        lambda: expanding,
+        lambda: message(
+            b"openScanner", binary(1, TABLE), inner(2, binary(7, pattern % rng.randrange(5, 25)), i32(4, rng.randrange(9)))
+        ),
+        lambda: put(TABLE, b"put%d" % rng.randrange(4), b"q", large),
+        lambda: message(b"append", binary(1, TABLE), inner(2, binary(1, b"append"), array(2, [cell(b"0", b"z" * 10)]))),
+        lambda: get(PACKED, b"fits"),
+    ][role]
+
+
+ROLES = 12
+HALF_SENT, SILENT = ROLES, ROLES + 1
+
+
+def hostile(role, port, sizes, stop, tally):
+    """One hostile connection after the other."""
+    make = hostile_calls(role if role < ROLES else 0, sizes)
+    while not stop.is_set():
+        try:
+            connection = Connection(port)
+            if role == HALF_SENT:
+                claimed = sizes.message
+                head = struct.pack(">II", claimed, 0x80010001) + text(b"put") + struct.pack(">I", 1)
+                connection.socket.sendall(head + struct.pack(">BHI", 11, 1, claimed - 1000) + b"x" * (claimed - 100000))
+                connection.read(100)
+            elif role == SILENT:
+                connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.socket.sendall(make())
+                for _ in range(20):
+                    if not connection.socket.recv(1):
+                        break
+                    time.sleep(1)
+            else:
+                for _ in range(100):
+                    head, length = connection.call(make())
+                    tally[b"busy" if REFUSED in head else b"large" if b"max_bytes" in head or b"max_response" in head else b"served"] += 1
+                    if stop.is_set():
+                        break
+            connection.close()
+        except (OSError, Closed, struct.error):
+            tally[b"ended"] += 1
+            time.sleep(0.01)
+
+
+def hostile_process(roles, port, sizes, seconds, results):
+    os.nice(5)
+    stop = threading.Event()
+    tally = {b"busy": 0, b"large": 0, b"served": 0, b"ended": 0}
+    for role in roles:
+        threading.Thread(target=hostile, args=(role, port, sizes, stop, tally), daemon=True).start()
+    time.sleep(seconds)
+    stop.set()
+    results.put({key.decode(): count for key, count in tally.items()})
+    results.close()
+    results.join_thread()
+    os._exit(0)
+
+
+def calm_process(number, port, seconds, results):
+    """A well-behaved client: small puts and gets, a hundred a second."""
+    times, refused, why = {"get": [], "put": []}, 0, ""
+    connection = Connection(port)
+    end = time.monotonic() + seconds
+    turn = 0
+    while time.monotonic() < end:
+        row = b"%d-%d" % (number, turn % 100)
+        kind = "put" if turn % 4 == 0 else "get"
+        request = put(CALM, row, b"q", b"v" * 100) if kind == "put" else get(CALM, row)
+        began = time.monotonic()
+        try:
+            head, _ = connection.call(request)
+            if REFUSED in head:
+                refused, why = refused + 1, repr(head[-400:])
+        except (OSError, Closed) as error:
+            refused, why = refused + 1, repr(error)
+            try:
+                connection = Connection(port)
+            except OSError:
+                time.sleep(0.1)
+        times[kind].append(time.monotonic() - began)
+        turn += 1
+        time.sleep(max(0, began + 0.01 - time.monotonic()))
+    results.put({"times": times, "refused": refused, "why": why})
+
+
+class Cgroup:
+    """A memory cgroup of version 1 or 2, if one can be made."""
+
+    def __init__(self, limit):
+        self.path = None
+        name = f"basalt-hostile-{os.getpid()}"
+        one, two = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
+        if os.path.exists(os.path.join(one, "memory.limit_in_bytes")):
+            self.path, setting = os.path.join(one, name), "memory.limit_in_bytes"
+        elif os.path.exists(os.path.join(two, "cgroup.controllers")):
+            self.path, setting = os.path.join(two, name), "memory.max"
+        else:
+            return
+        try:
+            os.mkdir(self.path)
+            with open(os.path.join(self.path, setting), "w") as file:
+                file.write(str(limit))
+        except OSError as error:
+            print(f"no memory cgroup: {error}", file=sys.stderr)
+            self.remove()
+
+    def enter(self):
+        if self.path:
+            with open(os.path.join(self.path, "cgroup.procs"), "w") as file:
+                file.write(str(os.getpid()))
+
+    def remove(self):
+        if self.path and os.path.isdir(self.path):
+            os.rmdir(self.path)
+        self.path = None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(arguments, directory, cgroup):
+    """Starts the server; returns it, its ports and its settings."""
+    ports = free_port(), free_port()
+    log = os.path.join(directory, "log")
+    command = [
+        arguments.binary,
+        "serve",
+        *("--data-dir", os.path.join(directory, "data")),
+        *("--thrift-listen", f"127.0.0.1:{ports[0]}"),
+        *("--http-listen", f"127.0.0.1:{ports[1]}"),
+        *("--set", f"memory.total_bytes={arguments.total_bytes}"),
+    ]
+    for setting in arguments.set:
+        command += ["--set", setting]
+    with open(log, "wb") as file:
+        server = subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=cgroup.enter)
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", ports[0]), 1).close()
+            break
+        except OSError:
+            if server.poll() is not None:
+                sys.exit(f"the server has not started: {open(log).read()}")
+            time.sleep(0.05)
+    settings = {}
+    for line in open(log, errors="replace"):
+        words = line.split()
+        if "=" in words and "." in words[words.index("=") - 1]:
+            at = words.index("=")
+            settings[words[at - 1]] = words[at + 1].strip('"')
+    return server, ports, settings
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
+
+
+def metrics(port, prefix):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+        lines = page.read().decode().splitlines()
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(prefix)}
+
+
+def percentile(times, percent):
+    times = sorted(times)
+    return times[min(len(times) - 1, len(times) * percent // 100)] * 1000 if times else 0.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary")
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--total-bytes", type=int, default=256 << 20)
+    parser.add_argument("--connections", type=int, default=200)
+    parser.add_argument("--work-dir")
+    parser.add_argument("--set", action="append", default=[])
+    arguments = parser.parse_args()
+    directory = tempfile.mkdtemp(prefix="hostile-", dir=arguments.work_dir)
+    cgroup = Cgroup(2 * arguments.total_bytes)
+    has_cgroup = cgroup.path is not None
+    server, (port, http), settings = start(arguments, directory, cgroup)
+    sizes = Sizes(settings)
+    load(port, sizes)
+    results, calm = multiprocessing.Queue(), multiprocessing.Queue()
+    roles = [number % (ROLES + 2) for number in range(arguments.connections)]
+    workers = [
+        multiprocessing.Process(target=hostile_process, args=(roles[part::4], port, sizes, arguments.seconds, results))
+        for part in range(4)
+    ]
+    workers += [multiprocessing.Process(target=calm_process, args=(n, port, arguments.seconds, calm)) for n in range(2)]
+    for worker in workers:
+        worker.start()
+    peak, end = 0, time.monotonic() + arguments.seconds
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            peak = max(peak, resident(server.pid))
+        except (OSError, StopIteration):
+            break
+        time.sleep(0.02)
+    survived = server.poll() is None
+    calm_results = [calm.get(timeout=60) for _ in range(2)]
+    tallies = [results.get(timeout=60) for _ in range(4)]
+    for worker in workers:
+        worker.join(timeout=60)
+    refused_by = metrics(http, "basalt_refused_calls_total") if survived else {}
+    if survived:
+        server.send_signal(signal.SIGTERM)
+        try:
+            server.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+    cgroup.remove()
+    gets = [one for result in calm_results for one in result["times"]["get"]]
+    puts = [one for result in calm_results for one in result["times"]["put"]]
+    refused, calls = sum(result["refused"] for result in calm_results), len(gets) + len(puts)
+    report = {
+        "seconds": arguments.seconds,
+        "total_bytes": arguments.total_bytes,
+        "connections": arguments.connections,
+        "cgroup": f"limit {2 * arguments.total_bytes}" if has_cgroup else "not run: no memory cgroup can be made",
+        "survived": survived,
+        "exit_code": server.returncode,
+        "peak_resident_mib": peak >> 20,
+        "peak_of_total": round(peak / arguments.total_bytes, 3),
+        "calm_calls": calls,
+        "calm_refused": refused,
+        "calm_get_ms": {"p50": percentile(gets, 50), "p99": percentile(gets, 99), "max": percentile(gets, 100)},
+        "calm_put_ms": {"p50": percentile(puts, 50), "p99": percentile(puts, 99), "max": percentile(puts, 100)},
+        "hostile": {key: sum(tally[key] for tally in tallies) for key in tallies[0]},
+        "refused_by": refused_by,
+    }
+    print(json.dumps(report, indent=2))
+    for result in calm_results:
+        if result["why"]:
+            print("a well-behaved call was refused:", result["why"])
+    holds = survived and peak <= 1.25 * arguments.total_bytes and percentile(gets + puts, 99) < 100 and refused <= calls / 100
+    print("PASS" if holds else "FAIL")
+    if holds:
+        shutil.rmtree(directory, ignore_errors=True)
+    else:
+        print("log and data:", directory)
+    sys.exit(0 if holds else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,418 @@
+//! The memory for calls: one number of bytes, from which everything is reserved before it is allocated.
+//!
+//! Reserved are messages while they arrive, what arguments become, results while they are collected (`basalt_engine::cell::Budget`),
+//! blocks and windows that a read holds, and the arguments of open scanners. A result is reserved together with its reply, so
+//! that a call which has its result can always hand it over; the reply keeps its part until the client has taken it.
+//!
+//! A reservation that cannot be had asks slow clients to go ([`SlowClients`]) and idle scanners to release what they can, waits for at most
+//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable, and only a few of them at a time.
+//!
+//! Invariants:
+//! - Reservations never exceed the limit: `used` grows by compare-and-exchange. Only what is held anyway is entered without asking
+//!   ([`Held::set`]): small buffers that have grown a little.
+//! - Messages and arguments leave one part in [`SERVE_SHARE`] of the limit to results. So calls that have begun are served when
+//!   messages fill the rest.
+//! - All waits end: calls that hold something and wait for more cannot wait for each other for ever. After [`PATIENCE`] a call is refused
+//!   and gives all that it holds back. No call waits after its result is complete.
+//! - Small calls need nothing: what is free of charge (16 KiB of a connection's buffers, of a result and of a reply) is not reserved.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use basalt_engine::Error;
+use basalt_engine::cell::{Budget, OnShortage};
+use metrics::Counter;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::Busy;
+use super::slow::{SlowClient, SlowClients};
+
+/// Bytes of a connection's buffers that are not counted: every connection may have them.
+pub(super) const FREE_BYTES: usize = 16 << 10;
+/// One part in so many of the limit is for results.
+const SERVE_SHARE: u64 = 8;
+/// One part in so many of the limit may be held by the arguments of open scanners.
+const SCANNERS_SHARE: u64 = 4;
+/// Longest wait for a reservation.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Threads of the pool that wait at a time. One more is refused at once: the others are for calls that need no memory to speak of.
+const WAITING_THREADS_MAX: usize = 8;
+/// Pause between two looks for slow clients while a reservation waits.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What bytes are reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Messages and arguments.
+    Arrive,
+    /// Results of calls that are being served, with their replies.
+    Serve,
+}
+
+/// Counts bytes of calls in hand.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    used: AtomicU64,
+    /// Of these, the arguments of open scanners.
+    scanners: AtomicU64,
+    limit: u64,
+    /// Reservations that wait. Whoever releases bytes looks here first.
+    waiting: AtomicUsize,
+    /// Threads among them.
+    waiting_threads: AtomicUsize,
+    freed: Notify,
+    lock: Mutex<()>,
+    freed_for_threads: Condvar,
+    slow: SlowClients,
+    /// Told when a reservation could not be had at once.
+    short: Notify,
+    refused: Counter,
+}
+
+impl Memory {
+    /// `refused` counts reservations of the engine that failed, `dropped` slow clients.
+    pub(super) fn new(limit: u64, refused: Counter, dropped: Counter) -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            scanners: AtomicU64::new(0),
+            limit,
+            waiting: AtomicUsize::new(0),
+            waiting_threads: AtomicUsize::new(0),
+            freed: Notify::new(),
+            lock: Mutex::new(()),
+            freed_for_threads: Condvar::new(),
+            slow: SlowClients::new(dropped),
+            short: Notify::new(),
+            refused,
+        }
+    }
+
+    /// Bytes in hand.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that may be in hand.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes that are left for results.
+    pub(crate) fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.used())
+    }
+
+    /// Fails when there is nothing left for messages.
+    pub(crate) fn check(&self) -> Result<(), Busy> {
+        if self.used() < self.ceiling(Purpose::Arrive) {
+            return Ok(());
+        }
+        Err(self.busy(0))
+    }
+
+    /// Enters a client that others need not wait for while it is slow.
+    pub(crate) fn slow_client(&self, address: Option<IpAddr>, bytes: u64) -> SlowClient {
+        self.slow.enter(address, bytes)
+    }
+
+    /// Returns when a reservation could not be had at once: idle scanners should release what they can.
+    pub(crate) async fn short(&self) {
+        self.short.notified().await;
+    }
+
+    fn ceiling(&self, purpose: Purpose) -> u64 {
+        match purpose {
+            Purpose::Arrive => self.limit - self.limit / SERVE_SHARE,
+            Purpose::Serve => self.limit,
+        }
+    }
+
+    fn busy(&self, wanted: u64) -> Busy {
+        Busy::Memory {
+            used: self.used(),
+            wanted,
+            limit: self.limit,
+        }
+    }
+
+    /// Reserves bytes if they can be had now.
+    fn try_reserve(&self, bytes: u64, purpose: Purpose) -> bool {
+        let ceiling = self.ceiling(purpose);
+        let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= ceiling);
+        self.used
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, more)
+            .is_ok()
+    }
+
+    /// Reserves bytes, after a wait if need be.
+    async fn reserve(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
+        if self.try_reserve(bytes, purpose) {
+            return Ok(());
+        }
+        self.check_size(bytes, purpose)?;
+        // Boxed: it has timers, and few calls come to it.
+        Box::pin(self.reserve_later(bytes, purpose)).await
+    }
+
+    async fn reserve_later(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
+        let until = Instant::now() + PATIENCE;
+        let _waiting = Waiting::enter(&self.waiting);
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if self.try_reserve(bytes, purpose) {
+                return Ok(());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.busy(bytes));
+            }
+            self.make_room(bytes, purpose);
+            // Either way it looks again.
+            let _ = timeout(left.min(LOOK), freed).await;
+        }
+    }
+
+    /// The same on a thread that may block.
+    fn reserve_blocking(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
+        let until = Instant::now() + PATIENCE;
+        let _waiting = Waiting::enter(&self.waiting);
+        let _thread = Waiting::enter(&self.waiting_threads);
+        if self.waiting_threads.load(Ordering::Relaxed) > WAITING_THREADS_MAX {
+            self.make_room(bytes, purpose);
+            return Err(self.busy(bytes));
+        }
+        let mut lock = self.lock.lock();
+        loop {
+            if self.try_reserve(bytes, purpose) {
+                return Ok(());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.busy(bytes));
+            }
+            self.make_room(bytes, purpose);
+            self.freed_for_threads.wait_for(&mut lock, left.min(LOOK));
+        }
+    }
+
+    /// Refuses what could not even be had if nothing else were in hand.
+    fn check_size(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
+        if bytes <= self.ceiling(purpose) {
+            return Ok(());
+        }
+        Err(Busy::TooLarge {
+            wanted: bytes,
+            limit: self.limit,
+        })
+    }
+
+    /// Asks those to release memory who need not have it.
+    fn make_room(&self, bytes: u64, purpose: Purpose) {
+        let missing = (self.used() + bytes).saturating_sub(self.ceiling(purpose));
+        self.slow.drop_for(missing);
+        self.short.notify_one();
+    }
+
+    /// Enters bytes that are held already.
+    pub(crate) fn enter(&self, bytes: u64) {
+        self.used.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    fn release(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+            // A thread that has looked already must be waiting when it is told.
+            drop(self.lock.lock());
+            self.freed_for_threads.notify_all();
+        }
+    }
+
+    /// Reserves the arguments of a scanner that is opened; `None` when those of open scanners have their share.
+    pub(crate) fn for_scanner(self: &Arc<Self>, bytes: u64) -> Option<ScannerMemory> {
+        let share = self.limit / SCANNERS_SHARE;
+        let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= share);
+        self.scanners
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()?;
+        if !self.try_reserve(bytes, Purpose::Arrive) {
+            self.scanners.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
+        Some(ScannerMemory {
+            memory: Arc::clone(self),
+            bytes,
+        })
+    }
+
+    /// What [`Self::for_scanner`] grants at most.
+    pub(crate) fn scanners_limit(&self) -> u64 {
+        self.limit / SCANNERS_SHARE
+    }
+}
+
+impl Budget for Memory {
+    fn reserve(&self, bytes: usize, on_shortage: OnShortage) -> basalt_engine::Result<()> {
+        let bytes = bytes as u64;
+        if self.try_reserve(bytes, Purpose::Serve) {
+            return Ok(());
+        }
+        let reserved = self
+            .check_size(bytes, Purpose::Serve)
+            .and_then(|()| match on_shortage {
+                OnShortage::Wait => self.reserve_blocking(bytes, Purpose::Serve),
+                OnShortage::Leave | OnShortage::Refuse => {
+                    self.make_room(bytes, Purpose::Serve);
+                    Err(self.busy(bytes))
+                }
+            });
+        reserved.map_err(|busy| {
+            if on_shortage != OnShortage::Leave {
+                self.refused.increment(1);
+            }
+            match busy {
+                Busy::TooLarge { .. } => Error::DoNotRetry(busy.to_string()),
+                _ => Error::CallMemory(busy.to_string()),
+            }
+        })
+    }
+
+    fn release(&self, bytes: usize) {
+        Self::release(self, bytes as u64);
+    }
+}
+
+/// Counts a reservation that waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn enter(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The arguments of an open scanner: released when dropped.
+#[derive(Debug)]
+pub(crate) struct ScannerMemory {
+    memory: Arc<Memory>,
+    bytes: u64,
+}
+
+impl Drop for ScannerMemory {
+    fn drop(&mut self) {
+        self.memory.scanners.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.release(self.bytes);
+    }
+}
+
+/// One holder's part of [`Memory`]: released when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Arc<Memory>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Holds nothing yet.
+    pub(crate) fn nothing(memory: &Arc<Memory>) -> Self {
+        Self {
+            memory: Arc::clone(memory),
+            bytes: 0,
+        }
+    }
+
+    /// Whether it holds more than is free.
+    pub(crate) fn is_something(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Bytes that are reserved.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The memory that it is a part of.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Buffers have so many bytes now, of which the first few are free. What they have grown by without [`Self::raise`] is little.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
+        match bytes.cmp(&self.bytes) {
+            std::cmp::Ordering::Less => self.memory.release(self.bytes - bytes),
+            std::cmp::Ordering::Equal => {}
+            std::cmp::Ordering::Greater => self.memory.enter(bytes - self.bytes),
+        }
+        self.bytes = bytes;
+    }
+
+    /// Reserves what buffers of so many bytes need, if it can be had now.
+    pub(crate) fn try_raise(&mut self, bytes: usize) -> bool {
+        let more = (bytes.saturating_sub(FREE_BYTES) as u64).saturating_sub(self.bytes);
+        let granted = more == 0 || self.memory.try_reserve(more, Purpose::Arrive);
+        if granted {
+            self.bytes += more;
+        }
+        granted
+    }
+
+    /// Reserves what buffers of so many bytes need, before they have them.
+    pub(crate) async fn raise(&mut self, bytes: usize) -> Result<(), Busy> {
+        let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
+        match bytes.saturating_sub(self.bytes) {
+            0 => Ok(()),
+            more => self.add(more, Purpose::Arrive).await,
+        }
+    }
+
+    /// Reserves so many bytes more, if they can be had now.
+    pub(crate) fn try_add(&mut self, bytes: u64) -> Result<(), Busy> {
+        self.memory.check_size(bytes, Purpose::Serve)?;
+        if !self.memory.try_reserve(bytes, Purpose::Serve) {
+            return Err(self.memory.busy(bytes));
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Reserves so many bytes more, none of them free.
+    pub(crate) async fn add(&mut self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
+        self.memory.reserve(bytes, purpose).await?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes over bytes that somebody else has reserved.
+    pub(crate) fn take_over(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Takes over what another one holds.
+    pub(crate) fn join(&mut self, other: &mut Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.memory.release(self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
