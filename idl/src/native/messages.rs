@@ -1738,6 +1738,16 @@ pub struct Comparator {
     pub serialized_comparator: ::core::option::Option<::prost::bytes::Bytes>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ByteArrayComparable {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub value: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BinaryComparator {
+    #[prost(message, required, tag = "1")]
+    pub comparable: ByteArrayComparable,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StackTraceElementMessage {
     #[prost(string, optional, tag = "1")]
     pub declaring_class: ::core::option::Option<::prost::alloc::string::String>,
