@@ -110,6 +110,11 @@ impl<'a> Cells<'a> {
         self.next().unwrap_or(Err(CellError::Missing(self.taken)))
     }
 
+    /// Where in the block the next cell begins.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
     /// Whether all cells have been taken.
     pub fn is_empty(&self) -> bool {
         self.at >= self.block.len()

@@ -113,13 +113,18 @@ impl Failure {
     /// A scanner that was closed, whose lease is over, or that another connection has.
     pub(crate) fn unknown_scanner(id: u64) -> Self {
         let class = "org.apache.hadoop.hbase.UnknownScannerException";
-        Self::native(class, format!("no scanner {id} is open on this connection"), false)
+        Self::native(
+            class,
+            format!("no scanner {id} is open on this connection"),
+            false,
+        )
     }
 
     /// A fetch that is not the next one of its scanner.
     pub(crate) fn out_of_order(expected: u64, received: u64) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
-        let message = format!("Expected nextCallSeq: {expected} But the nextCallSeq got from client: {received}");
+        let message =
+            format!("Expected nextCallSeq: {expected} But the nextCallSeq got from client: {received}");
         Self::native(class, message, false)
     }
 

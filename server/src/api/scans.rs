@@ -37,9 +37,9 @@ const FETCH_BYTES_LEAST: usize = 64 << 10;
 
 /// Results of a fetch, and whether their columns are to be sorted lists.
 #[derive(Debug)]
-pub(super) struct Results {
-    pub(super) batch: CellBatch,
-    pub(super) sort_columns: bool,
+pub(crate) struct Results {
+    pub(crate) batch: CellBatch,
+    pub(crate) sort_columns: bool,
 }
 
 impl From<Results> for CellBatch {
@@ -49,7 +49,7 @@ impl From<Results> for CellBatch {
 }
 
 /// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing table shows.
-pub(super) fn open(
+pub(crate) fn open(
     server: &Server,
     caller: &Caller,
     table: TableName,
@@ -92,7 +92,7 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
 }
 
 /// The next results of a session; none at the end of the scan.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     server: &Arc<Server>,
     caller: &mut Caller,
     id: i32,
@@ -106,13 +106,50 @@ pub(super) async fn fetch(
     let sort_columns = fetching.sort_columns;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, fetching, count).await?;
+    let (batch, _) = in_turns(server, caller, fetching, Wanted::new(server, count)).await?;
     server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
 
+/// What a native client wants of one fetch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Most results.
+    pub(crate) results: usize,
+    /// Bytes from which on no further row is begun.
+    pub(crate) bytes: usize,
+    /// Whether an answer without results is one, when there is more to come.
+    pub(crate) may_be_empty: bool,
+    /// Time after which no further row is begun, instead of the setting's.
+    pub(crate) time: Option<Duration>,
+}
+
+/// The next results of a session, and whether the scan is at its end.
+pub(crate) async fn fetch_part(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    id: i32,
+    part: Part,
+) -> Result<(CellBatch, bool), Failure> {
+    server.admission().admit()?;
+    let fetching = server.sessions().fetch(id, caller.owner)?;
+    admit_to_line(server, &fetching)?;
+    let charged = server.charge_fetch(&fetching)?;
+    hold_back(charged.until()).await;
+    let wanted = Wanted {
+        count: part.results,
+        bytes_max: fetch_bytes(server).min(part.bytes),
+        time_max: part.time.unwrap_or_else(|| fetch_time(server)),
+        least: if part.may_be_empty { 0 } else { 1 },
+        began: Instant::now(),
+    };
+    let (batch, is_at_end) = in_turns(server, caller, fetching, wanted).await?;
+    server.charge_read(&charged, &batch);
+    Ok((batch, is_at_end))
+}
+
 /// The first results of a scan that has no session.
-pub(super) async fn fetch_once(
+pub(crate) async fn fetch_once(
     server: &Arc<Server>,
     caller: &mut Caller,
     table: TableName,
@@ -126,7 +163,7 @@ pub(super) async fn fetch_once(
     admit_to_line(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, scan, count).await?;
+    let (batch, _) = in_turns(server, caller, scan, Wanted::new(server, count)).await?;
     server.charge_read(&charged, &batch);
     Ok(Results {
         batch,
@@ -143,7 +180,7 @@ fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
 }
 
 /// Closes a session; tells whether there was one.
-pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
+pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
 }
 
@@ -153,6 +190,11 @@ fn fetch_bytes(server: &Server) -> usize {
     let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
     let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);
     server.config().scanner.fetch_max_bytes.min(share)
+}
+
+/// After which a fetch begins no further row.
+fn fetch_time(server: &Server) -> Duration {
+    Duration::from_millis(server.config().scanner.fetch_max_ms)
 }
 
 fn result_count(count: i32) -> Result<usize, Failure> {
@@ -168,19 +210,16 @@ async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,
     mut scan: S,
-    count: usize,
-) -> Result<CellBatch, Failure>
+    wanted: Wanted,
+) -> Result<(CellBatch, bool), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    let wanted = Wanted {
-        count,
-        bytes_max: fetch_bytes(server),
-        began: Instant::now(),
-    };
     let mut batch = caller.take_batch();
-    if scan.is_memory_only() && wanted.inline_turn(server, &mut scan, &mut batch)? {
-        return Ok(batch);
+    if scan.is_memory_only()
+        && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
+    {
+        return Ok((batch, end.is_of_scan));
     }
     // Boxed: few fetches of what is in memory come to it.
     Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
@@ -193,7 +232,7 @@ async fn turns_on_pool<S>(
     mut scan: S,
     wanted: Wanted,
     mut batch: CellBatch,
-) -> Result<CellBatch, Failure>
+) -> Result<(CellBatch, bool), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
@@ -212,16 +251,16 @@ where
             server.admission().place_again().await
         };
         may_be_refused = false;
-        let is_done;
-        (scan, batch, is_done) = server
+        let end;
+        (scan, batch, end) = server
             .on_pool(move |server| {
-                let is_done = wanted.turn(server, &mut scan, &mut batch)?;
-                Ok((scan, batch, is_done))
+                let end = wanted.turn(server, &mut scan, &mut batch)?;
+                Ok((scan, batch, end))
             })
             .await?;
         drop(place);
-        if is_done {
-            return Ok(batch);
+        if let Some(end) = end {
+            return Ok((batch, end.is_of_scan));
         }
     }
 }
@@ -233,26 +272,53 @@ struct Wanted {
     count: usize,
     /// Where no further row is begun.
     bytes_max: usize,
+    /// After which no further row is begun.
+    time_max: Duration,
+    /// Bounds on bytes and time do not end the fetch with fewer results.
+    least: usize,
     /// When it began.
     began: Instant,
 }
 
+/// The end of a fetch.
+#[derive(Clone, Copy, Debug)]
+struct FetchEnd {
+    /// Whether it is that of the scan.
+    is_of_scan: bool,
+}
+
 impl Wanted {
-    /// A turn on the network thread; tells whether the fetch is done.
+    /// What a Thrift client wants.
+    fn new(server: &Server, count: usize) -> Self {
+        Self {
+            count,
+            bytes_max: fetch_bytes(server),
+            time_max: fetch_time(server),
+            least: LEAST_RESULTS,
+            began: Instant::now(),
+        }
+    }
+
+    /// A turn on the network thread; `None` when the fetch is not done.
     fn inline_turn(
         &self,
         server: &Server,
         open: &mut OpenScan,
         batch: &mut CellBatch,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<FetchEnd>, Failure> {
         match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
-            Err(Error::NotInMemory) => Ok(false),
-            fetched => self.is_done(server, fetched, batch),
+            Err(Error::NotInMemory) => Ok(None),
+            fetched => self.end(fetched, batch),
         }
     }
 
-    /// A turn on the pool; tells whether the fetch is done.
-    fn turn(&self, server: &Server, open: &mut OpenScan, batch: &mut CellBatch) -> Result<bool, Failure> {
+    /// A turn on the pool; `None` when the fetch is not done.
+    fn turn(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
         let mut fetched = self.results(server, open, TURN, usize::MAX, batch);
         if let Err(Error::NotInMemory) = fetched {
             if let Some(scanner) = &mut open.scanner {
@@ -260,7 +326,7 @@ impl Wanted {
             }
             fetched = self.results(server, open, TURN, usize::MAX, batch);
         }
-        self.is_done(server, fetched, batch)
+        self.end(fetched, batch)
     }
 
     /// Appends results for so long, or until there are so many bytes more.
@@ -297,23 +363,24 @@ impl Wanted {
         fetched
     }
 
-    /// Whether the batch is an answer, after a turn that ended so.
-    fn is_done(
-        &self,
-        server: &Server,
-        fetched: Result<Fetched, Error>,
-        batch: &CellBatch,
-    ) -> Result<bool, Failure> {
+    /// The end of the fetch, if a turn that ended so is its last one.
+    fn end(&self, fetched: Result<Fetched, Error>, batch: &CellBatch) -> Result<Option<FetchEnd>, Failure> {
+        let end = |is_of_scan| Ok(Some(FetchEnd { is_of_scan }));
         let fetched = match fetched {
             // What comes before a region that is not assigned is an answer; the next fetch fails.
-            Err(Error::NotServingRegion(_)) if !batch.is_empty() => return Ok(true),
+            Err(Error::NotServingRegion(_)) if !batch.is_empty() => return end(false),
             fetched => fetched?,
         };
-        if fetched == Fetched::End || batch.row_count() >= self.count {
-            return Ok(true);
+        if fetched == Fetched::End {
+            return end(true);
         }
-        let fetch_max = Duration::from_millis(server.config().scanner.fetch_max_ms);
-        let is_enough = batch.data_bytes() >= self.bytes_max || self.began.elapsed() >= fetch_max;
-        Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
+        if batch.row_count() >= self.count {
+            return end(false);
+        }
+        let is_enough = batch.data_bytes() >= self.bytes_max || self.began.elapsed() >= self.time_max;
+        if is_enough && batch.row_count() >= self.least {
+            return end(false);
+        }
+        Ok(None)
     }
 }

@@ -89,7 +89,9 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::CompactionSwitch => {
             let call: pb::CompactionSwitchRequest = decode(parameter)?;
             let was_paused = engine.pause(Work::Compactions, !call.enabled);
-            reply.message(&pb::CompactionSwitchResponse { prev_state: !was_paused });
+            reply.message(&pb::CompactionSwitchResponse {
+                prev_state: !was_paused,
+            });
         }
         Method::ClearRegionBlockCache => {
             let call: pb::ClearRegionBlockCacheRequest = decode(parameter)?;
@@ -106,7 +108,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             });
         }
         Method::ClearCompactionQueues => reply.message(&pb::ClearCompactionQueuesResponse {}),
-        Method::RollWalWriter => reply.message(&pb::RollWalWriterResponse::default()),
+        Method::RollWALWriter => reply.message(&pb::RollWalWriterResponse::default()),
         Method::UpdateConfiguration => reply.message(&pb::UpdateConfigurationResponse {}),
         Method::GetLogEntries => reply.message(&pb::LogEntry {
             log_class_name: SLOW_LOG_CLASS.to_owned(),

@@ -40,17 +40,27 @@ pub(super) async fn call(
             Box::pin(scan::call(connection, request::decode(call.parameter)?, reply)).await
         }
         ClientServiceMethod::Multi => {
-            Box::pin(multi::call(connection, request::decode(call.parameter)?, call.cells, reply)).await
+            Box::pin(multi::call(
+                connection,
+                request::decode(call.parameter)?,
+                call.cells,
+                reply,
+            ))
+            .await
         }
-        ClientServiceMethod::ExecService | ClientServiceMethod::ExecRegionServerService => {
-            Err(Failure::unknown_protocol("no coprocessor services are registered"))
-        }
+        ClientServiceMethod::ExecService | ClientServiceMethod::ExecRegionServerService => Err(
+            Failure::unknown_protocol("no coprocessor services are registered"),
+        ),
         other => Err(Failure::unsupported(other.name())),
     }
 }
 
 async fn get(connection: &Connection, call: GetRequest, reply: &mut Reply) -> Result<(), Failure> {
-    let codec = if connection.peer.inline_gets { Codec::Inline } else { connection.peer.codec };
+    let codec = if connection.peer.inline_gets {
+        Codec::Inline
+    } else {
+        connection.peer.codec
+    };
     let mut block = CellBlock::new(codec);
     let region = region::serving(&connection.server, &call.region, Some(&call.get.row))?;
     let result = get_one(connection, region.table, &call.get, &mut block).await?;
@@ -69,7 +79,10 @@ pub(super) async fn get_one(
     let mut caller = connection.caller();
     let batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
     Ok(if get.existence_only == Some(true) {
-        messages::Result { exists: Some(!batch.is_empty()), ..empty() }
+        messages::Result {
+            exists: Some(!batch.is_empty()),
+            ..empty()
+        }
     } else {
         first(&batch, block)
     })
@@ -88,11 +101,17 @@ async fn mutate(
     let answer = match (request::mutation_type(&call.mutation), call.condition) {
         (MutationType::Put | MutationType::Delete, None) => {
             apply(connection, region.table, vec![call.mutation], cells).await?;
-            MutateResponse { processed: Some(true), result: None }
+            MutateResponse {
+                processed: Some(true),
+                result: None,
+            }
         }
         (MutationType::Put | MutationType::Delete, Some(condition)) => {
             let processed = check(connection, table, condition, vec![call.mutation], cells).await?;
-            MutateResponse { processed: Some(processed), result: None }
+            MutateResponse {
+                processed: Some(processed),
+                result: None,
+            }
         }
         (_, Some(_)) => {
             return Err(Failure::do_not_retry(
@@ -101,7 +120,10 @@ async fn mutate(
         }
         (_, None) => {
             let result = update(connection, table, call.mutation, cells, &mut block).await?;
-            MutateResponse { processed: None, result: Some(result) }
+            MutateResponse {
+                processed: None,
+                result: Some(result),
+            }
         }
     };
     reply.with_cells(&answer, &block.bytes);
@@ -115,9 +137,12 @@ pub(super) async fn apply(
     mutations: Vec<MutationProto>,
     cells: Bytes,
 ) -> Result<(), Failure> {
-    writes::apply(&connection.server, table, (mutations, cells), |(mutations, cells)| {
-        rows(mutations, cells)
-    })
+    writes::apply(
+        &connection.server,
+        table,
+        (mutations, cells),
+        |(mutations, cells)| rows(mutations, cells),
+    )
     .await
 }
 
@@ -147,19 +172,25 @@ pub(super) async fn check(
 ) -> Result<bool, Failure> {
     let (op, value) = request::comparison(&condition)?;
     let arguments = (table, condition, mutations, cells, value);
-    writes::check(&connection.server, arguments, move |(table, condition, mutations, cells, value)| {
-        let check = Check {
-            family: condition.family.as_deref().unwrap_or_default(),
-            qualifier: condition.qualifier.as_deref().unwrap_or_default(),
-            op,
-            value: Some(value),
-        };
-        let mut rows = rows(mutations, cells)?;
-        match (rows.pop(), rows.is_empty()) {
-            (Some(row), true) => Ok((table, &condition.row, check, row)),
-            _ => Err(Failure::do_not_retry("the mutations of a condition must be of one row")),
-        }
-    })
+    writes::check(
+        &connection.server,
+        arguments,
+        move |(table, condition, mutations, cells, value)| {
+            let check = Check {
+                family: condition.family.as_deref().unwrap_or_default(),
+                qualifier: condition.qualifier.as_deref().unwrap_or_default(),
+                op,
+                value: Some(value),
+            };
+            let mut rows = rows(mutations, cells)?;
+            match (rows.pop(), rows.is_empty()) {
+                (Some(row), true) => Ok((table, &condition.row, check, row)),
+                _ => Err(Failure::do_not_retry(
+                    "the mutations of a condition must be of one row",
+                )),
+            }
+        },
+    )
     .await
 }
 
@@ -174,47 +205,52 @@ pub(super) async fn update(
     let wanted = request::returns_results(&mutation);
     let mut caller: Caller = connection.caller();
     let arguments = (table, mutation, cells);
-    let batch = writes::update(&connection.server, &mut caller, arguments, |(table, mutation, cells)| {
-        let cells = request::cells(mutation, &mut Cells::new(cells))?;
-        let change = match request::mutation_type(mutation) {
-            MutationType::Increment => RowUpdate::Increment(
-                cells
-                    .iter()
-                    .map(|cell| {
-                        let amount = <[u8; 8]>::try_from(cell.value).map_err(|_| {
-                            Failure::do_not_retry(format!(
-                                "the increment of column {} has {} bytes; it must have 8",
-                                Escaped(cell.qualifier),
-                                cell.value.len()
-                            ))
-                        })?;
-                        Ok(ColumnIncrement {
+    let batch = writes::update(
+        &connection.server,
+        &mut caller,
+        arguments,
+        |(table, mutation, cells)| {
+            let cells = request::cells(mutation, &mut Cells::new(cells))?;
+            let change = match request::mutation_type(mutation) {
+                MutationType::Increment => RowUpdate::Increment(
+                    cells
+                        .iter()
+                        .map(|cell| {
+                            let amount = <[u8; 8]>::try_from(cell.value).map_err(|_| {
+                                Failure::do_not_retry(format!(
+                                    "the increment of column {} has {} bytes; it must have 8",
+                                    Escaped(cell.qualifier),
+                                    cell.value.len()
+                                ))
+                            })?;
+                            Ok(ColumnIncrement {
+                                family: cell.family,
+                                qualifier: cell.qualifier,
+                                amount: i64::from_be_bytes(amount),
+                            })
+                        })
+                        .collect::<Result<_, Failure>>()?,
+                ),
+                _ => RowUpdate::Append(
+                    cells
+                        .iter()
+                        .map(|cell| ColumnAppend {
                             family: cell.family,
                             qualifier: cell.qualifier,
-                            amount: i64::from_be_bytes(amount),
+                            value: cell.value,
                         })
-                    })
-                    .collect::<Result<_, Failure>>()?,
-            ),
-            _ => RowUpdate::Append(
-                cells
-                    .iter()
-                    .map(|cell| ColumnAppend {
-                        family: cell.family,
-                        qualifier: cell.qualifier,
-                        value: cell.value,
-                    })
-                    .collect(),
-            ),
-        };
-        Ok(writes::Update {
-            table: Some(table),
-            row: Some(request::row(mutation)?),
-            change,
-            ttl_ms: request::ttl(mutation)?,
-            durability: request::durability(mutation),
-        })
-    })
+                        .collect(),
+                ),
+            };
+            Ok(writes::Update {
+                table: Some(table),
+                row: Some(request::row(mutation)?),
+                change,
+                ttl_ms: request::ttl(mutation)?,
+                durability: request::durability(mutation),
+            })
+        },
+    )
     .await?;
     Ok(if wanted { first(&batch, block) } else { empty() })
 }

@@ -59,10 +59,16 @@ pub(crate) enum End {
     Io(#[from] std::io::Error),
     #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
     SlowMessage(Duration),
-    #[error("{}: {1}", .0.name())]
-    Refused(ExceptionClass, String),
+    #[error("{}: {message}", class.name())]
+    Refused { class: ExceptionClass, message: String },
     #[error("{0}")]
     Frame(#[from] FrameError),
+}
+
+impl End {
+    fn refused(class: ExceptionClass, message: String) -> Self {
+        Self::Refused { class, message }
+    }
 }
 
 /// What the calls of a connection share.
@@ -94,7 +100,12 @@ pub(crate) async fn run(
     let address = socket.peer_addr().ok();
     let (read, mut write) = socket.into_split();
     let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
-    let mut input = Input { server: Arc::clone(&server), read, received, limit };
+    let mut input = Input {
+        server: Arc::clone(&server),
+        read,
+        received,
+        limit,
+    };
     let Some(peer) = greet(&server, &mut input, &mut write).await? else {
         return Ok(());
     };
@@ -137,7 +148,9 @@ impl Input {
             }
             Ok(true)
         };
-        timeout(self.limit, fill).await.map_err(|_| End::SlowMessage(self.limit))?
+        timeout(self.limit, fill)
+            .await
+            .map_err(|_| End::SlowMessage(self.limit))?
     }
 
     /// Waits for the first byte of a message, for as long as it takes; `false` when there will be none.
@@ -169,7 +182,7 @@ impl Input {
         };
         if length > max {
             let message = format!("{what} of {length} bytes; the limit is {max}");
-            return Err(End::Refused(ExceptionClass::FatalConnection, message));
+            return Err(End::refused(ExceptionClass::FatalConnection, message));
         }
         if !self.fill(4 + length).await? {
             return Ok(None);
@@ -180,19 +193,15 @@ impl Input {
 }
 
 /// Answers the preamble and reads the connection header; `None` when the connection has served its purpose.
-async fn greet(
-    server: &Server,
-    input: &mut Input,
-    write: &mut OwnedWriteHalf,
-) -> Result<Option<Peer>, End> {
+async fn greet(server: &Server, input: &mut Input, write: &mut OwnedWriteHalf) -> Result<Option<Peer>, End> {
     match read_greeting(server, input, write).await {
-        Err(End::Refused(class, message)) => {
+        Err(End::Refused { class, message }) => {
             server.connections().protocol_errors.increment(1);
             let mut out = Vec::new();
             put_exception(CONNECTION_CALL_ID, class.response(&message), &mut out);
             write.write_all(&out).await?;
             write.shutdown().await?;
-            Err(End::Refused(class, message))
+            Err(End::refused(class, message))
         }
         greeted => greeted,
     }
@@ -234,15 +243,15 @@ async fn read_greeting(
             }
             Preamble::WrongVersion(version) => {
                 let message = format!("the client's RPC version is {version}, the server's is 0");
-                return Err(End::Refused(ExceptionClass::WrongVersion, message));
+                return Err(End::refused(ExceptionClass::WrongVersion, message));
             }
             Preamble::BadAuthentication(code) => {
                 let message = format!("unknown authentication code {code}; SIMPLE (80) is supported");
-                return Err(End::Refused(ExceptionClass::BadAuth, message));
+                return Err(End::refused(ExceptionClass::BadAuth, message));
             }
             Preamble::Unknown => {
                 let message = format!("{EXPECTED_HEADER} but received HEADER={preamble:02x?}");
-                return Err(End::Refused(ExceptionClass::FatalConnection, message));
+                return Err(End::refused(ExceptionClass::FatalConnection, message));
             }
         }
     }
@@ -250,10 +259,10 @@ async fn read_greeting(
         return Ok(None);
     };
     let header = decode_connection_header(frame)
-        .map_err(|error| End::Refused(ExceptionClass::FatalConnection, error.to_string()))?;
+        .map_err(|error| End::refused(ExceptionClass::FatalConnection, error.to_string()))?;
     Peer::new(&header)
         .map(Some)
-        .map_err(|(class, message)| End::Refused(class, message))
+        .map_err(|(class, message)| End::refused(class, message))
 }
 
 /// A response on its way, with what it holds until it has been written.
@@ -272,7 +281,10 @@ async fn serve(
     let in_flight = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
     let max = connection.server.config().thrift.max_message_bytes;
     loop {
-        let permit = Arc::clone(&in_flight).acquire_owned().await.expect("the semaphore is never closed");
+        let permit = Arc::clone(&in_flight)
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
         if !input.wait(&stop).await? {
             return Ok(());
         }
@@ -282,9 +294,12 @@ async fn serve(
         if length > max {
             let bytes = refuse_frame(input, length, max).await?;
             // A writer that has ended has lost its client.
-            let _ = sender.send(Response { bytes, _permit: permit });
+            let _ = sender.send(Response {
+                bytes,
+                _permit: permit,
+            });
             let message = format!("a frame of {length} bytes; thrift.max_message_bytes is {max}");
-            return Err(End::Refused(ExceptionClass::RequestTooBig, message));
+            return Err(End::refused(ExceptionClass::RequestTooBig, message));
         }
         let Some(frame) = input.frame("a call", max).await? else {
             return Ok(());
@@ -293,7 +308,10 @@ async fn serve(
         let (connection, sender) = (Arc::clone(connection), sender.clone());
         tokio::spawn(async move {
             let bytes = answer(&connection, request).await;
-            let _ = sender.send(Response { bytes, _permit: permit });
+            let _ = sender.send(Response {
+                bytes,
+                _permit: permit,
+            });
         });
     }
 }
@@ -302,10 +320,16 @@ async fn serve(
 async fn refuse_frame(input: &mut Input, length: usize, max: usize) -> Result<Vec<u8>, End> {
     input.fill(4 + length.min(REFUSED_FRAME_BYTES)).await?;
     let mut begin = Bytes::copy_from_slice(input.received.get(4..).unwrap_or_default());
-    let call_id = Request::decode_header(&mut begin).ok().and_then(|header| header.call_id);
+    let call_id = Request::decode_header(&mut begin)
+        .ok()
+        .and_then(|header| header.call_id);
     let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
     let mut out = Vec::new();
-    put_exception(call_id.unwrap_or_default(), ExceptionClass::RequestTooBig.response(&message), &mut out);
+    put_exception(
+        call_id.unwrap_or_default(),
+        ExceptionClass::RequestTooBig.response(&message),
+        &mut out,
+    );
     Ok(out)
 }
 
@@ -313,11 +337,19 @@ async fn refuse_frame(input: &mut Input, length: usize, max: usize) -> Result<Ve
 async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
     let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
     let method = request.header.method_name.unwrap_or_default();
-    let call = Call { parameter: request.parameter, cells: request.cells };
+    let call = Call {
+        parameter: request.parameter,
+        cells: request.cells,
+    };
     if request.header.request_param != Some(true) {
         reply.failure(&Failure::do_not_retry("a call without a request message"));
     } else if let Err(failure) = Box::pin(dispatch(connection, &method, call, &mut reply)).await {
-        tracing::debug!(method, class = failure.label(), "native call failed: {}", failure.message());
+        tracing::debug!(
+            method,
+            class = failure.label(),
+            "native call failed: {}",
+            failure.message()
+        );
         reply.failure(&failure);
     }
     reply.out
@@ -380,7 +412,11 @@ async fn write_responses(
             })??;
             left = &left[written..];
         }
-        connection.server.connections().sent_bytes.add(first.bytes.len() as u64);
+        connection
+            .server
+            .connections()
+            .sent_bytes
+            .add(first.bytes.len() as u64);
     }
     write.shutdown().await
 }

@@ -95,7 +95,9 @@ pub(super) async fn call(
 fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
-        Method::IsMasterRunning => reply.message(&pb::IsMasterRunningResponse { is_master_running: true }),
+        Method::IsMasterRunning => reply.message(&pb::IsMasterRunningResponse {
+            is_master_running: true,
+        }),
         Method::GetProcedureResult => {
             let call: pb::GetProcedureResultRequest = decode(parameter)?;
             let state = if master.procedures.is_finished(call.proc_id) {
@@ -111,35 +113,53 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::GetTableNames => {
             let call: pb::GetTableNamesRequest = decode(parameter)?;
             let with_system = call.include_sys_tables == Some(true);
-            let found = schema::matching(server, call.regex.as_deref(), with_system, call.namespace.as_deref())?;
+            let found = schema::matching(
+                server,
+                call.regex.as_deref(),
+                with_system,
+                call.namespace.as_deref(),
+            )?;
             reply.message(&pb::GetTableNamesResponse {
-                table_names: found.iter().map(|table| schema::to_table_name(&table.name)).collect(),
+                table_names: found
+                    .iter()
+                    .map(|table| schema::to_table_name(&table.name))
+                    .collect(),
             });
         }
         Method::GetTableDescriptors => descriptors(server, &decode(parameter)?, reply)?,
         Method::ListTableDescriptorsByState => {
             let call: pb::ListTableDescriptorsByStateRequest = decode(parameter)?;
             reply.message(&pb::ListTableDescriptorsByStateResponse {
-                table_schema: in_state(server, call.is_enabled).iter().map(|table| schema::to_table(table)).collect(),
+                table_schema: in_state(server, call.is_enabled)
+                    .iter()
+                    .map(|table| schema::to_table(table))
+                    .collect(),
             });
         }
         Method::ListTableNamesByState => {
             let call: pb::ListTableNamesByStateRequest = decode(parameter)?;
             let names = in_state(server, call.is_enabled);
             reply.message(&pb::ListTableNamesByStateResponse {
-                table_names: names.iter().map(|table| schema::to_table_name(&table.name)).collect(),
+                table_names: names
+                    .iter()
+                    .map(|table| schema::to_table_name(&table.name))
+                    .collect(),
             });
         }
         Method::GetTableState => {
             let call: pb::GetTableStateRequest = decode(parameter)?;
             let (_, state) = engine.table(&schema::table_name(&call.table_name)?)?;
-            reply.message(&pb::GetTableStateResponse { table_state: schema::to_state(state) });
+            reply.message(&pb::GetTableStateResponse {
+                table_state: schema::to_state(state),
+            });
         }
         Method::CreateTable => {
             let call: pb::CreateTableRequest = decode(parameter)?;
             let splits = call.split_keys.iter().map(|key| key.to_vec()).collect();
             let table = crate::api::schema::for_creation(schema::table(&call.table_schema)?);
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.create_table(table, splits)?))?;
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.create_table(table, splits)?)
+            })?;
             reply.message(&pb::CreateTableResponse { proc_id });
         }
         Method::DeleteTable => {
@@ -154,19 +174,30 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::EnableTable => {
             let call: pb::EnableTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.enable_table(&table)?))?;
+            let proc_id =
+                master.change(
+                    (call.nonce_group, call.nonce),
+                    || Ok(engine.enable_table(&table)?),
+                )?;
             reply.message(&pb::EnableTableResponse { proc_id });
         }
         Method::DisableTable => {
             let call: pb::DisableTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.disable_table(&table)?))?;
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.disable_table(&table)?)
+            })?;
             reply.message(&pb::DisableTableResponse { proc_id });
         }
         Method::TruncateTable => {
             let call: pb::TruncateTableRequest = decode(parameter)?;
-            let (table, keep) = (schema::table_name(&call.table_name)?, call.preserve_splits == Some(true));
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.truncate_table(&table, keep)?))?;
+            let (table, keep) = (
+                schema::table_name(&call.table_name)?,
+                call.preserve_splits == Some(true),
+            );
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.truncate_table(&table, keep)?)
+            })?;
             reply.message(&pb::TruncateTableResponse { proc_id });
         }
         Method::ModifyTable => {
@@ -178,21 +209,32 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         }
         Method::AddColumn => {
             let call: pb::AddColumnRequest = decode(parameter)?;
-            let (table, family) = (schema::table_name(&call.table_name)?, schema::family(&call.column_families)?);
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.add_family(&table, family)?))?;
+            let (table, family) = (
+                schema::table_name(&call.table_name)?,
+                schema::family(&call.column_families)?,
+            );
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.add_family(&table, family)?)
+            })?;
             reply.message(&pb::AddColumnResponse { proc_id });
         }
         Method::ModifyColumn => {
             let call: pb::ModifyColumnRequest = decode(parameter)?;
-            let (table, family) = (schema::table_name(&call.table_name)?, schema::family(&call.column_families)?);
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.alter_family(&table, family)?))?;
+            let (table, family) = (
+                schema::table_name(&call.table_name)?,
+                schema::family(&call.column_families)?,
+            );
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.alter_family(&table, family)?)
+            })?;
             reply.message(&pb::ModifyColumnResponse { proc_id });
         }
         Method::DeleteColumn => {
             let call: pb::DeleteColumnRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id =
-                master.change((call.nonce_group, call.nonce), || Ok(engine.drop_family(&table, &call.column_name)?))?;
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.drop_family(&table, &call.column_name)?)
+            })?;
             reply.message(&pb::DeleteColumnResponse { proc_id });
         }
         Method::GetSchemaAlterStatus => {
@@ -214,11 +256,20 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
     Ok(())
 }
 
-fn descriptors(server: &Server, call: &pb::GetTableDescriptorsRequest, reply: &mut Reply) -> Result<(), Failure> {
+fn descriptors(
+    server: &Server,
+    call: &pb::GetTableDescriptorsRequest,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
     let mut table_schema = Vec::new();
     if call.table_names.is_empty() {
         let with_system = call.include_sys_tables == Some(true);
-        let found = schema::matching(server, call.regex.as_deref(), with_system, call.namespace.as_deref())?;
+        let found = schema::matching(
+            server,
+            call.regex.as_deref(),
+            with_system,
+            call.namespace.as_deref(),
+        )?;
         table_schema.extend(found.iter().map(|table| schema::to_table(table)));
     }
     // Tables that are not there are left out: clients throw TableNotFoundException on an empty list.
@@ -232,7 +283,11 @@ fn descriptors(server: &Server, call: &pb::GetTableDescriptorsRequest, reply: &m
 }
 
 fn in_state(server: &Server, is_enabled: bool) -> Vec<Arc<basalt_engine::schema::TableDescriptor>> {
-    let wanted = if is_enabled { TableState::Enabled } else { TableState::Disabled };
+    let wanted = if is_enabled {
+        TableState::Enabled
+    } else {
+        TableState::Disabled
+    };
     let tables = server.engine().tables().into_iter();
     let of_users = tables.filter(|(table, state)| *state == wanted && !table.name.is_system());
     of_users.map(|(table, _)| table).collect()
@@ -245,14 +300,17 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
         Method::CreateNamespace => {
             let call: pb::CreateNamespaceRequest = decode(parameter)?;
             let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id =
-                master.change((call.nonce_group, call.nonce), || Ok(engine.create_namespace(namespace)?))?;
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.create_namespace(namespace)?)
+            })?;
             reply.message(&pb::CreateNamespaceResponse { proc_id });
         }
         Method::ModifyNamespace => {
             let call: pb::ModifyNamespaceRequest = decode(parameter)?;
             let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.alter_namespace(namespace)?))?;
+            let proc_id = master.change((call.nonce_group, call.nonce), || {
+                Ok(engine.alter_namespace(namespace)?)
+            })?;
             reply.message(&pb::ModifyNamespaceResponse { proc_id });
         }
         Method::DeleteNamespace => {
@@ -266,13 +324,19 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
         Method::GetNamespaceDescriptor => {
             let call: pb::GetNamespaceDescriptorRequest = decode(parameter)?;
             let found = namespace(server, &call.namespace_name)?;
-            reply.message(&pb::GetNamespaceDescriptorResponse { namespace_descriptor: schema::to_namespace(&found) });
+            reply.message(&pb::GetNamespaceDescriptorResponse {
+                namespace_descriptor: schema::to_namespace(&found),
+            });
         }
         Method::ListNamespaceDescriptors => reply.message(&pb::ListNamespaceDescriptorsResponse {
             namespace_descriptor: engine.namespaces().iter().map(schema::to_namespace).collect(),
         }),
         Method::ListNamespaces => reply.message(&pb::ListNamespacesResponse {
-            namespace_name: engine.namespaces().into_iter().map(|namespace| namespace.name).collect(),
+            namespace_name: engine
+                .namespaces()
+                .into_iter()
+                .map(|namespace| namespace.name)
+                .collect(),
         }),
         Method::ListTableDescriptorsByNamespace => {
             let call: pb::ListTableDescriptorsByNamespaceRequest = decode(parameter)?;
@@ -287,7 +351,10 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
             namespace(server, &call.namespace_name)?;
             let found = schema::matching(server, None, true, Some(&call.namespace_name))?;
             reply.message(&pb::ListTableNamesByNamespaceResponse {
-                table_name: found.iter().map(|table| schema::to_table_name(&table.name)).collect(),
+                table_name: found
+                    .iter()
+                    .map(|table| schema::to_table_name(&table.name))
+                    .collect(),
             });
         }
         Method::ExecProcedure | Method::ExecProcedureWithRet => {
@@ -304,7 +371,10 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
             let call: pb::IsProcedureDoneRequest = decode(parameter)?;
             let procedure = call.procedure.unwrap_or_default();
             check_signature(&procedure.signature)?;
-            reply.message(&pb::IsProcedureDoneResponse { done: Some(true), snapshot: Some(procedure) });
+            reply.message(&pb::IsProcedureDoneResponse {
+                done: Some(true),
+                snapshot: Some(procedure),
+            });
         }
         _ => return snapshots(server, method, parameter, reply),
     }
@@ -321,7 +391,11 @@ fn check_signature(signature: &str) -> Result<(), Failure> {
 }
 
 fn namespace(server: &Server, name: &str) -> Result<basalt_engine::schema::NamespaceDescriptor, Failure> {
-    let found = server.engine().namespaces().into_iter().find(|namespace| namespace.name == name);
+    let found = server
+        .engine()
+        .namespaces()
+        .into_iter()
+        .find(|namespace| namespace.name == name);
     found.ok_or_else(|| basalt_engine::Error::NoSuchNamespace(name.to_owned()).into())
 }
 
@@ -352,10 +426,17 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
                 .iter()
                 .find(|snapshot| snapshot.name == name)
                 .ok_or_else(|| Failure::unknown_snapshot(&name))?;
-            reply.message(&pb::IsSnapshotDoneResponse { done: Some(true), snapshot: Some(to_snapshot(found)) });
+            reply.message(&pb::IsSnapshotDoneResponse {
+                done: Some(true),
+                snapshot: Some(to_snapshot(found)),
+            });
         }
         Method::GetCompletedSnapshots => reply.message(&pb::GetCompletedSnapshotsResponse {
-            snapshots: engine.snapshots().iter().map(|snapshot| to_snapshot(snapshot)).collect(),
+            snapshots: engine
+                .snapshots()
+                .iter()
+                .map(|snapshot| to_snapshot(snapshot))
+                .collect(),
         }),
         Method::DeleteSnapshot => {
             let call: pb::DeleteSnapshotRequest = decode(parameter)?;
@@ -377,12 +458,16 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
                     Ok(engine.clone_snapshot(&name, &table)?)
                 }
             })?;
-            reply.message(&pb::RestoreSnapshotResponse { proc_id: proc_id.unwrap_or_default() });
+            reply.message(&pb::RestoreSnapshotResponse {
+                proc_id: proc_id.unwrap_or_default(),
+            });
         }
         Method::SwitchSnapshotCleanup => {
             let call: pb::SetSnapshotCleanupRequest = decode(parameter)?;
             let before = master.snapshot_cleanup.swap(call.enabled, Ordering::Relaxed);
-            reply.message(&pb::SetSnapshotCleanupResponse { prev_snapshot_cleanup: before });
+            reply.message(&pb::SetSnapshotCleanupResponse {
+                prev_snapshot_cleanup: before,
+            });
         }
         Method::IsSnapshotCleanupEnabled => reply.message(&pb::IsSnapshotCleanupEnabledResponse {
             enabled: master.snapshot_cleanup.load(Ordering::Relaxed),
@@ -430,7 +515,9 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             let call: pb::MergeTableRegionsRequest = decode(parameter)?;
             let proc_id = master.change((call.nonce_group, call.nonce), || {
                 let regions = call.region.iter().map(|name| region::by_name(server, name));
-                let ids = regions.map(|region| Ok(region?.id)).collect::<Result<Vec<_>, Failure>>()?;
+                let ids = regions
+                    .map(|region| Ok(region?.id))
+                    .collect::<Result<Vec<_>, Failure>>()?;
                 engine.merge_regions(&ids)?;
                 Ok(())
             })?;
@@ -441,14 +528,19 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             region::by_name(server, &call.region)?;
             let own = super::server_name(server);
             if let Some(to) = call.dest_server_name.filter(|to| *to != own) {
-                return Err(Failure::do_not_retry(format!("there is no server {}", to.host_name)));
+                return Err(Failure::do_not_retry(format!(
+                    "there is no server {}",
+                    to.host_name
+                )));
             }
             reply.message(&pb::MoveRegionResponse {});
         }
         Method::AssignRegion | Method::UnassignRegion | Method::OfflineRegion => {
             let call: pb::AssignRegionRequest = decode(parameter)?;
             region::by_name(server, &call.region)?;
-            return Err(Failure::do_not_retry_region("the region is open, and one server has all regions"));
+            return Err(Failure::do_not_retry_region(
+                "the region is open, and one server has all regions",
+            ));
         }
         Method::Balance => reply.message(&pb::BalanceResponse {
             balancer_ran: master.balancer.load(Ordering::Relaxed),
@@ -458,7 +550,9 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         Method::SetBalancerRunning => {
             let call: pb::SetBalancerRunningRequest = decode(parameter)?;
             let before = master.balancer.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetBalancerRunningResponse { prev_balance_value: Some(before) });
+            reply.message(&pb::SetBalancerRunningResponse {
+                prev_balance_value: Some(before),
+            });
         }
         Method::IsBalancerEnabled => reply.message(&pb::IsBalancerEnabledResponse {
             enabled: master.balancer.load(Ordering::Relaxed),
@@ -469,7 +563,9 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         Method::SetNormalizerRunning => {
             let call: pb::SetNormalizerRunningRequest = decode(parameter)?;
             let before = master.normalizer.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetNormalizerRunningResponse { prev_normalizer_value: Some(before) });
+            reply.message(&pb::SetNormalizerRunningResponse {
+                prev_normalizer_value: Some(before),
+            });
         }
         Method::IsNormalizerEnabled => reply.message(&pb::IsNormalizerEnabledResponse {
             enabled: master.normalizer.load(Ordering::Relaxed),
@@ -478,16 +574,22 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         Method::EnableCatalogJanitor => {
             let call: pb::EnableCatalogJanitorRequest = decode(parameter)?;
             let before = master.janitor.swap(call.enable, Ordering::Relaxed);
-            reply.message(&pb::EnableCatalogJanitorResponse { prev_value: Some(before) });
+            reply.message(&pb::EnableCatalogJanitorResponse {
+                prev_value: Some(before),
+            });
         }
         Method::IsCatalogJanitorEnabled => reply.message(&pb::IsCatalogJanitorEnabledResponse {
             value: master.janitor.load(Ordering::Relaxed),
         }),
-        Method::RunCleanerChore => reply.message(&pb::RunCleanerChoreResponse { cleaner_chore_ran: true }),
+        Method::RunCleanerChore => reply.message(&pb::RunCleanerChoreResponse {
+            cleaner_chore_ran: true,
+        }),
         Method::SetCleanerChoreRunning => {
             let call: pb::SetCleanerChoreRunningRequest = decode(parameter)?;
             let before = master.cleaner.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetCleanerChoreRunningResponse { prev_value: Some(before) });
+            reply.message(&pb::SetCleanerChoreRunningResponse {
+                prev_value: Some(before),
+            });
         }
         Method::IsCleanerChoreEnabled => reply.message(&pb::IsCleanerChoreEnabledResponse {
             value: master.cleaner.load(Ordering::Relaxed),
@@ -496,7 +598,9 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             let call: pb::SetSplitOrMergeEnabledRequest = decode(parameter)?;
             let switches = call.switch_types().map(|kind| switch(master, kind));
             let before = switches.map(|switch| switch.swap(call.enabled, Ordering::Relaxed));
-            reply.message(&pb::SetSplitOrMergeEnabledResponse { prev_value: before.collect() });
+            reply.message(&pb::SetSplitOrMergeEnabledResponse {
+                prev_value: before.collect(),
+            });
         }
         Method::IsSplitOrMergeEnabled => {
             let call: pb::IsSplitOrMergeEnabledRequest = decode(parameter)?;
@@ -525,15 +629,21 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             cluster_status: status::cluster(server),
         }),
         Method::IsMasterInMaintenanceMode => {
-            reply.message(&pb::IsInMaintenanceModeResponse { in_maintenance_mode: false });
+            reply.message(&pb::IsInMaintenanceModeResponse {
+                in_maintenance_mode: false,
+            });
         }
         Method::GetSecurityCapabilities => reply.message(&pb::SecurityCapabilitiesResponse {
             capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication.into()],
         }),
         Method::GetLastMajorCompactionTimestamp | Method::GetLastMajorCompactionTimestampForRegion => {
-            reply.message(&pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 });
+            reply.message(&pb::MajorCompactionTimestampResponse {
+                compaction_timestamp: 0,
+            });
         }
-        Method::AbortProcedure => reply.message(&pb::AbortProcedureResponse { is_procedure_aborted: false }),
+        Method::AbortProcedure => reply.message(&pb::AbortProcedureResponse {
+            is_procedure_aborted: false,
+        }),
         Method::GetProcedures => reply.message(&pb::GetProceduresResponse::default()),
         Method::GetLocks => reply.message(&pb::GetLocksResponse::default()),
         Method::ListReplicationPeers => reply.message(&pb::ListReplicationPeersResponse::default()),
@@ -542,7 +652,9 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         }
         Method::ClearDeadServers => reply.message(&pb::ClearDeadServersResponse::default()),
         Method::IsRpcThrottleEnabled => {
-            reply.message(&pb::IsRpcThrottleEnabledResponse { rpc_throttle_enabled: false });
+            reply.message(&pb::IsRpcThrottleEnabledResponse {
+                rpc_throttle_enabled: false,
+            });
         }
         Method::GetQuotaStates => reply.message(&pb::GetQuotaStatesResponse::default()),
         Method::GetSpaceQuotaRegionSizes => reply.message(&pb::GetSpaceQuotaRegionSizesResponse::default()),
@@ -559,7 +671,9 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             });
         }
         Method::ExecMasterService => {
-            return Err(Failure::unknown_protocol("no coprocessor services are registered"));
+            return Err(Failure::unknown_protocol(
+                "no coprocessor services are registered",
+            ));
         }
         other => return Err(Failure::unsupported(other.name())),
     }

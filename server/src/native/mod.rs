@@ -35,7 +35,7 @@ mod schema;
 mod status;
 
 pub(crate) use connection::{End, run};
-pub(crate) use procedures::Procedures;
+pub(crate) use master::MasterState;
 
 /// The version of HBase that clients are told; tools choose their calls by it.
 const HBASE_VERSION: &str = "2.6.1";

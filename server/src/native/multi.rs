@@ -54,11 +54,11 @@ pub(super) async fn call(
 
 /// Takes the part of the cell block that belongs to a group, which the next group must not find.
 fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result<Bytes, Failure> {
-    let begin = sent.position();
+    let begin = sent.offset();
     for mutation in group.action.iter().filter_map(|action| action.mutation.as_ref()) {
         request::skip_cells(mutation, sent)?;
     }
-    Ok(block.slice(begin..sent.position()))
+    Ok(block.slice(begin..sent.offset()))
 }
 
 async fn region_action(
@@ -78,11 +78,13 @@ async fn region_action(
     let mut sent = Cells::new(&cells);
     let mut waiting = Vec::new();
     for action in group.action {
-        let begin = sent.position();
-        let Action { index, mutation, get, .. } = action;
+        let begin = sent.offset();
+        let Action {
+            index, mutation, get, ..
+        } = action;
         if let Some(mutation) = mutation {
             request::skip_cells(&mutation, &mut sent)?;
-            let own = cells.slice(begin..sent.position());
+            let own = cells.slice(begin..sent.offset());
             if is_write(&mutation) {
                 waiting.push((index, mutation, own));
                 continue;
@@ -97,13 +99,18 @@ async fn region_action(
                     client::get_one(connection, region.table.clone(), &get, block).await
                 }
                 Some(_) => Err(Failure::wrong_region("the row of a get is not in its region")),
-                None => Err(Failure::unknown_protocol("no coprocessor services are registered")),
+                None => Err(Failure::unknown_protocol(
+                    "no coprocessor services are registered",
+                )),
             };
             results.push(outcome(index, result));
         }
     }
     write_all(connection, &region, waiting, &mut results).await;
-    Ok(RegionActionResult { result_or_exception: results, ..RegionActionResult::default() })
+    Ok(RegionActionResult {
+        result_or_exception: results,
+        ..RegionActionResult::default()
+    })
 }
 
 fn is_write(mutation: &MutationProto) -> bool {
@@ -120,12 +127,14 @@ async fn write_all(
     waiting: Vec<Waiting>,
     results: &mut Vec<ResultOrException>,
 ) {
-    let misplaced = |mutation: &MutationProto| {
-        !mutation.row.as_deref().is_some_and(|row| region.contains(row))
-    };
+    let misplaced =
+        |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
     let together = !waiting.iter().any(|(_, mutation, _)| misplaced(mutation));
     if together && !waiting.is_empty() {
-        let cells: Vec<u8> = waiting.iter().flat_map(|(_, _, cells)| cells.iter().copied()).collect();
+        let cells: Vec<u8> = waiting
+            .iter()
+            .flat_map(|(_, _, cells)| cells.iter().copied())
+            .collect();
         let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
         let applied = client::apply(connection, region.table.clone(), mutations, cells.into()).await;
         if applied.is_ok() || waiting.len() == 1 {
@@ -136,7 +145,9 @@ async fn write_all(
     }
     for (index, mutation, cells) in waiting {
         let applied = if misplaced(&mutation) {
-            Err(Failure::wrong_region("the row of a mutation is not in its region"))
+            Err(Failure::wrong_region(
+                "the row of a mutation is not in its region",
+            ))
         } else {
             client::apply(connection, region.table.clone(), vec![mutation], cells).await
         };
@@ -159,7 +170,10 @@ async fn update(
 }
 
 fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> ResultOrException {
-    let mut outcome = ResultOrException { index, ..ResultOrException::default() };
+    let mut outcome = ResultOrException {
+        index,
+        ..ResultOrException::default()
+    };
     match result {
         Ok(result) => outcome.result = Some(result),
         Err(failure) => outcome.exception = Some(exception_pair(&failure)),
@@ -188,8 +202,13 @@ async fn atomic(
     cells: Bytes,
 ) -> Result<RegionActionResult, Failure> {
     let (indices, mutations) = mutations(actions)?;
-    if !mutations.iter().all(|mutation| mutation.row.as_deref().is_some_and(|row| region.contains(row))) {
-        return Err(Failure::wrong_region("a row of an atomic group is not in its region"));
+    if !mutations
+        .iter()
+        .all(|mutation| mutation.row.as_deref().is_some_and(|row| region.contains(row)))
+    {
+        return Err(Failure::wrong_region(
+            "a row of an atomic group is not in its region",
+        ));
     }
     client::apply(connection, region.table, mutations, cells).await?;
     Ok(RegionActionResult {
@@ -211,14 +230,19 @@ async fn conditional(
 ) -> Result<RegionActionResult, Failure> {
     let (indices, mutations) = mutations(actions)?;
     if !region.contains(&condition.row) {
-        return Err(Failure::wrong_region("the row of a condition is not in its region"));
+        return Err(Failure::wrong_region(
+            "the row of a condition is not in its region",
+        ));
     }
     let table = Bytes::from(region.table.to_string());
     let processed = client::check(connection, table, condition, mutations, cells).await?;
     Ok(RegionActionResult {
         result_or_exception: indices
             .into_iter()
-            .map(|index| ResultOrException { index, ..ResultOrException::default() })
+            .map(|index| ResultOrException {
+                index,
+                ..ResultOrException::default()
+            })
             .collect(),
         processed: Some(processed),
         ..RegionActionResult::default()

@@ -64,7 +64,11 @@ impl Peer {
                 }
             },
         };
-        if let Some(class) = header.cell_block_compressor_class.as_deref().filter(|class| !class.is_empty()) {
+        if let Some(class) = header
+            .cell_block_compressor_class
+            .as_deref()
+            .filter(|class| !class.is_empty())
+        {
             let message = format!("{class}; unset hbase.client.rpc.compressor");
             return Err((ExceptionClass::UnsupportedCompressionCodec, message));
         }
@@ -103,11 +107,20 @@ mod tests {
     #[test]
     fn clients_are_told_apart() {
         let java = Peer::new(&header("ClientService", Some("KeyValueCodec"), Some((2, 6)))).unwrap();
-        assert_eq!((java.service, java.codec, java.inline_gets), (Service::Client, Codec::KeyValue, false));
+        assert_eq!(
+            (java.service, java.codec, java.inline_gets),
+            (Service::Client, Codec::KeyValue, false)
+        );
         let asynchbase = Peer::new(&header("ClientService", Some("KeyValueCodec"), None)).unwrap();
-        assert_eq!((asynchbase.codec, asynchbase.inline_gets), (Codec::KeyValue, true));
+        assert_eq!(
+            (asynchbase.codec, asynchbase.inline_gets),
+            (Codec::KeyValue, true)
+        );
         let bare = Peer::new(&header("MasterService", None, Some((1, 2)))).unwrap();
-        assert_eq!((bare.service, bare.codec, bare.inline_gets), (Service::Master, Codec::Inline, true));
+        assert_eq!(
+            (bare.service, bare.codec, bare.inline_gets),
+            (Service::Master, Codec::Inline, true)
+        );
     }
 
     #[test]
@@ -115,7 +128,10 @@ mod tests {
         let refused = |header| Peer::new(&header).unwrap_err();
         assert_eq!(
             refused(header("LockService", None, None)),
-            (ExceptionClass::UnknownService, "unknown service LockService".to_owned())
+            (
+                ExceptionClass::UnknownService,
+                "unknown service LockService".to_owned()
+            )
         );
         assert_eq!(
             refused(header("ClientService", Some("CellCodec"), None)).0,

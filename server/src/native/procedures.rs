@@ -29,13 +29,19 @@ pub(super) type Nonce = (u64, u64);
 impl Procedures {
     /// Nothing was done yet. Ids begin with `first`.
     pub(crate) fn new(first: u64) -> Self {
-        Self { first, next: AtomicU64::new(first), nonces: Mutex::default() }
+        Self {
+            first,
+            next: AtomicU64::new(first),
+            nonces: Mutex::default(),
+        }
     }
 
     /// The id of the operation that was done with this nonce, if it is remembered.
     pub(super) fn repeated(&self, nonce: Nonce) -> Option<u64> {
         let nonces = self.nonces.lock();
-        let found = nonces.iter().find(|(known, _, at)| *known == nonce && at.elapsed() < KEEP)?;
+        let found = nonces
+            .iter()
+            .find(|(known, _, at)| *known == nonce && at.elapsed() < KEEP)?;
         Some(found.1)
     }
 
@@ -44,7 +50,8 @@ impl Procedures {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(nonce) = nonce {
             let mut nonces = self.nonces.lock();
-            while nonces.len() >= NONCES_MAX || nonces.front().is_some_and(|(_, _, at)| at.elapsed() >= KEEP) {
+            while nonces.len() >= NONCES_MAX || nonces.front().is_some_and(|(_, _, at)| at.elapsed() >= KEEP)
+            {
                 nonces.pop_front();
             }
             nonces.push_back((nonce, id, Instant::now()));
@@ -67,7 +74,10 @@ mod tests {
         let procedures = Procedures::new(100);
         assert_eq!(procedures.repeated((1, 2)), None);
         let id = procedures.finished(Some((1, 2)));
-        assert_eq!((id, procedures.repeated((1, 2)), procedures.repeated((1, 3))), (100, Some(100), None));
+        assert_eq!(
+            (id, procedures.repeated((1, 2)), procedures.repeated((1, 3))),
+            (100, Some(100), None)
+        );
         assert!(procedures.is_finished(100) && !procedures.is_finished(101) && !procedures.is_finished(99));
     }
 

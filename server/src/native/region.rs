@@ -23,7 +23,10 @@ pub(super) fn serving(
     let region = match row {
         Some(row) if !is_encoded(specifier) => {
             let table = table_of(&specifier.value)?;
-            let found = server.engine().region_of(&table, row).map_err(|error| gone(error, specifier))?;
+            let found = server
+                .engine()
+                .region_of(&table, row)
+                .map_err(|error| gone(error, specifier))?;
             if found.name() != specifier.value {
                 return Err(not_serving(specifier));
             }
@@ -40,7 +43,10 @@ pub(super) fn serving(
             Escaped(&specifier.value)
         )));
     }
-    let (_, state) = server.engine().table(&region.table).map_err(|error| gone(error, specifier))?;
+    let (_, state) = server
+        .engine()
+        .table(&region.table)
+        .map_err(|error| gone(error, specifier))?;
     match state {
         TableState::Enabled => Ok(region),
         TableState::Disabled => Err(not_serving(specifier)),
@@ -61,8 +67,15 @@ pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<Re
     }
     let table = table_of(name)?;
     let start = start_of(name).ok_or_else(|| unknown(specifier))?;
-    let found = server.engine().region_of(&table, start).map_err(|error| gone(error, specifier))?;
-    if found.name() == name { Ok(found) } else { Err(not_serving(specifier)) }
+    let found = server
+        .engine()
+        .region_of(&table, start)
+        .map_err(|error| gone(error, specifier))?;
+    if found.name() == name {
+        Ok(found)
+    } else {
+        Err(not_serving(specifier))
+    }
 }
 
 fn is_encoded(specifier: &RegionSpecifier) -> bool {

@@ -2,9 +2,9 @@
 
 use basalt_engine::schema::{META_TABLE, SYSTEM_NAMESPACE};
 use basalt_idl::native::messages::{
-    ClientMetaServiceMethod, GetActiveMasterResponse, GetAllBootstrapNodesResponse, GetBootstrapNodesResponse,
-    GetClusterIdResponse, GetMastersResponse, GetMastersResponseEntry, GetMetaRegionLocationsResponse,
-    RegionInfo, RegionLocation, TableName,
+    ClientMetaServiceMethod, GetActiveMasterResponse, GetAllBootstrapNodesResponse,
+    GetBootstrapNodesResponse, GetClusterIdResponse, GetMastersResponse, GetMastersResponseEntry,
+    GetMetaRegionLocationsResponse, RegionInfo, RegionLocation, TableName,
 };
 use bytes::Bytes;
 
@@ -42,7 +42,9 @@ pub(super) fn call(server: &Server, method: ClientMetaServiceMethod, reply: &mut
 
 /// Answers BootstrapNodeService's one call.
 pub(super) fn bootstrap(server: &Server, reply: &mut Reply) {
-    reply.message(&GetAllBootstrapNodesResponse { node: vec![server_name(server)] });
+    reply.message(&GetAllBootstrapNodesResponse {
+        node: vec![server_name(server)],
+    });
 }
 
 /// The one region of `hbase:meta`.

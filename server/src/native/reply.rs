@@ -20,7 +20,10 @@ pub(super) struct Reply {
 
 impl Reply {
     pub(super) fn new(call_id: u32) -> Self {
-        Self { call_id, out: Vec::new() }
+        Self {
+            call_id,
+            out: Vec::new(),
+        }
     }
 
     /// The call that is answered.
@@ -73,7 +76,10 @@ pub(super) struct CellBlock {
 
 impl CellBlock {
     pub(super) fn new(codec: Codec) -> Self {
-        Self { codec, bytes: Vec::new() }
+        Self {
+            codec,
+            bytes: Vec::new(),
+        }
     }
 
     /// A row as a Result: cells go into the block, or into the message when the codec has no blocks.
@@ -91,7 +97,13 @@ impl CellBlock {
 
     /// The cells of a row, into the block.
     pub(super) fn put(&mut self, row: &RowView<'_>) {
-        let tags = |tags| if self.codec == Codec::KeyValueWithTags { tags } else { &[][..] };
+        let tags = |tags| {
+            if self.codec == Codec::KeyValueWithTags {
+                tags
+            } else {
+                &[][..]
+            }
+        };
         let length = row
             .cells()
             .map(|cell| stored_cell_len(cell.key.bytes(), cell.value, tags(cell.tags)))

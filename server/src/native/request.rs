@@ -45,7 +45,9 @@ fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRange, Failure>
     let bound = |time: Option<u64>, otherwise: i64| time.map_or(otherwise, |time| time as i64);
     let (min, max) = (bound(range.from, 0), bound(range.to, i64::MAX));
     if min < 0 || max < 0 || max < min {
-        return Err(Failure::do_not_retry(format!("time range from {min} to {max} is empty or negative")));
+        return Err(Failure::do_not_retry(format!(
+            "time range from {min} to {max} is empty or negative"
+        )));
     }
     Ok(TimeRange { min, max })
 }
@@ -71,7 +73,10 @@ fn columns(columns: &[messages::Column]) -> impl Iterator<Item = (Bytes, Option<
     columns.iter().flat_map(|column| {
         let whole = column.qualifier.is_empty().then_some(None);
         let qualifiers = column.qualifier.iter().cloned().map(Some);
-        whole.into_iter().chain(qualifiers).map(|qualifier| (column.family.clone(), qualifier))
+        whole
+            .into_iter()
+            .chain(qualifiers)
+            .map(|qualifier| (column.family.clone(), qualifier))
     })
 }
 
@@ -142,7 +147,10 @@ pub(super) fn mutation_type(mutation: &MutationProto) -> MutationType {
 
 /// The row of a mutation.
 pub(super) fn row(mutation: &MutationProto) -> Result<&Bytes, Failure> {
-    mutation.row.as_ref().ok_or_else(|| Failure::do_not_retry("the mutation has no row"))
+    mutation
+        .row
+        .as_ref()
+        .ok_or_else(|| Failure::do_not_retry("the mutation has no row"))
 }
 
 /// How hard a mutation tries to survive a crash.
@@ -162,7 +170,10 @@ pub(super) fn ttl(mutation: &MutationProto) -> Result<Option<i64>, Failure> {
         return Ok(None);
     };
     let bytes = <[u8; 8]>::try_from(&value[..]).map_err(|_| {
-        Failure::do_not_retry(format!("the attribute _ttl must be 8 bytes, but is {} bytes", value.len()))
+        Failure::do_not_retry(format!(
+            "the attribute _ttl must be 8 bytes, but is {} bytes",
+            value.len()
+        ))
     })?;
     Ok(Some(i64::from_be_bytes(bytes)))
 }
@@ -192,7 +203,10 @@ pub(super) fn cells<'a>(
                 row,
                 family: &column.family,
                 qualifier: value.qualifier.as_deref().unwrap_or_default(),
-                timestamp: value.timestamp.or(mutation.timestamp).map_or(LATEST, |time| time as i64),
+                timestamp: value
+                    .timestamp
+                    .or(mutation.timestamp)
+                    .map_or(LATEST, |time| time as i64),
                 cell_type: cell_type(mutation, value),
                 value: value.value.as_deref().unwrap_or_default(),
                 tags: value.tags.as_deref().unwrap_or_default(),
@@ -218,10 +232,7 @@ pub(super) fn cells<'a>(
     Ok(cells)
 }
 
-fn cell_type(
-    mutation: &MutationProto,
-    value: &mutation_proto::column_value::QualifierValue,
-) -> CellType {
+fn cell_type(mutation: &MutationProto, value: &mutation_proto::column_value::QualifierValue) -> CellType {
     if mutation.mutate_type() != MutationType::Delete {
         return CellType::Put;
     }
@@ -259,14 +270,35 @@ pub(super) fn write<'a>(
         let (family, qualifier) = (cell.family, cell.qualifier);
         let timestamp = write_time(cell.timestamp)?;
         writes.push(match cell.cell_type {
-            CellType::Put => Write::Put { family, qualifier, timestamp, value: cell.value, ttl_ms },
-            CellType::Delete => Write::DeleteVersion { family, qualifier, timestamp },
-            CellType::DeleteColumn => Write::DeleteColumn { family, qualifier, timestamp },
+            CellType::Put => Write::Put {
+                family,
+                qualifier,
+                timestamp,
+                value: cell.value,
+                ttl_ms,
+            },
+            CellType::Delete => Write::DeleteVersion {
+                family,
+                qualifier,
+                timestamp,
+            },
+            CellType::DeleteColumn => Write::DeleteColumn {
+                family,
+                qualifier,
+                timestamp,
+            },
             CellType::DeleteFamily => Write::DeleteFamily { family, timestamp },
-            CellType::DeleteFamilyVersion => Write::DeleteFamilyVersion { family, timestamp: cell.timestamp },
+            CellType::DeleteFamilyVersion => Write::DeleteFamilyVersion {
+                family,
+                timestamp: cell.timestamp,
+            },
         });
     }
-    Ok(RowMutation { row, writes, durability: durability(mutation) })
+    Ok(RowMutation {
+        row,
+        writes,
+        durability: durability(mutation),
+    })
 }
 
 /// A timestamp to write with: LATEST means that the server assigns it.
@@ -274,7 +306,9 @@ fn write_time(timestamp: i64) -> Result<Option<i64>, Failure> {
     match timestamp {
         LATEST => Ok(None),
         0.. => Ok(Some(timestamp)),
-        negative => Err(Failure::do_not_retry(format!("Timestamp cannot be negative. ts={negative}"))),
+        negative => Err(Failure::do_not_retry(format!(
+            "Timestamp cannot be negative. ts={negative}"
+        ))),
     }
 }
 
@@ -283,7 +317,9 @@ const BINARY_COMPARATOR: &str = "org.apache.hadoop.hbase.filter.BinaryComparator
 /// A condition on a column's value: its operator and the value, empty for "is not there".
 pub(super) fn comparison(condition: &messages::Condition) -> Result<(CompareOp, Bytes), Failure> {
     if condition.filter.is_some() {
-        return Err(Failure::do_not_retry("conditions by filter are not served yet; compare a column"));
+        return Err(Failure::do_not_retry(
+            "conditions by filter are not served yet; compare a column",
+        ));
     }
     let comparator = condition
         .comparator
@@ -296,7 +332,10 @@ pub(super) fn comparison(condition: &messages::Condition) -> Result<(CompareOp, 
         )));
     }
     let bytes = comparator.serialized_comparator.clone().unwrap_or_default();
-    let value = decode::<messages::BinaryComparator>(bytes)?.comparable.value.unwrap_or_default();
+    let value = decode::<messages::BinaryComparator>(bytes)?
+        .comparable
+        .value
+        .unwrap_or_default();
     let op = match condition.compare_type() {
         messages::CompareType::Less => CompareOp::Less,
         messages::CompareType::LessOrEqual => CompareOp::LessOrEqual,

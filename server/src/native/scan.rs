@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::op::Scan;
-use basalt_idl::native::messages::{
-    Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse,
-};
+use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
 use super::connection::Connection;
 use super::peer::Codec;
@@ -46,40 +44,75 @@ pub(super) struct ScanState {
 }
 
 /// Answers a Scan.
-pub(super) async fn call(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply) -> Result<(), Failure> {
+pub(super) async fn call(
+    connection: &Arc<Connection>,
+    call: ScanRequest,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
     let Some(id) = call.scanner_id else {
         return open(connection, call, reply).await;
     };
     let wants_rows = call.number_of_rows.is_none_or(|rows| rows > 0);
     if call.renew == Some(true) {
         check_sequence(connection, id, &call)?;
-        connection.server.sessions().renew(session_id(id)?, connection.owner())?;
-        reply.message(&ScanResponse { scanner_id: Some(id), ..ScanResponse::default() });
+        connection
+            .server
+            .sessions()
+            .renew(session_id(id)?, connection.owner())?;
+        reply.message(&ScanResponse {
+            scanner_id: Some(id),
+            ..ScanResponse::default()
+        });
         return Ok(());
     }
     if call.close_scanner == Some(true) && !wants_rows {
         close(connection, id);
-        reply.message(&ScanResponse { scanner_id: Some(id), ..ScanResponse::default() });
+        reply.message(&ScanResponse {
+            scanner_id: Some(id),
+            ..ScanResponse::default()
+        });
         return Ok(());
     }
     check_sequence(connection, id, &call)?;
-    fetch(connection, id, &call, ScanResponse { scanner_id: Some(id), ..ScanResponse::default() }, reply).await
+    fetch(
+        connection,
+        id,
+        &call,
+        ScanResponse {
+            scanner_id: Some(id),
+            ..ScanResponse::default()
+        },
+        reply,
+    )
+    .await
 }
 
 async fn open(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply) -> Result<(), Failure> {
     let (Some(specifier), Some(wanted)) = (&call.region, &call.scan) else {
-        return Err(Failure::do_not_retry("a scan without a scanner needs a region and what to scan"));
+        return Err(Failure::do_not_retry(
+            "a scan without a scanner needs a region and what to scan",
+        ));
     };
     let region = region::serving(&connection.server, specifier, None)?;
     let mut scan = request::scan(wanted)?;
     confine(&mut scan, &region);
     let lease = Duration::from_millis(connection.server.config().scanner.lease_ms);
-    let id = scans::open(&connection.server, &connection.caller(), region.table, scan, false, lease)?;
+    let id = scans::open(
+        &connection.server,
+        &connection.caller(),
+        region.table,
+        scan,
+        false,
+        lease,
+    )?;
     let id = u64::from(id.unsigned_abs());
     let state = ScanState {
         next_call: 0,
         left: call.limit_of_rows.filter(|rows| *rows > 0).map(u64::from),
-        bytes: wanted.max_result_size.unwrap_or(RESULT_BYTES_MAX).clamp(1, RESULT_BYTES_MAX),
+        bytes: wanted
+            .max_result_size
+            .unwrap_or(RESULT_BYTES_MAX)
+            .clamp(1, RESULT_BYTES_MAX),
         heartbeats: call.client_handles_heartbeats == Some(true),
     };
     connection.scanners.lock().insert(id, state);
@@ -90,7 +123,11 @@ async fn open(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply
         ..ScanResponse::default()
     };
     if call.number_of_rows == Some(0) {
-        reply.message(&ScanResponse { more_results: Some(true), more_results_in_region: Some(true), ..answer });
+        reply.message(&ScanResponse {
+            more_results: Some(true),
+            more_results_in_region: Some(true),
+            ..answer
+        });
         return Ok(());
     }
     fetch(connection, id, &call, answer, reply).await
@@ -134,7 +171,9 @@ fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Resul
     let Some(state) = scanners.get_mut(&id) else {
         return Err(Failure::unknown_scanner(id));
     };
-    let Some(number) = call.next_call_seq else { return Ok(()) };
+    let Some(number) = call.next_call_seq else {
+        return Ok(());
+    };
     if number != state.next_call {
         return Err(Failure::out_of_order(state.next_call, number));
     }
@@ -158,7 +197,12 @@ async fn fetch(
     answer: ScanResponse,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let state = connection.scanners.lock().get(&id).copied().ok_or_else(|| Failure::unknown_scanner(id))?;
+    let state = connection
+        .scanners
+        .lock()
+        .get(&id)
+        .copied()
+        .ok_or_else(|| Failure::unknown_scanner(id))?;
     let wanted = u64::from(call.number_of_rows.unwrap_or(u32::MAX));
     let results = state.left.map_or(wanted, |left| left.min(wanted));
     let part = scans::Part {
@@ -202,9 +246,14 @@ async fn fetch(
         answer.partial_flag_per_result.push(row.partial);
     }
     if answer.heartbeat_message.is_some()
-        && call.scan.as_ref().is_some_and(|scan| scan.need_cursor_result == Some(true))
+        && call
+            .scan
+            .as_ref()
+            .is_some_and(|scan| scan.need_cursor_result == Some(true))
     {
-        answer.cursor = batch.rows().last().map(|row| Cursor { row: Some(row.key().to_vec().into()) });
+        answer.cursor = batch.rows().last().map(|row| Cursor {
+            row: Some(row.key().to_vec().into()),
+        });
     }
     if call.track_scan_metrics == Some(true) {
         answer.scan_metrics = Some(metrics(returned));
@@ -223,7 +272,9 @@ fn metrics(rows: u64) -> ScanMetrics {
         name: Some(name.to_owned()),
         value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
     };
-    ScanMetrics { metrics: vec![pair("ROWS_SCANNED", rows), pair("ROWS_FILTERED", 0)] }
+    ScanMetrics {
+        metrics: vec![pair("ROWS_SCANNED", rows), pair("ROWS_FILTERED", 0)],
+    }
 }
 
 impl Connection {

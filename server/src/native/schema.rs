@@ -31,11 +31,17 @@ pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
         .table_name
         .as_ref()
         .ok_or_else(|| Failure::do_not_retry("the table's schema has no name"))?;
-    let families = schema.column_families.iter().map(family).collect::<Result<Vec<_>, _>>()?;
+    let families = schema
+        .column_families
+        .iter()
+        .map(family)
+        .collect::<Result<Vec<_>, _>>()?;
     let mut table = TableDescriptor::new(table_name(name)?, families);
     table.attributes = attributes(&schema.attributes);
     let configuration = schema.configuration.iter();
-    table.attributes.extend(configuration.map(|pair| (pair.name.clone().into(), pair.value.clone().into())));
+    table
+        .attributes
+        .extend(configuration.map(|pair| (pair.name.clone().into(), pair.value.clone().into())));
     Ok(table)
 }
 
@@ -43,7 +49,10 @@ pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
 pub(super) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDescriptor, Failure> {
     let mut attributes = attributes(&schema.attributes);
     let encoding: &[u8] = b"DATA_BLOCK_ENCODING";
-    if attributes.get(encoding).is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"NONE")) {
+    if attributes
+        .get(encoding)
+        .is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"NONE"))
+    {
         attributes.remove(encoding);
     }
     let mut family = FamilyDescriptor::from_attributes(&schema.name, attributes)?;
@@ -56,7 +65,10 @@ pub(super) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDesc
 }
 
 fn attributes(pairs: &[BytesBytesPair]) -> basalt_engine::schema::Attributes {
-    pairs.iter().map(|pair| (pair.first.to_vec(), pair.second.to_vec())).collect()
+    pairs
+        .iter()
+        .map(|pair| (pair.first.to_vec(), pair.second.to_vec()))
+        .collect()
 }
 
 /// A table for a client, with the values that HBase gives back for what nobody set.
@@ -87,7 +99,10 @@ pub(super) fn to_table(table: &TableDescriptor) -> TableSchema {
 }
 
 fn string_pairs(pairs: std::collections::BTreeMap<String, String>) -> Vec<NameStringPair> {
-    pairs.into_iter().map(|(name, value)| NameStringPair { name, value }).collect()
+    pairs
+        .into_iter()
+        .map(|(name, value)| NameStringPair { name, value })
+        .collect()
 }
 
 /// A namespace from a client.

@@ -19,7 +19,9 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
     let load = pb::ServerLoad {
         number_of_requests: Some(0),
         total_number_of_requests: Some(requests),
-        used_heap_mb: Some(mib(memstores + server.engine().cache_usage().bytes)),
+        used_heap_mb: Some(mib(
+            memstores + server.engine().cache_usage().bytes.iter().sum::<u64>()
+        )),
         // Clients divide by it.
         max_heap_mb: Some(
             mib(server.config().memstore.total_bytes + server.config().block_cache.bytes).max(1),
@@ -31,9 +33,16 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
         ..pb::ServerLoad::default()
     };
     pb::ClusterStatus {
-        hbase_version: Some(pb::HBaseVersionFileContent { version: HBASE_VERSION.to_owned() }),
-        live_servers: vec![pb::LiveServerInfo { server: name.clone(), server_load: load }],
-        cluster_id: Some(pb::ClusterId { cluster_id: server.engine().cluster_id().to_string() }),
+        hbase_version: Some(pb::HBaseVersionFileContent {
+            version: HBASE_VERSION.to_owned(),
+        }),
+        live_servers: vec![pb::LiveServerInfo {
+            server: name.clone(),
+            server_load: load,
+        }],
+        cluster_id: Some(pb::ClusterId {
+            cluster_id: server.engine().cluster_id().to_string(),
+        }),
         master: Some(name.clone()),
         balancer_on: Some(true),
         master_info_port: Some(0),
@@ -68,7 +77,10 @@ fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
     let tables = server.engine().tables().into_iter();
     tables
         .map(|(table, state)| {
-            let regions = server.engine().regions(&table.name).map_or(0, |regions| regions.len()) as u32;
+            let regions = server
+                .engine()
+                .regions(&table.name)
+                .map_or(0, |regions| regions.len()) as u32;
             let is_open = state == TableState::Enabled;
             pb::TableRegionStatesCount {
                 table_name: schema::to_table_name(&table.name),

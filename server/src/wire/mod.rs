@@ -1,5 +1,6 @@
 //! Sockets: accepting, and what a connection of the Thrift port does with bytes.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +9,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
 use crate::sessions::Owner;
+use crate::{native, zookeeper};
+
+use basalt_idl::wire::Detected;
+use connection::Handover;
 
 mod connection;
 mod listener;
@@ -44,12 +49,44 @@ pub(crate) async fn serve(
                     server: Arc::clone(&server),
                     owner: Owner::Connection(connection),
                 };
-                if let Err(end) = connection::run(server, socket, connection, stop).await {
-                    tracing::debug!(%peer, "connection closed: {end}");
+                match connection::run(Arc::clone(&server), socket, connection, stop.clone()).await {
+                    Ok(None) => {}
+                    // Boxed: most connections speak Thrift.
+                    Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
+                    Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
                 }
             }
         })
         .await;
+}
+
+/// Serves a connection that speaks another protocol than Thrift.
+async fn hand_over(
+    server: Arc<Server>,
+    other: Handover,
+    number: u64,
+    peer: SocketAddr,
+    stop: CancellationToken,
+) {
+    let Handover {
+        socket,
+        received,
+        protocol,
+    } = other;
+    let ended = match protocol {
+        Detected::HBaseRpc => native::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+        Detected::ZooKeeperWord => zookeeper::answer_word(socket, &received)
+            .await
+            .map_err(|end| end.to_string()),
+        _ => zookeeper::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+    };
+    if let Err(end) = ended {
+        tracing::debug!(%peer, "connection closed: {end}");
+    }
 }
 
 #[cfg(test)]

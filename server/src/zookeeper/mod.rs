@@ -46,15 +46,13 @@ pub(crate) enum End {
 const WORDS: [(&[u8; 4], &str); 3] = [
     (b"ruok", "imok"),
     (b"isro", "rw"),
-    (b"srvr", "Zookeeper version: Basalt answers the nodes that HBase clients read\nMode: standalone\n"),
+    (
+        b"srvr",
+        "Zookeeper version: Basalt answers the nodes that HBase clients read\nMode: standalone\n",
+    ),
 ];
 
-/// Whether the first bytes of a connection are one of ZooKeeper's four-letter words.
-pub(crate) fn is_word(first: &[u8]) -> bool {
-    WORDS.iter().any(|(word, _)| first.starts_with(*word))
-}
-
-/// Answers a four-letter word; the connection ends.
+/// Answers a four-letter word, if it is one of those that are served; the connection ends.
 pub(crate) async fn answer_word(mut socket: TcpStream, first: &[u8]) -> Result<(), End> {
     if let Some((_, answer)) = WORDS.iter().find(|(word, _)| first.starts_with(*word)) {
         socket.write_all(answer.as_bytes()).await?;
@@ -102,7 +100,10 @@ pub(crate) async fn run(
 
 /// Takes a whole packet off what has arrived.
 fn next_packet(received: &mut BytesMut) -> Result<Option<BytesMut>, End> {
-    let Some(length) = received.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else {
+    let Some(length) = received
+        .first_chunk::<4>()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+    else {
         return Ok(None);
     };
     if length as usize > PACKET_BYTES_MAX {
@@ -180,7 +181,10 @@ mod tests {
         assert_eq!(&next_packet(&mut received).unwrap().unwrap()[..], [7, 8]);
         assert_eq!(&received[..], [0, 0]);
         received = BytesMut::from(&[0x7f, 0, 0, 0][..]);
-        assert!(matches!(next_packet(&mut received), Err(End::TooLong(0x7f00_0000))));
+        assert!(matches!(
+            next_packet(&mut received),
+            Err(End::TooLong(0x7f00_0000))
+        ));
     }
 
     #[test]
@@ -192,7 +196,10 @@ mod tests {
             packet.extend_from_slice(&i32::to_be_bytes(16));
             packet.extend_from_slice(&[0; 16]);
             let mut out = Vec::new();
-            assert_eq!(open_session(&packet, 3, &mut out).unwrap(), Duration::from_millis(given));
+            assert_eq!(
+                open_session(&packet, 3, &mut out).unwrap(),
+                Duration::from_millis(given)
+            );
         }
     }
 }
