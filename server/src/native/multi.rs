@@ -182,17 +182,22 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
 }
 
 /// The mutations of a group that is done whole or not at all.
-fn mutations(actions: Vec<Action>) -> Result<(Vec<Option<u32>>, Vec<MutationProto>), Failure> {
-    let mut indices = Vec::with_capacity(actions.len());
-    let mut mutations = Vec::with_capacity(actions.len());
-    for action in actions {
-        let mutation = action
-            .mutation
-            .ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only"))?;
-        indices.push(action.index);
-        mutations.push(mutation);
-    }
-    Ok((indices, mutations))
+fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
+    let mutations = actions.into_iter().map(|action| action.mutation);
+    mutations
+        .map(|mutation| mutation.ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only")))
+        .collect()
+}
+
+/// The answers to the mutations of such a group. Clients send no index in it and expect the position.
+fn positions(count: usize, result: Option<messages::Result>) -> Vec<ResultOrException> {
+    (0..count as u32)
+        .map(|index| ResultOrException {
+            index: Some(index),
+            result: result.clone(),
+            ..ResultOrException::default()
+        })
+        .collect()
 }
 
 async fn atomic(
@@ -201,7 +206,8 @@ async fn atomic(
     actions: Vec<Action>,
     cells: Bytes,
 ) -> Result<RegionActionResult, Failure> {
-    let (indices, mutations) = mutations(actions)?;
+    let mutations = mutations(actions)?;
+    let count = mutations.len();
     if !mutations
         .iter()
         .all(|mutation| mutation.row.as_deref().is_some_and(|row| region.contains(row)))
@@ -212,10 +218,7 @@ async fn atomic(
     }
     client::apply(connection, region.table, mutations, cells).await?;
     Ok(RegionActionResult {
-        result_or_exception: indices
-            .into_iter()
-            .map(|index| outcome(index, Ok(messages::Result::default())))
-            .collect(),
+        result_or_exception: positions(count, Some(messages::Result::default())),
         processed: Some(true),
         ..RegionActionResult::default()
     })
@@ -228,7 +231,8 @@ async fn conditional(
     actions: Vec<Action>,
     cells: Bytes,
 ) -> Result<RegionActionResult, Failure> {
-    let (indices, mutations) = mutations(actions)?;
+    let mutations = mutations(actions)?;
+    let count = mutations.len();
     if !region.contains(&condition.row) {
         return Err(Failure::wrong_region(
             "the row of a condition is not in its region",
@@ -237,13 +241,7 @@ async fn conditional(
     let table = Bytes::from(region.table.to_string());
     let processed = client::check(connection, table, condition, mutations, cells).await?;
     Ok(RegionActionResult {
-        result_or_exception: indices
-            .into_iter()
-            .map(|index| ResultOrException {
-                index,
-                ..ResultOrException::default()
-            })
-            .collect(),
+        result_or_exception: positions(count, None),
         processed: Some(processed),
         ..RegionActionResult::default()
     })
