@@ -20,6 +20,8 @@ public final class Tour {
       conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry");
       conf.set("hbase.client.bootstrap.servers", arguments[1] + ":" + arguments[2]);
     } else {
+      // The default before HBase 3.0.
+      conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.ZKConnectionRegistry");
       conf.set("hbase.zookeeper.quorum", arguments[1]);
       conf.set("hbase.zookeeper.property.clientPort", arguments[2]);
     }
