@@ -30,7 +30,7 @@ use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
 use crate::heat::Heat;
 use crate::metrics::{Api, CallCount, Calls, Connections};
-use crate::native::MasterState;
+use crate::native::{self, MasterState};
 use crate::rates::Rates;
 use crate::sessions::{Owner, Sessions};
 use crate::slow_log::SlowLog;
@@ -193,7 +193,8 @@ impl Server {
         let calls = Calls::new(
             methods(Api::Thrift1, thrift1::SERVICE.methods)
                 .chain(methods(Api::Thrift2, thrift2::SERVICE.methods))
-                .chain(methods(Api::Admin, admin::SERVICE.methods)),
+                .chain(methods(Api::Admin, admin::SERVICE.methods))
+                .chain(native::methods().map(|method| (Api::Native, method))),
         );
         let server = Self {
             advertised: advertised(&config.server.advertise, thrift_address),
@@ -261,6 +262,16 @@ impl Server {
 
     pub(crate) fn rates(&self) -> &Rates {
         &self.rates
+    }
+
+    /// Counts a native call: which of [`native::methods`], how long it took, and the class of its exception.
+    pub(crate) fn answered_native(&self, number: usize, took: Duration, failed: Option<&'static str>) {
+        if let Some(method) = self.calls.method(Api::Native, number) {
+            method.answered(took);
+            if let Some(class) = failed {
+                method.failed(class);
+            }
+        }
     }
 
     /// Shows a scrape what calls and connections have counted.
@@ -557,12 +568,13 @@ impl Server {
     }
 }
 
-/// The name of a service and one of its methods. REQUIRES: the service has so many.
+/// The name of a Thrift service and one of its methods. REQUIRES: the service has so many.
 fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
     let service = match api {
         Api::Thrift1 => &thrift1::SERVICE,
         Api::Thrift2 => &thrift2::SERVICE,
         Api::Admin => &admin::SERVICE,
+        Api::Native => unreachable!("only Thrift calls are described by a Thrift service"),
     };
     (service.name, service.methods[number])
 }

@@ -19,10 +19,7 @@ use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{
     CONNECTION_CALL_ID, FrameError, Request, begin_response, decode_connection_header, put_exception,
 };
-use basalt_idl::native::messages::{
-    AdminServiceMethod, BootstrapNodeServiceMethod, ClientMetaServiceMethod, ClientServiceMethod,
-    GetConnectionRegistryResponse, MasterServiceMethod,
-};
+use basalt_idl::native::messages::GetConnectionRegistryResponse;
 use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
@@ -33,11 +30,11 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Call;
-use super::peer::{Peer, Service};
+use super::peer::{Method, Peer};
 use super::reply::Reply;
 use super::scan::ScanState;
 use super::{admin, client, master, registry};
@@ -335,53 +332,55 @@ async fn refuse_frame(input: &mut Input, length: usize, max: usize) -> Result<Ve
 
 /// Runs one call; returns the frames of its response.
 async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
+    let began = Instant::now();
     let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
-    let method = request.header.method_name.unwrap_or_default();
+    let name = request.header.method_name.unwrap_or_default();
+    let service = connection.peer.service;
+    let Some(method) = Method::find(service, &name) else {
+        reply.failure(&Failure::unsupported(&name));
+        return reply.out;
+    };
     let call = Call {
         parameter: request.parameter,
         cells: request.cells,
     };
-    if request.header.request_param != Some(true) {
-        reply.failure(&Failure::do_not_retry("a call without a request message"));
-    } else if let Err(failure) = Box::pin(dispatch(connection, &method, call, &mut reply)).await {
+    let answered = if request.header.request_param == Some(true) {
+        Box::pin(dispatch(connection, method, call, &mut reply)).await
+    } else {
+        Err(Failure::do_not_retry("a call without a request message"))
+    };
+    let failed = answered.err();
+    if let Some(failure) = &failed {
         tracing::debug!(
-            method,
+            method = name,
             class = failure.label(),
             "native call failed: {}",
             failure.message()
         );
-        reply.failure(&failure);
+        reply.failure(failure);
     }
+    let class = failed.map(|failure| failure.label());
+    connection
+        .server
+        .answered_native(method.number(service), began.elapsed(), class);
     reply.out
 }
 
 async fn dispatch(
     connection: &Arc<Connection>,
-    method: &str,
+    method: Method,
     call: Call,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let unknown = || Failure::unsupported(method);
-    match connection.peer.service {
-        Service::Client => {
-            let method = ClientServiceMethod::from_name(method).ok_or_else(unknown)?;
-            client::call(connection, method, call, reply).await
-        }
-        Service::Master => {
-            let method = MasterServiceMethod::from_name(method).ok_or_else(unknown)?;
-            master::call(&connection.server, method, call.parameter, reply).await
-        }
-        Service::Admin => {
-            let method = AdminServiceMethod::from_name(method).ok_or_else(unknown)?;
-            admin::call(&connection.server, method, call.parameter, reply).await
-        }
-        Service::ClientMeta => {
-            let method = ClientMetaServiceMethod::from_name(method).ok_or_else(unknown)?;
+    match method {
+        Method::Client(method) => client::call(connection, method, call, reply).await,
+        Method::Master(method) => master::call(&connection.server, method, call.parameter, reply).await,
+        Method::Admin(method) => admin::call(&connection.server, method, call.parameter, reply).await,
+        Method::ClientMeta(method) => {
             registry::call(&connection.server, method, reply);
             Ok(())
         }
-        Service::BootstrapNode => {
-            BootstrapNodeServiceMethod::from_name(method).ok_or_else(unknown)?;
+        Method::BootstrapNode(_) => {
             registry::bootstrap(&connection.server, reply);
             Ok(())
         }

@@ -18,6 +18,7 @@
 use basalt_idl::native::messages::ServerName;
 
 use crate::api::Server;
+use peer::Service;
 
 mod admin;
 mod client;
@@ -34,11 +35,16 @@ mod scan;
 mod schema;
 mod status;
 
-pub(crate) use connection::{End, run};
+pub(crate) use connection::run;
 pub(crate) use master::MasterState;
 
 /// The version of HBase that clients are told; tools choose their calls by it.
 const HBASE_VERSION: &str = "2.6.1";
+
+/// The methods of all services, as metrics number them.
+pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
+    Service::ALL.into_iter().flat_map(Service::methods)
+}
 
 /// What clients connect to.
 pub(crate) fn server_name(server: &Server) -> ServerName {

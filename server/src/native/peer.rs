@@ -16,6 +16,97 @@ pub(super) enum Service {
     BootstrapNode,
 }
 
+impl Service {
+    /// All services.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Client,
+        Self::Master,
+        Self::Admin,
+        Self::ClientMeta,
+        Self::BootstrapNode,
+    ];
+
+    /// The names of its methods.
+    pub(super) fn methods(self) -> Vec<&'static str> {
+        match self {
+            Self::Client => ClientServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::Master => MasterServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::Admin => AdminServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::ClientMeta => ClientMetaServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::BootstrapNode => BootstrapNodeServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+        }
+    }
+
+    /// Where its methods begin among those of all services.
+    pub(super) fn first_method(self) -> usize {
+        Self::ALL
+            .iter()
+            .take_while(|service| **service != self)
+            .map(|service| service.count())
+            .sum()
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::Client => ClientServiceMethod::ALL.len(),
+            Self::Master => MasterServiceMethod::ALL.len(),
+            Self::Admin => AdminServiceMethod::ALL.len(),
+            Self::ClientMeta => ClientMetaServiceMethod::ALL.len(),
+            Self::BootstrapNode => BootstrapNodeServiceMethod::ALL.len(),
+        }
+    }
+}
+
+/// A method of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Client(ClientServiceMethod),
+    Master(MasterServiceMethod),
+    Admin(AdminServiceMethod),
+    ClientMeta(ClientMetaServiceMethod),
+    BootstrapNode(BootstrapNodeServiceMethod),
+}
+
+impl Method {
+    /// The method of that name.
+    pub(super) fn find(service: Service, name: &str) -> Option<Self> {
+        Some(match service {
+            Service::Client => Self::Client(ClientServiceMethod::from_name(name)?),
+            Service::Master => Self::Master(MasterServiceMethod::from_name(name)?),
+            Service::Admin => Self::Admin(AdminServiceMethod::from_name(name)?),
+            Service::ClientMeta => Self::ClientMeta(ClientMetaServiceMethod::from_name(name)?),
+            Service::BootstrapNode => Self::BootstrapNode(BootstrapNodeServiceMethod::from_name(name)?),
+        })
+    }
+
+    /// Its number among the methods of all services.
+    pub(super) fn number(self, service: Service) -> usize {
+        let own = match self {
+            Self::Client(method) => method as usize,
+            Self::Master(method) => method as usize,
+            Self::Admin(method) => method as usize,
+            Self::ClientMeta(method) => method as usize,
+            Self::BootstrapNode(method) => method as usize,
+        };
+        service.first_method() + own
+    }
+}
+
 /// How cells travel on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
@@ -121,6 +212,18 @@ mod tests {
             (bare.service, bare.codec, bare.inline_gets),
             (Service::Master, Codec::Inline, true)
         );
+    }
+
+    #[test]
+    fn methods_are_numbered_through_all_services() {
+        let names: Vec<_> = Service::ALL.into_iter().flat_map(Service::methods).collect();
+        for service in Service::ALL {
+            for name in service.methods() {
+                let number = Method::find(service, name).unwrap().number(service);
+                assert_eq!(names[number], name);
+            }
+        }
+        assert_eq!(Method::find(Service::Client, "get"), None);
     }
 
     #[test]
