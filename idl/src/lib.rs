@@ -1,4 +1,4 @@
-//! The Thrift interfaces Basalt speaks, and the codecs for them.
+//! The interfaces Basalt speaks, and the codecs for them: Thrift, HBase's native protocol, ZooKeeper's.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -8,7 +8,9 @@
 //! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
 //! | [`admin`] | `BasaltAdmin`, what HBase's two services lack, `basalt.thrift` |
-//! | [`dispatch`] | which of the three services a message on the shared port means |
+//! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
+//! | [`native`] | HBase's native RPC: frames, cell blocks, protobuf messages, `native/hbase.proto` |
+//! | [`zookeeper`] | the packets with which native clients look for a server |
 //!
 //! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the scanner
 //! and the detector look at bytes that somebody else received. All types may be used from any thread.
@@ -26,10 +28,12 @@ mod macros;
 pub mod admin;
 pub mod call;
 pub mod dispatch;
+pub mod native;
 pub mod schema;
 pub mod thrift1;
 pub mod thrift2;
 pub mod wire;
+pub mod zookeeper;
 
 pub use call::{Call, CallError, TApplicationException, TApplicationExceptionType};
 pub use schema::{Decode, Encode};

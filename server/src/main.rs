@@ -20,6 +20,7 @@ mod heat;
 mod http;
 mod log_queue;
 mod metrics;
+mod native;
 mod offline;
 mod parking;
 mod rates;
@@ -29,6 +30,7 @@ mod serve;
 mod sessions;
 mod slow_log;
 mod wire;
+mod zookeeper;
 
 /// The process ends with this code when a WAL or manifest write failed (sysexits' EX_SOFTWARE): restart and recover.
 pub(crate) const EXIT_LOG_FAILED: i32 = 70;

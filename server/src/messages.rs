@@ -54,6 +54,9 @@ pub enum Garbled {
          each call as the body of a POST to /thrift1 or /thrift2"
     )]
     HttpPort,
+    /// Another protocol of this port: not an error.
+    #[error("the first bytes are of another protocol: {0:?}")]
+    OtherProtocol(Detected),
     /// Thrift in a protocol that the settings do not allow.
     #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
     Protocol {
@@ -240,6 +243,11 @@ impl Messages {
         !self.received.is_empty()
     }
 
+    /// Everything that has arrived, for another protocol to read.
+    pub fn into_received(self) -> BytesMut {
+        self.received
+    }
+
     /// How the connection speaks, once known.
     pub fn speech(&self) -> Option<Speech> {
         self.speech
@@ -293,6 +301,9 @@ impl Messages {
         let speech = match detect(&self.received) {
             Detected::NeedMore => return Ok(None),
             Detected::Thrift { protocol, framed } => Speech { protocol, framed },
+            other @ (Detected::HBaseRpc | Detected::ZooKeeper | Detected::ZooKeeperWord) => {
+                return Err(Garbled::OtherProtocol(other));
+            }
             other => return Err(Garbled::NotThrift(Stranger::of(other, &self.received))),
         };
         self.speech = Some(speech);

@@ -257,6 +257,12 @@ impl Sessions {
         session.scan.get_mut().is_some() && (session.expires <= now || too_old)
     }
 
+    /// Renews the lease of an idle session.
+    pub(crate) fn renew(self: &Arc<Self>, id: i32, owner: Owner) -> Result<(), SessionError> {
+        // Giving the scan back renews the lease.
+        self.fetch(id, owner).map(drop)
+    }
+
     /// Closes a session of that owner; tells whether there was one.
     pub(crate) fn close(&self, id: i32, owner: Owner) -> bool {
         self.by_id

@@ -120,6 +120,12 @@ impl Oracle {
         self.process.command("drop_all").map(drop)
     }
 
+    /// The port of its ZooKeeper, where native clients look for it.
+    pub fn zookeeper_port(&mut self) -> Result<u16, String> {
+        let answer = self.process.command("zookeeper")?;
+        answer.trim().parse().map_err(|_| format!("not a port: {answer}"))
+    }
+
     /// The version of HBase.
     pub fn version(&mut self) -> Result<String, String> {
         self.process.command("version")

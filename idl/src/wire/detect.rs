@@ -9,6 +9,9 @@
 //!      frame length | 00 00 0. ..   framed, binary old: the length of the method name
 //!      00 00 0. ..  | letter        binary, old: the length of the method name, then the name
 //!      G E T ' '                    HTTP
+//!      H B a s                      HBase's RPC; also R e g i and S e c u
+//!      00 00 00 2c  | 00 00 00 00   ZooKeeper: the length of a connect request (or 2d), its version
+//!      r u o k                      ZooKeeper: a four-letter word
 //! ```
 //!
 //! No two rows share a prefix: a frame length has a first byte of up to 15 (hexadecimal; a first message of 352 MiB and more is not
@@ -17,6 +20,7 @@
 //! or 00. Eight bytes always suffice.
 
 use super::METHOD_NAME_BYTES_MAX;
+use crate::zookeeper::CONNECT_BYTES;
 
 /// The protocol of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +49,12 @@ pub enum Detected {
     Tls,
     /// The start of a SASL negotiation.
     Sasl,
+    /// HBase's native RPC.
+    HBaseRpc,
+    /// A ZooKeeper session.
+    ZooKeeper,
+    /// One of ZooKeeper's four-letter words.
+    ZooKeeperWord,
     /// Nothing that is known here. The connection should be closed.
     Unknown,
     /// All is possible yet. At most eight bytes are ever needed.
@@ -66,7 +76,8 @@ pub fn detect(first: &[u8]) -> Detected {
         // Empty lines: somebody types. A message of 160 or 208 MiB does not come first.
         [b'\n' | b'\r', b'\n', ..] => Detected::Unknown,
         [0x00..=0x15, ..] => detect_length(first),
-        [b'A'..=b'Z', ..] => detect_http(first),
+        [b'A'..=b'Z', ..] => detect_letters(first),
+        [b'a'..=b'z', ..] => detect_word(first),
         _ => Detected::Unknown,
     }
 }
@@ -83,6 +94,8 @@ fn detect_length(first: &[u8]) -> Detected {
     };
     let len = u32::from_be_bytes(*length);
     match *rest {
+        [0, 0, 0, 0, ..] if CONNECT_BYTES.contains(&len) => Detected::ZooKeeper,
+        [0, 0, 0] if CONNECT_BYTES.contains(&len) => Detected::NeedMore,
         [] | [0x80 | 0x82 | 0x00] | [0x00, 0x00] | [0x00, 0x00, 0x00 | 0x01] => Detected::NeedMore,
         [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, true),
         [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, true),
@@ -102,12 +115,46 @@ fn is_name_len(len: u32) -> bool {
     (1..=METHOD_NAME_BYTES_MAX as u32).contains(&len)
 }
 
-fn detect_http(first: &[u8]) -> Detected {
-    let seen = first.len().min(4);
-    let starts = |method: &&[u8; 4]| first.get(..seen).is_some_and(|begin| method.starts_with(begin));
-    match (HTTP_METHODS.iter().any(starts), seen) {
-        (true, 4) => Detected::Http,
-        (true, _) => Detected::NeedMore,
-        (false, _) => Detected::Unknown,
+/// The first four letters of HBase's preambles.
+const HBASE_PREAMBLES: [&[u8; 4]; 3] = [b"HBas", b"Regi", b"Secu"];
+
+/// ZooKeeper's words that monitoring sends.
+const ZOOKEEPER_WORDS: [&[u8; 4]; 9] = [
+    b"ruok", b"srvr", b"stat", b"mntr", b"conf", b"isro", b"envi", b"cons", b"dump",
+];
+
+fn detect_letters(first: &[u8]) -> Detected {
+    match begin_of(first, &HBASE_PREAMBLES) {
+        Begin::Whole => Detected::HBaseRpc,
+        Begin::Part => Detected::NeedMore,
+        Begin::None => match begin_of(first, &HTTP_METHODS) {
+            Begin::Whole => Detected::Http,
+            Begin::Part => Detected::NeedMore,
+            Begin::None => Detected::Unknown,
+        },
+    }
+}
+
+fn detect_word(first: &[u8]) -> Detected {
+    match begin_of(first, &ZOOKEEPER_WORDS) {
+        Begin::Whole => Detected::ZooKeeperWord,
+        Begin::Part => Detected::NeedMore,
+        Begin::None => Detected::Unknown,
+    }
+}
+
+/// How far the first bytes are one of some words.
+enum Begin {
+    Whole,
+    Part,
+    None,
+}
+
+fn begin_of(first: &[u8], words: &[&[u8; 4]]) -> Begin {
+    let begin = &first[..first.len().min(4)];
+    match (words.iter().any(|word| word.starts_with(begin)), begin.len()) {
+        (true, 4) => Begin::Whole,
+        (true, _) => Begin::Part,
+        (false, _) => Begin::None,
     }
 }

@@ -174,6 +174,7 @@ impl<'a, P: Codec> Reply<'a, P> {
                     return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
                 }
             }
+            Api::Native => unreachable!("a native reply is no Thrift reply"),
             Api::Admin => {
                 let exception = BasaltException::from_failure(failure, declared);
                 if declared(exception.id()) {

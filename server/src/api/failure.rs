@@ -87,6 +87,73 @@ impl Failure {
         }
     }
 
+    /// A failure of one of HBase's classes that only native clients meet.
+    fn native(class: &'static str, message: impl Into<String>, can_retry: bool) -> Self {
+        Self {
+            kind: Kind::Io,
+            class,
+            message: message.into(),
+            can_retry,
+        }
+    }
+
+    /// A row outside the region that the client named: its location is stale.
+    pub(crate) fn wrong_region(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
+        Self::native(class, message, true)
+    }
+
+    /// A coprocessor service or a kind of read that is not there.
+    pub(crate) fn unknown_protocol(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException";
+        Self::native(class, message, false)
+    }
+
+    /// A method that is not served; the text is HBase's for a method that it does not know.
+    pub(crate) fn unsupported(method: &str) -> Self {
+        Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
+    }
+
+    /// A question about a snapshot that is not there.
+    pub(crate) fn unknown_snapshot(name: &str) -> Self {
+        let class = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException";
+        Self::native(class, format!("no snapshot is called {name}"), false)
+    }
+
+    /// A scanner that was closed, whose lease is over, or that another connection has.
+    pub(crate) fn unknown_scanner(id: u64) -> Self {
+        let class = "org.apache.hadoop.hbase.UnknownScannerException";
+        Self::native(
+            class,
+            format!("no scanner {id} is open on this connection"),
+            false,
+        )
+    }
+
+    /// A fetch that is not the next one of its scanner.
+    pub(crate) fn out_of_order(expected: u64, received: u64) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
+        let message =
+            format!("Expected nextCallSeq: {expected} But the nextCallSeq got from client: {received}");
+        Self::native(class, message, false)
+    }
+
+    /// A change of a region's state that makes no sense.
+    pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";
+        Self::native(class, message, false)
+    }
+
+    /// The Java class.
+    pub(crate) fn class(&self) -> &'static str {
+        self.class
+    }
+
+    /// Whether trying again can help.
+    pub(crate) fn can_retry(&self) -> bool {
+        self.can_retry
+    }
+
     /// A batch limit together with a filter that judges whole rows; the text is HBase's.
     pub(crate) fn incompatible_filter() -> Self {
         Self {
@@ -114,8 +181,8 @@ impl Failure {
         self.class.rsplit('.').next().unwrap_or(self.class)
     }
 
-    /// As Thrift 1 clients expect it: the class in front, where Java's stack trace would begin.
-    fn with_class(&self) -> String {
+    /// As Thrift 1 and native clients expect it: the class in front, where Java's stack trace would begin.
+    pub(crate) fn with_class(&self) -> String {
         format!("{}: {}", self.class, self.message)
     }
 

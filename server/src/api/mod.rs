@@ -31,6 +31,7 @@ use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
 use crate::heat::Heat;
 use crate::metrics::{Api, CallCount, Calls, Connections};
+use crate::native::{self, MasterState};
 use crate::rates::Rates;
 use crate::sessions::{Owner, Sessions};
 use crate::slow_log::SlowLog;
@@ -45,19 +46,20 @@ mod gather;
 mod hbase1;
 mod hbase2;
 mod places;
-mod quotas;
-mod reads;
+pub(crate) mod quotas;
+pub(crate) mod reads;
 mod regions;
-mod scans;
-mod schema;
+pub(crate) mod scans;
+pub(crate) mod schema;
 mod slow_log;
 mod snapshots;
 mod to_thrift;
 mod touched;
-mod writes;
+pub(crate) mod writes;
 
 use codec::{Binary, Codec, Compact, Reply};
-use failure::Failure;
+pub(crate) use failure::Failure;
+pub(crate) use from_thrift::select;
 
 /// Arguments of so many bytes are decoded without being checked first, as long as they take little memory. What is wrong with them decoding
 /// itself finds out.
@@ -79,10 +81,14 @@ pub(crate) struct Server {
     slow_log: SlowLog,
     heat: Heat,
     rates: Rates,
+    /// What the master that native clients see remembers.
+    master: MasterState,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
     thrift_address: SocketAddr,
+    /// What native clients are told to connect to: host and port.
+    advertised: (String, u16),
     started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
@@ -160,6 +166,11 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
+    /// Who owns the scanners that it opens.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
     /// Lends the batch out; give it back with [`Self::put_batch`].
     fn take_batch(&mut self) -> CellBatch {
         let new = || CellBatch::charged_to(Arc::clone(self.reply.memory()) as Arc<dyn Budget>);
@@ -208,14 +219,17 @@ impl Server {
         let calls = Calls::new(
             methods(Api::Thrift1, thrift1::SERVICE.methods)
                 .chain(methods(Api::Thrift2, thrift2::SERVICE.methods))
-                .chain(methods(Api::Admin, admin::SERVICE.methods)),
+                .chain(methods(Api::Admin, admin::SERVICE.methods))
+                .chain(native::methods().map(|method| (Api::Native, method))),
         );
         let server = Self {
+            advertised: advertised(&config.server.advertise, thrift_address),
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
             heat: Heat::new(&config.key_visualizer, Arc::clone(engine.clock())),
             rates: Rates::new(),
+            master: MasterState::new(started_ms(SystemTime::now())),
             engine,
             config,
             calls,
@@ -265,8 +279,27 @@ impl Server {
         &self.heat
     }
 
+    pub(crate) fn master(&self) -> &MasterState {
+        &self.master
+    }
+
+    /// Host and port by which native clients reach this server.
+    pub(crate) fn advertised(&self) -> (&str, u16) {
+        (&self.advertised.0, self.advertised.1)
+    }
+
     pub(crate) fn rates(&self) -> &Rates {
         &self.rates
+    }
+
+    /// Counts a native call: which of [`native::methods`], how long it took, and the class of its exception.
+    pub(crate) fn answered_native(&self, number: usize, took: Duration, failed: Option<&'static str>) {
+        if let Some(method) = self.calls.method(Api::Native, number) {
+            method.answered(took);
+            if let Some(class) = failed {
+                method.failed(class);
+            }
+        }
     }
 
     /// Shows a scrape what calls and connections have counted.
@@ -392,7 +425,7 @@ impl Server {
     }
 
     /// Runs `work` where it may block, without waiting in line: schema changes and the like.
-    async fn on_pool<T: Send + 'static>(
+    pub(crate) async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
@@ -647,22 +680,40 @@ impl Called {
     }
 }
 
-/// The name of a service and one of its methods. REQUIRES: the service has so many.
+/// The name of a Thrift service and one of its methods. REQUIRES: the service has so many.
 fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
     let service = match api {
         Api::Thrift1 => &thrift1::SERVICE,
         Api::Thrift2 => &thrift2::SERVICE,
         Api::Admin => &admin::SERVICE,
+        Api::Native => unreachable!("only Thrift calls are described by a Thrift service"),
     };
     (service.name, service.methods[number])
 }
 
 impl Server {
     /// HBase's start code of a server: when it started, in milliseconds.
-    fn start_code(&self) -> i64 {
-        self.started
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    pub(crate) fn start_code(&self) -> i64 {
+        i64::try_from(started_ms(self.started)).unwrap_or(i64::MAX)
+    }
+}
+
+/// Milliseconds since 1970.
+fn started_ms(started: SystemTime) -> u64 {
+    started
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Host and port that native clients are told: the setting, or the address of the port.
+fn advertised(setting: &str, bound: SocketAddr) -> (String, u16) {
+    match setting.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() => {
+            // The settings were checked.
+            (host.to_owned(), port.parse().unwrap_or(bound.port()))
+        }
+        _ if setting.is_empty() => (bound.ip().to_string(), bound.port()),
+        _ => (setting.to_owned(), bound.port()),
     }
 }
 

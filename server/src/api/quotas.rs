@@ -11,7 +11,7 @@ use super::{Failure, Server, from_thrift};
 use crate::capacity::{Limit, Owner, Setting, Settings, ThrottleType, TimeUnit, UserScope};
 
 /// Sets a limit, or takes one or all of an owner's away.
-pub(super) fn set(server: &Server, quota: &TThrottle) -> Result<(), Failure> {
+pub(crate) fn set(server: &Server, quota: &TThrottle) -> Result<(), Failure> {
     let owner = owner(quota)?;
     let kind = quota.throttle_type.map(throttle_type).transpose()?;
     let setting = setting(quota)?;
@@ -33,12 +33,12 @@ pub(super) fn set(server: &Server, quota: &TThrottle) -> Result<(), Failure> {
 }
 
 /// Takes away the quotas of a table that was dropped, as HBase does (`MasterQuotasObserver`).
-pub(super) fn forget_table(server: &Server, table: TableName) -> Result<(), Failure> {
+pub(crate) fn forget_table(server: &Server, table: TableName) -> Result<(), Failure> {
     forget(server, Owner::Table(table))
 }
 
 /// Takes away the quotas of a namespace that was dropped.
-pub(super) fn forget_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
+pub(crate) fn forget_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
     forget(server, Owner::Namespace(namespace.to_owned()))
 }
 
@@ -52,7 +52,7 @@ fn forget(server: &Server, owner: Owner) -> Result<(), Failure> {
 
 /// Quotas of owners that match. HBase's rules (`QuotaTableUtil.makeFilter`): with a user's pattern, those of users, narrowed by
 /// patterns for their tables or namespaces; without, those of tables or else of namespaces.
-pub(super) fn list(server: &Server, wanted: &args::BasaltListQuotas) -> Result<Vec<TThrottle>, Failure> {
+pub(crate) fn list(server: &Server, wanted: &args::BasaltListQuotas) -> Result<Vec<TThrottle>, Failure> {
     let pattern = |text: &Option<String>| {
         let text = text.as_deref().filter(|text| !text.is_empty());
         text.map(JavaRegex::whole).transpose()

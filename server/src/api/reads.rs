@@ -43,11 +43,11 @@ impl<'a> FilterMemory<'a> {
 
 /// The rows that gets found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Their cells.
-    pub(super) batch: CellBatch,
+    pub(crate) batch: CellBatch,
     /// For each get in order, its row in `batch`.
-    pub(super) rows: Vec<Option<usize>>,
+    pub(crate) rows: Vec<Option<usize>>,
 }
 
 impl AsMut<CellBatch> for Found {
@@ -106,7 +106,7 @@ impl Gets {
 }
 
 /// Reads these rows, in order.
-pub(super) async fn get(
+pub(crate) async fn get(
     server: &Arc<Server>,
     caller: &mut Caller,
     table: TableName,
@@ -142,7 +142,7 @@ pub(super) async fn get(
 }
 
 /// Reads one row: the whole answer of a call that wants at most one.
-pub(super) async fn get_one(
+pub(crate) async fn get_one(
     server: &Arc<Server>,
     caller: &mut Caller,
     table: TableName,

@@ -39,7 +39,7 @@ const FETCH_BYTES_LEAST: usize = 64 << 10;
 
 /// What may end a fetch that has fewer results than were asked for, before the end of the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shortest {
+pub(crate) enum Shortest {
     /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client fetches on until nothing comes.
     Page,
     /// Only `thrift.max_response_bytes`: in HBase a short list is the end of the scan, and clients of this call take it for that.
@@ -53,9 +53,9 @@ const SCAN_FREE_BYTES: usize = 16 << 10;
 
 /// Results of a fetch, and whether their columns are to be sorted lists.
 #[derive(Debug)]
-pub(super) struct Results {
-    pub(super) batch: CellBatch,
-    pub(super) sort_columns: bool,
+pub(crate) struct Results {
+    pub(crate) batch: CellBatch,
+    pub(crate) sort_columns: bool,
 }
 
 impl AsMut<CellBatch> for Results {
@@ -71,7 +71,7 @@ impl From<Results> for CellBatch {
 }
 
 /// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing table shows.
-pub(super) fn open(
+pub(crate) fn open(
     server: &Server,
     caller: &Caller,
     table: TableName,
@@ -135,7 +135,7 @@ fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Opt
 }
 
 /// The next results of a session; none at the end of the scan.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     server: &Arc<Server>,
     caller: &mut Caller,
     id: i32,
@@ -150,13 +150,52 @@ pub(super) async fn fetch(
     let sort_columns = fetching.sort_columns;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, fetching, count, shortest).await?;
+    let wanted = Wanted::new(server, count, shortest);
+    let (batch, _) = in_turns(server, caller, fetching, wanted).await?;
     server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
 
+/// What a native client wants of one fetch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Most results.
+    pub(crate) results: usize,
+    /// Bytes from which on no further row is begun.
+    pub(crate) bytes: usize,
+    /// Whether an answer without results is one, when there is more to come.
+    pub(crate) may_be_empty: bool,
+    /// Time after which no further row is begun, instead of the setting's.
+    pub(crate) time: Option<Duration>,
+}
+
+/// The next results of a session, and whether the scan is at its end.
+pub(crate) async fn fetch_part(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    id: i32,
+    part: Part,
+) -> Result<(CellBatch, bool), Failure> {
+    server.admission().admit()?;
+    let fetching = server.sessions().fetch(id, caller.owner)?;
+    admit_to_line(server, &fetching)?;
+    let charged = server.charge_fetch(&fetching)?;
+    hold_back(charged.until()).await;
+    let wanted = Wanted {
+        count: part.results,
+        bytes_max: fetch_bytes(server, Shortest::Page).min(part.bytes),
+        shortest: Shortest::Page,
+        time_max: part.time.unwrap_or_else(|| fetch_time(server)),
+        least: if part.may_be_empty { 0 } else { 1 },
+        began: Instant::now(),
+    };
+    let (batch, is_at_end) = in_turns(server, caller, fetching, wanted).await?;
+    server.charge_read(&charged, &batch);
+    Ok((batch, is_at_end))
+}
+
 /// The first results of a scan that has no session.
-pub(super) async fn fetch_once(
+pub(crate) async fn fetch_once(
     server: &Arc<Server>,
     caller: &mut Caller,
     table: TableName,
@@ -171,7 +210,8 @@ pub(super) async fn fetch_once(
     admit_to_line(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
-    let batch = in_turns(server, caller, scan, count, Shortest::Response).await?;
+    let wanted = Wanted::new(server, count, Shortest::Response);
+    let (batch, _) = in_turns(server, caller, scan, wanted).await?;
     server.charge_read(&charged, &batch);
     Ok(Results {
         batch,
@@ -188,7 +228,7 @@ fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
 }
 
 /// Closes a session; tells whether there was one.
-pub(super) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
+pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
 }
 
@@ -201,6 +241,11 @@ fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
     let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
     let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);
     server.config().scanner.fetch_max_bytes.min(share)
+}
+
+/// After which a fetch begins no further row.
+fn fetch_time(server: &Server) -> Duration {
+    Duration::from_millis(server.config().scanner.fetch_max_ms)
 }
 
 fn result_count(count: i32) -> Result<usize, Failure> {
@@ -216,21 +261,16 @@ async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,
     mut scan: S,
-    count: usize,
-    shortest: Shortest,
-) -> Result<CellBatch, Failure>
+    wanted: Wanted,
+) -> Result<(CellBatch, bool), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    let wanted = Wanted {
-        count,
-        bytes_max: fetch_bytes(server, shortest),
-        shortest,
-        began: Instant::now(),
-    };
     let mut batch = caller.take_batch();
-    if scan.is_memory_only() && wanted.inline_turn(server, &mut scan, &mut batch)? {
-        return Ok(batch);
+    if scan.is_memory_only()
+        && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
+    {
+        return Ok((batch, end.is_of_scan));
     }
     // Boxed: few fetches of what is in memory come to it.
     Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
@@ -243,7 +283,7 @@ async fn turns_on_pool<S>(
     mut scan: S,
     wanted: Wanted,
     mut batch: CellBatch,
-) -> Result<CellBatch, Failure>
+) -> Result<(CellBatch, bool), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
@@ -266,16 +306,16 @@ where
             server.admission().place_again().await
         };
         may_be_refused = false;
-        let is_done;
-        (scan, batch, is_done) = server
+        let end;
+        (scan, batch, end) = server
             .on_pool(move |server| {
-                let is_done = wanted.turn(server, &mut scan, &mut batch)?;
-                Ok((scan, batch, is_done))
+                let end = wanted.turn(server, &mut scan, &mut batch)?;
+                Ok((scan, batch, end))
             })
             .await?;
         drop(place);
-        if is_done {
-            return Ok(batch);
+        if let Some(end) = end {
+            return Ok((batch, end.is_of_scan));
         }
     }
 }
@@ -288,26 +328,54 @@ struct Wanted {
     /// Where no further row is begun.
     bytes_max: usize,
     shortest: Shortest,
+    /// After which no further row is begun, if only a page is wanted.
+    time_max: Duration,
+    /// Bounds on bytes and time do not end the fetch with fewer results.
+    least: usize,
     /// When it began.
     began: Instant,
 }
 
+/// The end of a fetch.
+#[derive(Clone, Copy, Debug)]
+struct FetchEnd {
+    /// Whether it is that of the scan.
+    is_of_scan: bool,
+}
+
 impl Wanted {
-    /// A turn on the network thread; tells whether the fetch is done.
+    /// What a Thrift client wants.
+    fn new(server: &Server, count: usize, shortest: Shortest) -> Self {
+        Self {
+            count,
+            bytes_max: fetch_bytes(server, shortest),
+            shortest,
+            time_max: fetch_time(server),
+            least: LEAST_RESULTS,
+            began: Instant::now(),
+        }
+    }
+
+    /// A turn on the network thread; `None` when the fetch is not done.
     fn inline_turn(
         &self,
         server: &Server,
         open: &mut OpenScan,
         batch: &mut CellBatch,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<FetchEnd>, Failure> {
         match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
-            Err(Error::NotInMemory) => Ok(false),
-            fetched => self.is_done(server, open, fetched, batch),
+            Err(Error::NotInMemory) => Ok(None),
+            fetched => self.end(open, fetched, batch),
         }
     }
 
-    /// A turn on the pool; tells whether the fetch is done.
-    fn turn(&self, server: &Server, open: &mut OpenScan, batch: &mut CellBatch) -> Result<bool, Failure> {
+    /// A turn on the pool; `None` when the fetch is not done.
+    fn turn(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
         let mut fetched = self.results(server, open, TURN, TURN_BYTES, batch);
         if let Err(Error::NotInMemory) = fetched {
             if let Some(scanner) = &mut open.scanner {
@@ -315,7 +383,7 @@ impl Wanted {
             }
             fetched = self.results(server, open, TURN, TURN_BYTES, batch);
         }
-        self.is_done(server, open, fetched, batch)
+        self.end(open, fetched, batch)
     }
 
     /// Appends results for so long, or until there are so many bytes more.
@@ -361,17 +429,17 @@ impl Wanted {
         }
     }
 
-    /// Whether the batch is an answer, after a turn that ended so.
-    fn is_done(
+    /// The end of the fetch, if a turn that ended so is its last one.
+    fn end(
         &self,
-        server: &Server,
         open: &mut OpenScan,
         fetched: Result<Fetched, Error>,
         batch: &CellBatch,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<FetchEnd>, Failure> {
+        let end = |is_of_scan| Ok(Some(FetchEnd { is_of_scan }));
         let fetched = match fetched {
             // What there was memory for is an answer, too.
-            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => return Ok(true),
+            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => return end(false),
             // One row is not. The scan is behind it already: it must not go on as if it had been answered.
             Err(error @ Error::CallMemory(_)) if !batch.is_empty() => {
                 if let Some(scanner) = &mut open.scanner {
@@ -381,16 +449,21 @@ impl Wanted {
             }
             // What comes before a region that is not assigned is a page; the next fetch fails.
             Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
-                return Ok(true);
+                return end(false);
             }
             fetched => fetched?,
         };
-        if fetched == Fetched::End || batch.row_count() >= self.count {
-            return Ok(true);
+        if fetched == Fetched::End {
+            return end(true);
         }
-        let fetch_max = Duration::from_millis(server.config().scanner.fetch_max_ms);
-        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= fetch_max;
+        if batch.row_count() >= self.count {
+            return end(false);
+        }
+        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;
         let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
-        Ok(is_enough && batch.row_count() >= LEAST_RESULTS)
+        if is_enough && batch.row_count() >= self.least {
+            return end(false);
+        }
+        Ok(None)
     }
 }

@@ -21,7 +21,7 @@ const INLINE_CELLS: usize = 100_000;
 const INLINE_COLUMNS: usize = 64;
 
 /// A row's worth of nothing yet.
-pub(super) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
+pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
     RowMutation {
         row,
         writes: SmallVec::new(),
@@ -38,7 +38,7 @@ fn reads(mutation: &RowMutation<'_>) -> bool {
 }
 
 /// Refuses a call with more cells than a call may have.
-pub(super) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> {
+pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> {
     let limit = server.config().thrift.max_cells_per_call;
     if cells > limit {
         return Err(Failure::illegal_argument(format!(
@@ -58,7 +58,7 @@ fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> R
 
 /// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible. `arguments` is
 /// owned because the work may move to the pool.
-pub(super) async fn apply<A, B>(
+pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,
     arguments: A,
@@ -97,7 +97,7 @@ where
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.
-pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
+pub(crate) async fn committed(commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
     if !commit.is_synced() {
         gather::others().await;
@@ -110,11 +110,11 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
 }
 
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
-pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
+pub(crate) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
 /// Runs a check and its mutation under the row's lock: on the network thread if memory has what the check reads and nobody else
 /// has the row, on the pool otherwise.
-pub(super) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
+pub(crate) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
@@ -167,17 +167,17 @@ fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
 }
 
 /// A read-modify-write of one row, borrowed from its arguments.
-pub(super) struct Update<'a> {
-    pub(super) table: Option<&'a Bytes>,
-    pub(super) row: Option<&'a Bytes>,
-    pub(super) change: RowUpdate<'a>,
-    pub(super) ttl_ms: Option<i64>,
-    pub(super) durability: Durability,
+pub(crate) struct Update<'a> {
+    pub(crate) table: Option<&'a Bytes>,
+    pub(crate) row: Option<&'a Bytes>,
+    pub(crate) change: RowUpdate<'a>,
+    pub(crate) ttl_ms: Option<i64>,
+    pub(crate) durability: Durability,
 }
 
 /// Runs an increment or append under the row's lock, as [`check`] does, and waits until it is durable. Returns the new cells as one
 /// row.
-pub(super) async fn update<A, B>(
+pub(crate) async fn update<A, B>(
     server: &Arc<Server>,
     caller: &mut Caller,
     arguments: A,

@@ -16,8 +16,8 @@ mod sections;
 
 pub use sections::{
     BlockCache, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics, Quota,
-    Region, Rehearsal, Requests, Row, Scanner, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport, Wal,
-    WalSync,
+    Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift, ThriftProtocol,
+    ThriftTransport, Wal, WalSync,
 };
 
 /// Longest text of a configuration file; all settings with their defaults are two thousand bytes. A text takes up to a
@@ -39,6 +39,8 @@ pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
 pub struct Config {
     /// Where the data lies.
     pub data: Data,
+    /// What clients are told of the server.
+    pub server: Server,
     /// The Thrift port.
     pub thrift: Thrift,
     /// The HTTP port.
@@ -206,6 +208,10 @@ impl Config {
         }
         if self.scanner.fetch_max_bytes == 0 {
             return refuse("scanner.fetch_max_bytes", "must be at least 1".into());
+        }
+        let port = self.server.advertise.rsplit_once(':').map(|(_, port)| port);
+        if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+            return refuse("server.advertise", "must be HOST or HOST:PORT".into());
         }
         if !matches!(self.thrift.default_api, 1 | 2) {
             return refuse("thrift.default_api", "must be 1 or 2".into());

@@ -58,6 +58,15 @@ pub enum ThriftTransport {
 }
 
 section! {
+    /// What clients are told of the server.
+    Server {
+        /// Host, or host and port, by which HBase's native clients reach this server: what its ZooKeeper nodes and `hbase:meta` name.
+        /// Empty: the address of the Thrift port.
+        advertise: String = String::new(),
+    }
+}
+
+section! {
     /// The Thrift port.
     Thrift {
         /// Address of the Thrift port.

@@ -19,6 +19,8 @@ pub(crate) enum Api {
     Thrift2,
     /// `BasaltAdmin`
     Admin,
+    /// The services of HBase's native RPC, together.
+    Native,
 }
 
 impl Api {
@@ -28,6 +30,7 @@ impl Api {
             Self::Thrift1 => "thrift1",
             Self::Thrift2 => "thrift2",
             Self::Admin => "admin",
+            Self::Native => "native",
         }
     }
 }
@@ -102,7 +105,7 @@ pub(crate) struct CallCount {
 #[derive(Debug)]
 pub(crate) struct Calls {
     /// By service and number of the method in it.
-    methods: [Vec<MethodMetrics>; 3],
+    methods: [Vec<MethodMetrics>; 4],
 }
 
 impl Calls {

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::ready;
 use std::time::Duration;
 
-use basalt_idl::wire::{begin_frame, end_frame};
+use basalt_idl::wire::{Detected, begin_frame, end_frame};
 use basalt_idl::{TApplicationException, TApplicationExceptionType};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -65,13 +65,22 @@ pub(super) enum End {
     AnswerTooLarge(usize),
 }
 
-/// Serves the connection with this number until either side ends it.
+/// A connection that speaks another protocol of this port.
+#[derive(Debug)]
+pub(super) struct Handover {
+    pub(super) socket: TcpStream,
+    /// What has arrived.
+    pub(super) received: BytesMut,
+    pub(super) protocol: Detected,
+}
+
+/// Serves the connection with this number until either side ends it, or until its first bytes are not Thrift's.
 pub(super) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
     number: u64,
     stop: CancellationToken,
-) -> Result<(), End> {
+) -> Result<Option<Handover>, End> {
     let mut messages = Messages::new(&server.config().thrift);
     let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
     let mut answers = Answers::default();
@@ -112,6 +121,13 @@ pub(super) async fn run(
                 }
             }
             Ok(None) => {}
+            Err(Garbled::OtherProtocol(protocol)) => {
+                return Ok(Some(Handover {
+                    socket,
+                    received: messages.into_received(),
+                    protocol,
+                }));
+            }
             Err(garbled) => {
                 server.connections().protocol_errors.increment(1);
                 farewell(&messages, &garbled, &mut answers.ready);
@@ -133,7 +149,7 @@ pub(super) async fn run(
             message_began.get_or_insert_with(Instant::now);
         }
         if !has_waited && stop.is_cancelled() {
-            return Ok(());
+            return Ok(None);
         }
         has_waited = false;
         let is_open = if let Some(began) = message_began {
@@ -178,7 +194,7 @@ pub(super) async fn run(
             receive(&server, &mut socket, kept, stopped.as_mut(), &mut has_waited).await?
         };
         if !is_open {
-            return Ok(());
+            return Ok(None);
         }
     }
 }

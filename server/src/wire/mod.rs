@@ -1,5 +1,6 @@
 //! Sockets: accepting, and what a connection of the Thrift port does with bytes.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +10,10 @@ use tokio_util::task::TaskTracker;
 use crate::api::Server;
 use crate::messages::Garbled;
 use crate::sessions::Owner;
+use crate::{native, zookeeper};
+
+use basalt_idl::wire::Detected;
+use connection::Handover;
 
 mod connection;
 mod listener;
@@ -50,8 +55,10 @@ pub(crate) async fn serve(
                     server: Arc::clone(&server),
                     owner: Owner::Connection(connection),
                 };
-                match connection::run(server, socket, connection, stop).await {
-                    Ok(()) => {}
+                match connection::run(Arc::clone(&server), socket, connection, stop.clone()).await {
+                    Ok(None) => {}
+                    // Boxed: most connections speak Thrift.
+                    Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
                     Err(connection::End::Garbled(Garbled::NotThrift(stranger))) => {
                         strangers.note(peer, "Thrift", Some(stranger), stranger);
                     }
@@ -60,6 +67,35 @@ pub(crate) async fn serve(
             }
         })
         .await;
+}
+
+/// Serves a connection that speaks another protocol than Thrift.
+async fn hand_over(
+    server: Arc<Server>,
+    other: Handover,
+    number: u64,
+    peer: SocketAddr,
+    stop: CancellationToken,
+) {
+    let Handover {
+        socket,
+        received,
+        protocol,
+    } = other;
+    let ended = match protocol {
+        Detected::HBaseRpc => native::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+        Detected::ZooKeeperWord => zookeeper::answer_word(socket, &received)
+            .await
+            .map_err(|end| end.to_string()),
+        _ => zookeeper::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+    };
+    if let Err(end) = ended {
+        tracing::debug!(%peer, "connection closed: {end}");
+    }
 }
 
 #[cfg(test)]

@@ -131,13 +131,7 @@ fn strangers_are_named_in_the_log() {
             .expect("the server closes in order");
         String::from_utf8_lossy(&answer).into_owned()
     };
-    let strangers: [(&[u8], &str, &str); 9] = [
-        (b"HBas\x00\x50", "", "HBase's own RPC"),
-        (
-            b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30",
-            "",
-            "a ZooKeeper client's",
-        ),
+    let strangers: [(&[u8], &str, &str); 7] = [
         (
             b"*1\r\n$4\r\nPING\r\n",
             "-ERR the first bytes are a Redis client's",

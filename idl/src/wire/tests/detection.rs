@@ -66,6 +66,15 @@ fn other_protocols() {
     check(b"PUT /x", Detected::Http);
     check(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01], Detected::Tls);
     check(b"\x01\0\0\0\x05PLAIN", Detected::Sasl);
+    for preamble in [b"HBas\0\x50", b"Regist", b"Securi"] {
+        check(preamble, Detected::HBaseRpc);
+    }
+    for length in crate::zookeeper::CONNECT_BYTES {
+        let connect = [&length.to_be_bytes()[..], &[0; 12], &90_000_i32.to_be_bytes()].concat();
+        check(&connect, Detected::ZooKeeper);
+    }
+    check(b"ruok", Detected::ZooKeeperWord);
+    check(b"mntr\n", Detected::ZooKeeperWord);
 }
 
 #[test]

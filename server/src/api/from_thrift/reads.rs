@@ -13,9 +13,7 @@ use crate::api::Failure;
 
 /// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added after some of its
 /// columns widens to the whole family; a column added after its family narrows to columns.
-pub(in crate::api) fn select(
-    columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>,
-) -> Vec<FamilySelection> {
+pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) -> Vec<FamilySelection> {
     let mut families: BTreeMap<Bytes, Columns> = BTreeMap::new();
     for (family, qualifier) in columns {
         let selected = families.entry(family).or_insert(Columns::All);

@@ -69,7 +69,7 @@ fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
 const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
 
 /// The table with what HBase's master writes into a descriptor when it creates a table.
-pub(super) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
+pub(crate) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
     let tracker = b"hbase.store.file-tracker.impl".to_vec();
     table
         .attributes
@@ -89,7 +89,7 @@ fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) ->
 }
 
 /// A table for Thrift 2.
-pub(super) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
+pub(crate) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
     thrift2::TTableDescriptor {
         table_name: to_table_name(&table.name),
         columns: Some(table.families.iter().map(to_family).collect()),
@@ -122,7 +122,7 @@ pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespa
 
 /// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default` are also tried
 /// with their namespace spelled out.
-pub(super) fn matching<'a, T>(
+pub(crate) fn matching<'a, T>(
     tables: impl IntoIterator<Item = &'a (T, TableState)>,
     pattern: Option<&str>,
     with_system: bool,

@@ -16,7 +16,7 @@ use super::*;
 use crate::config::{Config, Thrift};
 
 /// A connection to a server with these settings, and the task that serves it.
-async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
+async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<Option<Handover>, End>>) {
     connect_to(crate::rig::server(Config {
         thrift,
         ..Config::default()
@@ -24,7 +24,9 @@ async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
     .await
 }
 
-pub(super) async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Result<(), End>>) {
+pub(super) async fn connect_to(
+    server: Arc<Server>,
+) -> (TcpStream, JoinHandle<Result<Option<Handover>, End>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, _) = listener.accept().await.unwrap();

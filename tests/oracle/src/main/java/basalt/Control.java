@@ -72,6 +72,8 @@ final class Control {
       case "limit":
         limit(Long.parseLong(words[1]));
         return "";
+      case "zookeeper":
+        return admin.getConfiguration().get("hbase.zookeeper.property.clientPort");
       case "version":
         return VersionInfo.getVersion();
       default:

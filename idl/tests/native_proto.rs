@@ -1,0 +1,117 @@
+//! The Rust types of HBase's native protocol are those of `native/hbase.proto`.
+//!
+//! The test compiles the file again and compares the result with `src/native/messages.rs`, byte for byte. After a change of
+//! the file, `BASALT_GENERATE=1 cargo test -p basalt-idl --test native_proto` writes the types anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use prost_build::{Service, ServiceGenerator};
+
+const HEAD: &str = "// Generated from native/hbase.proto by tests/native_proto.rs. Do not edit.\n";
+
+#[test]
+fn the_types_are_those_of_the_proto_file() {
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let committed = crate_dir.join("src/native/messages.rs");
+    let generated = generate(&crate_dir.join("native"));
+    if std::env::var_os("BASALT_GENERATE").is_some() {
+        std::fs::write(&committed, &generated).unwrap();
+    }
+    let written = std::fs::read_to_string(&committed).unwrap();
+    let differs = written
+        .lines()
+        .zip(generated.lines())
+        .position(|(left, right)| left != right);
+    assert!(
+        written == generated,
+        "src/native/messages.rs differs from native/hbase.proto at line {:?}; \
+         BASALT_GENERATE=1 cargo test -p basalt-idl --test native_proto writes it anew",
+        differs.map(|line| line + 1)
+    );
+}
+
+fn generate(dir: &Path) -> String {
+    let files = protox::compile(["hbase.proto"], [dir]).unwrap();
+    let request: Vec<_> = files
+        .file
+        .into_iter()
+        .map(|file| (prost_build::Module::from_protobuf_package_name("hbase.pb"), file))
+        .collect();
+    let mut config = prost_build::Config::new();
+    config
+        .bytes(["."])
+        .service_generator(Box::new(Methods))
+        .disable_comments(["."]);
+    let modules = config.generate(request).unwrap();
+    assert_eq!(modules.len(), 1);
+    HEAD.chars()
+        .chain(
+            modules
+                .into_values()
+                .flat_map(|text| text.chars().collect::<Vec<_>>()),
+        )
+        .collect()
+}
+
+/// Writes an enum of each service's methods: dispatch by number, names as they are on the wire.
+struct Methods;
+
+impl ServiceGenerator for Methods {
+    fn generate(&mut self, service: Service, out: &mut String) {
+        let (name, methods) = (&service.name, &service.methods);
+        let variants: Vec<(String, &str)> = methods
+            .iter()
+            .map(|method| (upper_first(&method.proto_name), method.proto_name.as_str()))
+            .collect();
+        let mut text = String::new();
+        writeln!(text, "/// Methods of HBase's `{name}`.").unwrap();
+        writeln!(
+            text,
+            "#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\npub enum {name}Method {{"
+        )
+        .unwrap();
+        for ((variant, wire), method) in variants.iter().zip(methods) {
+            writeln!(
+                text,
+                "    /// `{wire}`: [`{}`] to [`{}`].\n    {variant},",
+                method.input_type, method.output_type
+            )
+            .unwrap();
+        }
+        writeln!(text, "}}\nimpl {name}Method {{").unwrap();
+        writeln!(
+            text,
+            "    /// The name in a connection header.\n    pub const SERVICE: &'static str = {name:?};"
+        )
+        .unwrap();
+        writeln!(
+            text,
+            "    /// All methods, in HBase's order.\n    pub const ALL: &'static [Self] = &["
+        )
+        .unwrap();
+        for (variant, _) in &variants {
+            writeln!(text, "        Self::{variant},").unwrap();
+        }
+        writeln!(text, "    ];\n    /// The name in a request header.\n    pub fn name(self) -> &'static str {{\n        match self {{").unwrap();
+        for (variant, wire) in &variants {
+            writeln!(text, "            Self::{variant} => {wire:?},").unwrap();
+        }
+        writeln!(text, "        }}\n    }}\n    /// The method of that name, which is case sensitive.\n    pub fn from_name(name: &str) -> ::core::option::Option<Self> {{\n        Some(match name {{").unwrap();
+        for (variant, wire) in &variants {
+            writeln!(text, "            {wire:?} => Self::{variant},").unwrap();
+        }
+        writeln!(text, "            _ => return None,\n        }})\n    }}\n}}").unwrap();
+        out.push_str(&text);
+    }
+}
+
+fn upper_first(name: &str) -> String {
+    let mut chars = name.chars();
+    chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(chars)
+        .collect()
+}

@@ -1,0 +1,120 @@
+//! AdminService: what clients ask the server of a region.
+
+use std::sync::Arc;
+
+use basalt_engine::engine::Work;
+use basalt_idl::native::messages as pb;
+use basalt_idl::native::messages::AdminServiceMethod as Method;
+use bytes::Bytes;
+
+use super::reply::Reply;
+use super::request::decode;
+use super::{region, registry, schema, server_name, status};
+use crate::api::{Failure, Server};
+
+/// Class of the message with the calls of the slow log.
+const SLOW_LOG_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
+
+/// Answers a call of AdminService.
+pub(super) async fn call(
+    server: &Arc<Server>,
+    method: Method,
+    parameter: Bytes,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    let mut own = Reply::new(reply.call_id());
+    *reply = server
+        .on_pool(move |server| {
+            answer(server, method, parameter, &mut own)?;
+            Ok(own)
+        })
+        .await?;
+    Ok(())
+}
+
+fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
+    let engine = server.engine();
+    match method {
+        Method::GetRegionInfo => {
+            let call: pb::GetRegionInfoRequest = decode(parameter)?;
+            let region = region::by_name(server, &call.region)?;
+            reply.message(&pb::GetRegionInfoResponse {
+                region_info: schema::to_region(&region),
+                compaction_state: Some(pb::get_region_info_response::CompactionState::None.into()),
+                splittable: Some(true),
+                mergeable: Some(true),
+                best_split_row: None,
+            });
+        }
+        Method::GetRegionLoad => {
+            let call: pb::GetRegionLoadRequest = decode(parameter)?;
+            let table = call.table_name.as_ref().map(schema::table_name).transpose()?;
+            let regions = match &table {
+                Some(table) => engine.table_region_stats(table)?,
+                None => engine.region_stats(),
+            };
+            reply.message(&pb::GetRegionLoadResponse {
+                region_loads: regions.iter().map(status::region_load).collect(),
+            });
+        }
+        Method::GetOnlineRegion => {
+            let regions = engine.region_stats();
+            let of_users = regions.iter().map(|region| schema::to_region(&region.region));
+            reply.message(&pb::GetOnlineRegionResponse {
+                region_info: std::iter::once(registry::meta_region()).chain(of_users).collect(),
+            });
+        }
+        Method::GetServerInfo => reply.message(&pb::GetServerInfoResponse {
+            server_info: pb::ServerInfo {
+                server_name: server_name(server),
+                webui_port: Some(u32::from(server.config().http.listen.port())),
+            },
+        }),
+        Method::FlushRegion => {
+            let call: pb::FlushRegionRequest = decode(parameter)?;
+            engine.flush_region(region::by_name(server, &call.region)?.id)?;
+            reply.message(&pb::FlushRegionResponse {
+                last_flush_time: engine.clock().wall_ms(),
+                flushed: Some(true),
+                wrote_flush_wal_marker: Some(false),
+            });
+        }
+        Method::CompactRegion => {
+            let call: pb::CompactRegionRequest = decode(parameter)?;
+            let region = region::by_name(server, &call.region)?;
+            let family = call.family.as_deref().filter(|family| !family.is_empty());
+            engine.compact_region(region.id, family, call.major == Some(true), false)?;
+            reply.message(&pb::CompactRegionResponse {});
+        }
+        Method::CompactionSwitch => {
+            let call: pb::CompactionSwitchRequest = decode(parameter)?;
+            let was_paused = engine.pause(Work::Compactions, !call.enabled);
+            reply.message(&pb::CompactionSwitchResponse {
+                prev_state: !was_paused,
+            });
+        }
+        Method::ClearRegionBlockCache => {
+            let call: pb::ClearRegionBlockCacheRequest = decode(parameter)?;
+            let mut evicted = 0;
+            for name in &call.region {
+                evicted += engine.clear_block_cache(Some(&region::by_name(server, name)?.table))?;
+            }
+            reply.message(&pb::ClearRegionBlockCacheResponse {
+                stats: pb::CacheEvictionStats {
+                    evicted_blocks: Some(evicted as i64),
+                    max_cache_size: Some(server.config().block_cache.bytes as i64),
+                    ..pb::CacheEvictionStats::default()
+                },
+            });
+        }
+        Method::ClearCompactionQueues => reply.message(&pb::ClearCompactionQueuesResponse {}),
+        Method::RollWALWriter => reply.message(&pb::RollWalWriterResponse::default()),
+        Method::UpdateConfiguration => reply.message(&pb::UpdateConfigurationResponse {}),
+        Method::GetLogEntries => reply.message(&pb::LogEntry {
+            log_class_name: SLOW_LOG_CLASS.to_owned(),
+            log_message: Bytes::new(),
+        }),
+        other => return Err(Failure::unsupported(other.name())),
+    }
+    Ok(())
+}

@@ -1,0 +1,463 @@
+//! A native connection, from its first bytes to its end.
+//!
+//! 1. The preamble says that a client wants RPC, or asks a question that is answered at once.
+//! 2. The connection header says which service it wants and how cells travel. It has no response unless it is refused.
+//! 3. Calls arrive. Each is a task of its own, so that answers leave in the order in which they are ready; a connection has at
+//!    most [`CALLS_IN_FLIGHT`] of them, and is not read further while it has that many.
+//! 4. One task writes responses, as many together as are ready.
+//!
+//! A frame that cannot be taken apart ends the connection, since where the next one begins is unknown. A call that cannot be
+//! understood is answered with an exception, and the connection goes on.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::frame::{
+    CONNECTION_CALL_ID, FrameError, Request, begin_response, decode_connection_header, put_exception,
+};
+use basalt_idl::native::messages::GetConnectionRegistryResponse;
+use basalt_idl::native::preamble::{
+    Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
+};
+use bytes::{Buf, Bytes, BytesMut};
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::client::Call;
+use super::peer::{Method, Peer};
+use super::reply::Reply;
+use super::scan::ScanState;
+use super::{admin, client, master, registry};
+use crate::admission::{Held, SlowClient};
+use crate::api::{Caller, Failure, Server};
+
+/// Most calls of a connection that are not answered. Java's client has at most a hundred by default.
+const CALLS_IN_FLIGHT: usize = 1_000;
+/// Longest connection header or SASL frame.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+/// A call whose frame is too long is refused by its id, for which this much of it is read.
+const REFUSED_FRAME_BYTES: usize = 4 << 10;
+/// Responses are written together up to about this.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// Why a connection ended, when it was not the client that closed it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
+    SlowMessage(Duration),
+    #[error("{}: {message}", class.name())]
+    Refused { class: ExceptionClass, message: String },
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("others needed the memory of half a frame (requests.memory_bytes)")]
+    Slow,
+}
+
+impl End {
+    fn refused(class: ExceptionClass, message: String) -> Self {
+        Self::Refused { class, message }
+    }
+}
+
+/// What the calls of a connection share.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) server: Arc<Server>,
+    pub(super) peer: Peer,
+    number: u64,
+    address: Option<SocketAddr>,
+    /// Scanners that this connection has open, by their ids.
+    pub(super) scanners: Mutex<HashMap<u64, ScanState>>,
+}
+
+impl Connection {
+    /// The caller of one call.
+    pub(super) fn caller(&self) -> Caller {
+        Caller::connected(self.number, self.server.admission().memory()).at(self.address)
+    }
+}
+
+/// Serves a connection until either side ends it. `received` is what has arrived already.
+pub(crate) async fn run(
+    server: Arc<Server>,
+    socket: TcpStream,
+    received: BytesMut,
+    number: u64,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let address = socket.peer_addr().ok();
+    let (read, mut write) = socket.into_split();
+    let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let mut input = Input {
+        server: Arc::clone(&server),
+        read,
+        received,
+        limit,
+        slow: None,
+    };
+    let Some(peer) = greet(&server, &mut input, &mut write).await? else {
+        return Ok(());
+    };
+    let connection = Arc::new(Connection {
+        server,
+        peer,
+        number,
+        address,
+        scanners: Mutex::default(),
+    });
+    let (sender, responses) = unbounded_channel();
+    let writer = tokio::spawn(write_responses(Arc::clone(&connection), write, responses));
+    let served = serve(&connection, &mut input, sender, stop).await;
+    // The writer ends when the last call has dropped its sender.
+    match writer.await {
+        Ok(written) => served.and(written.map_err(End::from)),
+        Err(_) => served,
+    }
+}
+
+/// Reads frames from a socket.
+struct Input {
+    server: Arc<Server>,
+    read: OwnedReadHalf,
+    received: BytesMut,
+    /// Longest time from the first byte of a message to its last.
+    limit: Duration,
+    /// Entered while a large frame arrives: when others need its memory and it makes no progress, the connection ends.
+    slow: Option<SlowClient>,
+}
+
+impl Input {
+    /// Waits until so many bytes have arrived; `false` when the client closes before that.
+    async fn fill(&mut self, bytes: usize) -> Result<bool, End> {
+        let fill = async {
+            while self.received.len() < bytes {
+                let count = tokio::select! {
+                    biased;
+                    count = self.read.read_buf(&mut self.received) => count?,
+                    () = dropped(self.slow.as_ref()) => return Err(End::Slow),
+                };
+                self.server.connections().received_bytes.add(count as u64);
+                if count == 0 {
+                    return Ok(false);
+                }
+                if let Some(slow) = &self.slow {
+                    slow.progress(count, self.received.capacity() as u64);
+                }
+            }
+            Ok(true)
+        };
+        timeout(self.limit, fill)
+            .await
+            .map_err(|_| End::SlowMessage(self.limit))?
+    }
+
+    /// Waits for the first byte of a message, for as long as it takes; `false` when there will be none.
+    async fn wait(&mut self, stop: &CancellationToken) -> Result<bool, End> {
+        if !self.received.is_empty() {
+            return Ok(!stop.is_cancelled());
+        }
+        let count = tokio::select! {
+            () = stop.cancelled() => return Ok(false),
+            count = self.read.read_buf(&mut self.received) => count?,
+        };
+        self.server.connections().received_bytes.add(count as u64);
+        Ok(count > 0)
+    }
+
+    /// A length of four bytes that must be no more than `max`, without taking it off.
+    async fn length(&mut self) -> Result<Option<usize>, End> {
+        if !self.fill(4).await? {
+            return Ok(None);
+        }
+        let length = self.received.first_chunk::<4>().expect("four bytes have arrived");
+        Ok(Some(u32::from_be_bytes(*length) as usize))
+    }
+
+    /// A length and as many bytes.
+    async fn frame(&mut self, what: &'static str, max: usize) -> Result<Option<Bytes>, End> {
+        let Some(length) = self.length().await? else {
+            return Ok(None);
+        };
+        if length > max {
+            let message = format!("{what} of {length} bytes; the limit is {max}");
+            return Err(End::refused(ExceptionClass::FatalConnection, message));
+        }
+        if !self.fill(4 + length).await? {
+            return Ok(None);
+        }
+        self.received.advance(4);
+        Ok(Some(self.received.split_to(length).freeze()))
+    }
+}
+
+/// Returns when the client is to be dropped.
+async fn dropped(slow: Option<&SlowClient>) {
+    match slow {
+        Some(slow) => slow.dropped().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers the preamble and reads the connection header; `None` when the connection has served its purpose.
+async fn greet(server: &Server, input: &mut Input, write: &mut OwnedWriteHalf) -> Result<Option<Peer>, End> {
+    match read_greeting(server, input, write).await {
+        Err(End::Refused { class, message }) => {
+            server.connections().protocol_errors.increment(1);
+            let mut out = Vec::new();
+            put_exception(CONNECTION_CALL_ID, class.response(&message), &mut out);
+            write.write_all(&out).await?;
+            write.shutdown().await?;
+            Err(End::refused(class, message))
+        }
+        greeted => greeted,
+    }
+}
+
+async fn read_greeting(
+    server: &Server,
+    input: &mut Input,
+    write: &mut OwnedWriteHalf,
+) -> Result<Option<Peer>, End> {
+    loop {
+        if !input.fill(PREAMBLE_BYTES).await? {
+            return Ok(None);
+        }
+        let preamble = *input.received.first_chunk().expect("a preamble has arrived");
+        input.received.advance(PREAMBLE_BYTES);
+        let mut out = Vec::new();
+        match Preamble::parse(preamble) {
+            Preamble::Rpc(Authentication::Simple) => break,
+            Preamble::Rpc(Authentication::Kerberos | Authentication::Digest) => {
+                write.write_all(&SWITCH_TO_SIMPLE).await?;
+                if input.frame("a SASL message", HEADER_BYTES_MAX).await?.is_none() {
+                    return Ok(None);
+                }
+                break;
+            }
+            Preamble::Registry => {
+                let cluster_id = server.engine().cluster_id().to_string();
+                let answer = GetConnectionRegistryResponse { cluster_id };
+                begin_response(CONNECTION_CALL_ID, &answer, 0, &mut out);
+                write.write_all(&out).await?;
+                write.shutdown().await?;
+                return Ok(None);
+            }
+            Preamble::Security => {
+                let refusal = ExceptionClass::SecurityNotEnabled.response("security is not enabled");
+                put_exception(CONNECTION_CALL_ID, refusal, &mut out);
+                write.write_all(&out).await?;
+            }
+            Preamble::WrongVersion(version) => {
+                let message = format!("the client's RPC version is {version}, the server's is 0");
+                return Err(End::refused(ExceptionClass::WrongVersion, message));
+            }
+            Preamble::BadAuthentication(code) => {
+                let message = format!("unknown authentication code {code}; SIMPLE (80) is supported");
+                return Err(End::refused(ExceptionClass::BadAuth, message));
+            }
+            Preamble::Unknown => {
+                let message = format!("{EXPECTED_HEADER} but received HEADER={preamble:02x?}");
+                return Err(End::refused(ExceptionClass::FatalConnection, message));
+            }
+        }
+    }
+    let Some(frame) = input.frame("a connection header", HEADER_BYTES_MAX).await? else {
+        return Ok(None);
+    };
+    let header = decode_connection_header(frame)
+        .map_err(|error| End::refused(ExceptionClass::FatalConnection, error.to_string()))?;
+    Peer::new(&header)
+        .map(Some)
+        .map_err(|(class, message)| End::refused(class, message))
+}
+
+/// A response on its way, with what it holds until it has been written.
+struct Response {
+    bytes: Vec<u8>,
+    /// Memory of the frame, and then of the response.
+    _held: Held,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Reads calls and starts them, until there are no more.
+async fn serve(
+    connection: &Arc<Connection>,
+    input: &mut Input,
+    sender: UnboundedSender<Response>,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let in_flight = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
+    let max = connection.server.config().thrift.max_message_bytes;
+    loop {
+        let permit = Arc::clone(&in_flight)
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
+        if !input.wait(&stop).await? {
+            return Ok(());
+        }
+        let Some(length) = input.length().await? else {
+            return Ok(());
+        };
+        let mut held = Held::nothing(connection.server.admission().memory());
+        if length > max {
+            let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
+            let bytes = refuse_frame(input, length, ExceptionClass::RequestTooBig, &message).await?;
+            // A writer that has ended has lost its client.
+            let _ = sender.send(Response {
+                bytes,
+                _held: held,
+                _permit: permit,
+            });
+            return Err(End::refused(ExceptionClass::RequestTooBig, message));
+        }
+        if let Err(busy) = held.raise(length).await {
+            connection.server.admission().count(busy);
+            let bytes = refuse_frame(input, length, ExceptionClass::RegionTooBusy, &busy.to_string()).await?;
+            let _ = sender.send(Response {
+                bytes,
+                _held: held,
+                _permit: permit,
+            });
+            return Err(End::refused(ExceptionClass::RegionTooBusy, busy.to_string()));
+        }
+        if held.is_something() {
+            let (memory, address) = (held.memory(), connection.address.map(|address| address.ip()));
+            input.slow = Some(memory.slow_client(address, held.bytes()));
+        }
+        let Some(frame) = input.frame("a call", max).await? else {
+            return Ok(());
+        };
+        input.slow = None;
+        let request = Request::decode(frame)?;
+        let (connection, sender) = (Arc::clone(connection), sender.clone());
+        tokio::spawn(async move {
+            let bytes = answer(&connection, request).await;
+            held.set(bytes.capacity());
+            let _ = sender.send(Response {
+                bytes,
+                _held: held,
+                _permit: permit,
+            });
+        });
+    }
+}
+
+/// The refusal of a call whose frame is not read, by the id in its header.
+async fn refuse_frame(
+    input: &mut Input,
+    length: usize,
+    class: ExceptionClass,
+    message: &str,
+) -> Result<Vec<u8>, End> {
+    input.fill(4 + length.min(REFUSED_FRAME_BYTES)).await?;
+    let mut begin = Bytes::copy_from_slice(input.received.get(4..).unwrap_or_default());
+    let call_id = Request::decode_header(&mut begin)
+        .ok()
+        .and_then(|header| header.call_id);
+    let mut out = Vec::new();
+    put_exception(call_id.unwrap_or_default(), class.response(message), &mut out);
+    Ok(out)
+}
+
+/// Runs one call; returns the frames of its response.
+async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
+    let began = Instant::now();
+    let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
+    let name = request.header.method_name.unwrap_or_default();
+    let service = connection.peer.service;
+    let Some(method) = Method::find(service, &name) else {
+        reply.failure(&Failure::unsupported(&name));
+        return reply.out;
+    };
+    let call = Call {
+        parameter: request.parameter,
+        cells: request.cells,
+    };
+    let answered = if request.header.request_param == Some(true) {
+        Box::pin(dispatch(connection, method, call, &mut reply)).await
+    } else {
+        Err(Failure::do_not_retry("a call without a request message"))
+    };
+    let failed = answered.err();
+    if let Some(failure) = &failed {
+        tracing::debug!(
+            method = name,
+            class = failure.label(),
+            "native call failed: {}",
+            failure.message()
+        );
+        reply.failure(failure);
+    }
+    let class = failed.map(|failure| failure.label());
+    connection
+        .server
+        .answered_native(method.number(service), began.elapsed(), class);
+    reply.out
+}
+
+async fn dispatch(
+    connection: &Arc<Connection>,
+    method: Method,
+    call: Call,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    match method {
+        Method::Client(method) => client::call(connection, method, call, reply).await,
+        Method::Master(method) => master::call(&connection.server, method, call.parameter, reply).await,
+        Method::Admin(method) => admin::call(&connection.server, method, call.parameter, reply).await,
+        Method::ClientMeta(method) => {
+            registry::call(&connection.server, method, reply);
+            Ok(())
+        }
+        Method::BootstrapNode(_) => {
+            registry::bootstrap(&connection.server, reply);
+            Ok(())
+        }
+    }
+}
+
+/// Writes responses as they come, until no call can send one any more.
+async fn write_responses(
+    connection: Arc<Connection>,
+    mut write: OwnedWriteHalf,
+    mut responses: UnboundedReceiver<Response>,
+) -> std::io::Result<()> {
+    let limit = Duration::from_millis(connection.server.config().thrift.write_timeout_ms);
+    while let Some(mut first) = responses.recv().await {
+        let mut others = Vec::new();
+        while first.bytes.len() < WRITE_BYTES
+            && let Ok(next) = responses.try_recv()
+        {
+            first.bytes.extend_from_slice(&next.bytes);
+            others.push((next._held, next._permit));
+        }
+        let mut left = &first.bytes[..];
+        while !left.is_empty() {
+            // Each piece that the client takes renews its time.
+            let written = timeout(limit, write.write(left)).await.map_err(|_| {
+                let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
+                std::io::Error::new(ErrorKind::TimedOut, message)
+            })??;
+            left = &left[written..];
+        }
+        connection
+            .server
+            .connections()
+            .sent_bytes
+            .add(first.bytes.len() as u64);
+    }
+    write.shutdown().await
+}

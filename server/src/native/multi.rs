@@ -1,0 +1,248 @@
+//! ClientService.Multi: actions of several regions in one call.
+//!
+//! Regions are independent and done in order. Within one, each action fails by itself, unless the group is atomic. Neighbouring
+//! puts and deletes are applied together; only when that fails are they tried one by one, so that each gets its own answer.
+
+use std::sync::Arc;
+
+use basalt_engine::engine::RegionInfo;
+use basalt_idl::native::cells::Cells;
+use basalt_idl::native::messages::{
+    self, Action, Condition, MultiRegionLoadStats, MultiRequest, MultiResponse, MutationProto, RegionAction,
+    RegionActionResult, ResultOrException, mutation_proto::MutationType,
+};
+use bytes::Bytes;
+
+use super::connection::Connection;
+use super::reply::{CellBlock, Reply, exception_pair};
+use super::{client, region, request};
+use crate::api::Failure;
+
+/// Answers a Multi.
+pub(super) async fn call(
+    connection: &Arc<Connection>,
+    call: MultiRequest,
+    cells: Bytes,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    let mut block = CellBlock::new(connection.peer.codec);
+    let mut answer = MultiResponse {
+        region_statistics: Some(MultiRegionLoadStats::default()),
+        ..MultiResponse::default()
+    };
+    let mut sent = Cells::new(&cells);
+    for mut group in call.region_action {
+        if group.condition.is_none() {
+            group.condition.clone_from(&call.condition);
+        }
+        let own = cells_of(&group, &cells, &mut sent)?;
+        let result = match Box::pin(region_action(connection, group, own, &mut block)).await {
+            Ok(result) => result,
+            Err(failure) => RegionActionResult {
+                exception: Some(exception_pair(&failure)),
+                ..RegionActionResult::default()
+            },
+        };
+        if result.processed.is_some() {
+            answer.processed = result.processed;
+        }
+        answer.region_action_result.push(result);
+    }
+    reply.with_cells(&answer, &block.bytes);
+    Ok(())
+}
+
+/// Takes the part of the cell block that belongs to a group, which the next group must not find.
+fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result<Bytes, Failure> {
+    let begin = sent.offset();
+    for mutation in group.action.iter().filter_map(|action| action.mutation.as_ref()) {
+        request::skip_cells(mutation, sent)?;
+    }
+    Ok(block.slice(begin..sent.offset()))
+}
+
+async fn region_action(
+    connection: &Arc<Connection>,
+    group: RegionAction,
+    cells: Bytes,
+    block: &mut CellBlock,
+) -> Result<RegionActionResult, Failure> {
+    let region = region::serving(&connection.server, &group.region, None)?;
+    if let Some(condition) = group.condition {
+        return conditional(connection, &region, condition, group.action, cells).await;
+    }
+    if group.atomic == Some(true) {
+        return atomic(connection, region, group.action, cells).await;
+    }
+    let mut results = Vec::with_capacity(group.action.len());
+    let mut sent = Cells::new(&cells);
+    let mut waiting = Vec::new();
+    for action in group.action {
+        let begin = sent.offset();
+        let Action {
+            index, mutation, get, ..
+        } = action;
+        if let Some(mutation) = mutation {
+            request::skip_cells(&mutation, &mut sent)?;
+            let own = cells.slice(begin..sent.offset());
+            if is_write(&mutation) {
+                waiting.push((index, mutation, own));
+                continue;
+            }
+            write_all(connection, &region, std::mem::take(&mut waiting), &mut results).await;
+            let result = update(connection, &region, mutation, own, block).await;
+            results.push(outcome(index, result));
+        } else {
+            write_all(connection, &region, std::mem::take(&mut waiting), &mut results).await;
+            let result = match get {
+                Some(get) if region.contains(&get.row) => {
+                    client::get_one(connection, region.table.clone(), &get, block).await
+                }
+                Some(_) => Err(Failure::wrong_region("the row of a get is not in its region")),
+                None => Err(Failure::unknown_protocol(
+                    "no coprocessor services are registered",
+                )),
+            };
+            results.push(outcome(index, result));
+        }
+    }
+    write_all(connection, &region, waiting, &mut results).await;
+    Ok(RegionActionResult {
+        result_or_exception: results,
+        ..RegionActionResult::default()
+    })
+}
+
+fn is_write(mutation: &MutationProto) -> bool {
+    matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete)
+}
+
+/// A put or delete with its index and its cells.
+type Waiting = (Option<u32>, MutationProto, Bytes);
+
+/// Applies puts and deletes together, or one by one when one of them fails.
+async fn write_all(
+    connection: &Arc<Connection>,
+    region: &RegionInfo,
+    waiting: Vec<Waiting>,
+    results: &mut Vec<ResultOrException>,
+) {
+    let misplaced =
+        |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
+    let together = !waiting.iter().any(|(_, mutation, _)| misplaced(mutation));
+    if together && !waiting.is_empty() {
+        let cells: Vec<u8> = waiting
+            .iter()
+            .flat_map(|(_, _, cells)| cells.iter().copied())
+            .collect();
+        let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
+        let applied = client::apply(connection, region.table.clone(), mutations, cells.into()).await;
+        if applied.is_ok() || waiting.len() == 1 {
+            let done = |index| outcome(index, applied.clone().map(|()| messages::Result::default()));
+            results.extend(waiting.into_iter().map(|(index, _, _)| done(index)));
+            return;
+        }
+    }
+    for (index, mutation, cells) in waiting {
+        let applied = if misplaced(&mutation) {
+            Err(Failure::wrong_region(
+                "the row of a mutation is not in its region",
+            ))
+        } else {
+            client::apply(connection, region.table.clone(), vec![mutation], cells).await
+        };
+        results.push(outcome(index, applied.map(|()| messages::Result::default())));
+    }
+}
+
+async fn update(
+    connection: &Arc<Connection>,
+    region: &RegionInfo,
+    mutation: MutationProto,
+    cells: Bytes,
+    block: &mut CellBlock,
+) -> Result<messages::Result, Failure> {
+    if !region.contains(request::row(&mutation)?) {
+        return Err(Failure::wrong_region("the row of an update is not in its region"));
+    }
+    let table = Bytes::from(region.table.to_string());
+    client::update(connection, table, mutation, cells, block).await
+}
+
+fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> ResultOrException {
+    let mut outcome = ResultOrException {
+        index,
+        ..ResultOrException::default()
+    };
+    match result {
+        Ok(result) => outcome.result = Some(result),
+        Err(failure) => outcome.exception = Some(exception_pair(&failure)),
+    }
+    outcome
+}
+
+/// The mutations of a group that is done whole or not at all.
+fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
+    let mutations = actions.into_iter().map(|action| action.mutation);
+    mutations
+        .map(|mutation| mutation.ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only")))
+        .collect()
+}
+
+/// The answers to the mutations of such a group. Clients send no index in it and expect the position.
+fn positions(count: usize, result: Option<messages::Result>) -> Vec<ResultOrException> {
+    (0..count as u32)
+        .map(|index| ResultOrException {
+            index: Some(index),
+            result: result.clone(),
+            ..ResultOrException::default()
+        })
+        .collect()
+}
+
+async fn atomic(
+    connection: &Arc<Connection>,
+    region: RegionInfo,
+    actions: Vec<Action>,
+    cells: Bytes,
+) -> Result<RegionActionResult, Failure> {
+    let mutations = mutations(actions)?;
+    let count = mutations.len();
+    if !mutations
+        .iter()
+        .all(|mutation| mutation.row.as_deref().is_some_and(|row| region.contains(row)))
+    {
+        return Err(Failure::wrong_region(
+            "a row of an atomic group is not in its region",
+        ));
+    }
+    client::apply(connection, region.table, mutations, cells).await?;
+    Ok(RegionActionResult {
+        result_or_exception: positions(count, Some(messages::Result::default())),
+        processed: Some(true),
+        ..RegionActionResult::default()
+    })
+}
+
+async fn conditional(
+    connection: &Arc<Connection>,
+    region: &RegionInfo,
+    condition: Condition,
+    actions: Vec<Action>,
+    cells: Bytes,
+) -> Result<RegionActionResult, Failure> {
+    let mutations = mutations(actions)?;
+    let count = mutations.len();
+    if !region.contains(&condition.row) {
+        return Err(Failure::wrong_region(
+            "the row of a condition is not in its region",
+        ));
+    }
+    let table = Bytes::from(region.table.to_string());
+    let processed = client::check(connection, table, condition, mutations, cells).await?;
+    Ok(RegionActionResult {
+        result_or_exception: positions(count, None),
+        processed: Some(processed),
+        ..RegionActionResult::default()
+    })
+}

@@ -1,0 +1,247 @@
+//! What a connection header says of the client.
+
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::messages::{
+    AdminServiceMethod, BootstrapNodeServiceMethod, ClientMetaServiceMethod, ClientServiceMethod,
+    ConnectionHeader, MasterServiceMethod,
+};
+
+/// The service that a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Service {
+    Client,
+    Master,
+    Admin,
+    ClientMeta,
+    BootstrapNode,
+}
+
+impl Service {
+    /// All services.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Client,
+        Self::Master,
+        Self::Admin,
+        Self::ClientMeta,
+        Self::BootstrapNode,
+    ];
+
+    /// The names of its methods.
+    pub(super) fn methods(self) -> Vec<&'static str> {
+        match self {
+            Self::Client => ClientServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::Master => MasterServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::Admin => AdminServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::ClientMeta => ClientMetaServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+            Self::BootstrapNode => BootstrapNodeServiceMethod::ALL
+                .iter()
+                .map(|method| method.name())
+                .collect(),
+        }
+    }
+
+    /// Where its methods begin among those of all services.
+    pub(super) fn first_method(self) -> usize {
+        Self::ALL
+            .iter()
+            .take_while(|service| **service != self)
+            .map(|service| service.count())
+            .sum()
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::Client => ClientServiceMethod::ALL.len(),
+            Self::Master => MasterServiceMethod::ALL.len(),
+            Self::Admin => AdminServiceMethod::ALL.len(),
+            Self::ClientMeta => ClientMetaServiceMethod::ALL.len(),
+            Self::BootstrapNode => BootstrapNodeServiceMethod::ALL.len(),
+        }
+    }
+}
+
+/// A method of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Client(ClientServiceMethod),
+    Master(MasterServiceMethod),
+    Admin(AdminServiceMethod),
+    ClientMeta(ClientMetaServiceMethod),
+    BootstrapNode(BootstrapNodeServiceMethod),
+}
+
+impl Method {
+    /// The method of that name.
+    pub(super) fn find(service: Service, name: &str) -> Option<Self> {
+        Some(match service {
+            Service::Client => Self::Client(ClientServiceMethod::from_name(name)?),
+            Service::Master => Self::Master(MasterServiceMethod::from_name(name)?),
+            Service::Admin => Self::Admin(AdminServiceMethod::from_name(name)?),
+            Service::ClientMeta => Self::ClientMeta(ClientMetaServiceMethod::from_name(name)?),
+            Service::BootstrapNode => Self::BootstrapNode(BootstrapNodeServiceMethod::from_name(name)?),
+        })
+    }
+
+    /// Its number among the methods of all services.
+    pub(super) fn number(self, service: Service) -> usize {
+        let own = match self {
+            Self::Client(method) => method as usize,
+            Self::Master(method) => method as usize,
+            Self::Admin(method) => method as usize,
+            Self::ClientMeta(method) => method as usize,
+            Self::BootstrapNode(method) => method as usize,
+        };
+        service.first_method() + own
+    }
+}
+
+/// How cells travel on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Codec {
+    /// Inside the messages.
+    Inline,
+    /// In a cell block, without tags.
+    KeyValue,
+    /// In a cell block, with tags.
+    KeyValueWithTags,
+}
+
+/// A client, as its connection header describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub(super) service: Service,
+    pub(super) codec: Codec,
+    /// Before HBase 1.3 a client expects the cells of a Get inside the message, whatever the codec. So do clients that send no
+    /// version (gohbase, asynchbase).
+    pub(super) inline_gets: bool,
+}
+
+const CODEC_PACKAGE: &str = "org.apache.hadoop.hbase.codec.";
+
+impl Peer {
+    /// Reads a connection header; the error is the class and text to refuse the connection with.
+    pub(super) fn new(header: &ConnectionHeader) -> Result<Self, (ExceptionClass, String)> {
+        let service = match header.service_name.as_deref() {
+            Some(ClientServiceMethod::SERVICE) => Service::Client,
+            Some(MasterServiceMethod::SERVICE) => Service::Master,
+            Some(AdminServiceMethod::SERVICE) => Service::Admin,
+            Some(ClientMetaServiceMethod::SERVICE) => Service::ClientMeta,
+            Some(BootstrapNodeServiceMethod::SERVICE) => Service::BootstrapNode,
+            other => {
+                let message = format!("unknown service {}", other.unwrap_or("(none)"));
+                return Err((ExceptionClass::UnknownService, message));
+            }
+        };
+        let codec = match header.cell_block_codec_class.as_deref() {
+            None | Some("") => Codec::Inline,
+            Some(class) => match class.strip_prefix(CODEC_PACKAGE) {
+                Some("KeyValueCodec") => Codec::KeyValue,
+                Some("KeyValueCodecWithTags") => Codec::KeyValueWithTags,
+                _ => {
+                    let message = format!("{class}; KeyValueCodec and KeyValueCodecWithTags are supported");
+                    return Err((ExceptionClass::UnsupportedCellCodec, message));
+                }
+            },
+        };
+        if let Some(class) = header
+            .cell_block_compressor_class
+            .as_deref()
+            .filter(|class| !class.is_empty())
+        {
+            let message = format!("{class}; unset hbase.client.rpc.compressor");
+            return Err((ExceptionClass::UnsupportedCompressionCodec, message));
+        }
+        let version = header.version_info.as_ref();
+        let at_least_1_3 = version.is_some_and(|version| {
+            let major = version.version_major.unwrap_or_default();
+            (major, version.version_minor.unwrap_or_default()) >= (1, 3)
+        });
+        Ok(Self {
+            service,
+            codec,
+            inline_gets: codec == Codec::Inline || !at_least_1_3,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_idl::native::messages::VersionInfo;
+
+    use super::*;
+
+    fn header(service: &str, codec: Option<&str>, version: Option<(u32, u32)>) -> ConnectionHeader {
+        ConnectionHeader {
+            service_name: Some(service.to_owned()),
+            cell_block_codec_class: codec.map(|codec| format!("{CODEC_PACKAGE}{codec}")),
+            version_info: version.map(|(major, minor)| VersionInfo {
+                version_major: Some(major),
+                version_minor: Some(minor),
+                ..VersionInfo::default()
+            }),
+            ..ConnectionHeader::default()
+        }
+    }
+
+    #[test]
+    fn clients_are_told_apart() {
+        let java = Peer::new(&header("ClientService", Some("KeyValueCodec"), Some((2, 6)))).unwrap();
+        assert_eq!(
+            (java.service, java.codec, java.inline_gets),
+            (Service::Client, Codec::KeyValue, false)
+        );
+        let asynchbase = Peer::new(&header("ClientService", Some("KeyValueCodec"), None)).unwrap();
+        assert_eq!(
+            (asynchbase.codec, asynchbase.inline_gets),
+            (Codec::KeyValue, true)
+        );
+        let bare = Peer::new(&header("MasterService", None, Some((1, 2)))).unwrap();
+        assert_eq!(
+            (bare.service, bare.codec, bare.inline_gets),
+            (Service::Master, Codec::Inline, true)
+        );
+    }
+
+    #[test]
+    fn methods_are_numbered_through_all_services() {
+        let names: Vec<_> = Service::ALL.into_iter().flat_map(Service::methods).collect();
+        for service in Service::ALL {
+            for name in service.methods() {
+                let number = Method::find(service, name).unwrap().number(service);
+                assert_eq!(names[number], name);
+            }
+        }
+        assert_eq!(Method::find(Service::Client, "get"), None);
+    }
+
+    #[test]
+    fn headers_that_cannot_be_served_are_refused_by_name() {
+        let refused = |header| Peer::new(&header).unwrap_err();
+        assert_eq!(
+            refused(header("LockService", None, None)),
+            (
+                ExceptionClass::UnknownService,
+                "unknown service LockService".to_owned()
+            )
+        );
+        assert_eq!(
+            refused(header("ClientService", Some("CellCodec"), None)).0,
+            ExceptionClass::UnsupportedCellCodec
+        );
+        let mut compressed = header("ClientService", Some("KeyValueCodec"), None);
+        compressed.cell_block_compressor_class = Some("org.apache.hadoop.io.compress.GzipCodec".into());
+        assert_eq!(refused(compressed).0, ExceptionClass::UnsupportedCompressionCodec);
+    }
+}

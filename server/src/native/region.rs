@@ -1,0 +1,131 @@
+//! Regions by the names that native clients have for them.
+//!
+//! ```text
+//! table , start key , id . encoded .      full name; `hbase:meta,,1` has no encoded part
+//! ```
+//!
+//! A client learns names from `hbase:meta` and keeps them: after a split, merge or move of its rows it comes with a name that
+//! is no longer there, and looks again when it gets NotServingRegionException.
+
+use basalt_engine::Error;
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::{Escaped, TableName, TableState};
+use basalt_idl::native::messages::{RegionSpecifier, region_specifier::RegionSpecifierType};
+
+use crate::api::{Failure, Server};
+
+/// The region of that name, for a call on `row` (or on the whole region). Its table must be enabled.
+pub(super) fn serving(
+    server: &Server,
+    specifier: &RegionSpecifier,
+    row: Option<&[u8]>,
+) -> Result<RegionInfo, Failure> {
+    let region = match row {
+        Some(row) if !is_encoded(specifier) => {
+            let table = table_of(&specifier.value)?;
+            let found = server
+                .engine()
+                .region_of(&table, row)
+                .map_err(|error| gone(error, specifier))?;
+            if found.name() != specifier.value {
+                return Err(not_serving(specifier));
+            }
+            found
+        }
+        _ => by_name(server, specifier)?,
+    };
+    if let Some(row) = row
+        && !region.contains(row)
+    {
+        return Err(Failure::wrong_region(format!(
+            "row {} is not in region {}",
+            Escaped(row),
+            Escaped(&specifier.value)
+        )));
+    }
+    let (_, state) = server
+        .engine()
+        .table(&region.table)
+        .map_err(|error| gone(error, specifier))?;
+    match state {
+        TableState::Enabled => Ok(region),
+        TableState::Disabled => Err(not_serving(specifier)),
+    }
+}
+
+/// The region of that name, whatever the state of its table.
+pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<RegionInfo, Failure> {
+    let name = &specifier.value[..];
+    if is_encoded(specifier) {
+        let is_called = |region: &RegionInfo| region.encoded_name.as_bytes() == name;
+        let tables = server.engine().tables();
+        return tables
+            .iter()
+            .flat_map(|(table, _)| server.engine().regions(&table.name).unwrap_or_default())
+            .find(is_called)
+            .ok_or_else(|| unknown(specifier));
+    }
+    let table = table_of(name)?;
+    let start = start_of(name).ok_or_else(|| unknown(specifier))?;
+    let found = server
+        .engine()
+        .region_of(&table, start)
+        .map_err(|error| gone(error, specifier))?;
+    if found.name() == name {
+        Ok(found)
+    } else {
+        Err(not_serving(specifier))
+    }
+}
+
+fn is_encoded(specifier: &RegionSpecifier) -> bool {
+    specifier.r#type == RegionSpecifierType::EncodedRegionName as i32
+}
+
+fn table_of(name: &[u8]) -> Result<TableName, Failure> {
+    let comma = name.iter().position(|byte| *byte == b',');
+    let table = comma.map_or(name, |comma| &name[..comma]);
+    Ok(TableName::parse(table)?)
+}
+
+/// The start key in a full name: between the first comma and the last one.
+fn start_of(name: &[u8]) -> Option<&[u8]> {
+    let first = name.iter().position(|byte| *byte == b',')?;
+    let last = name.iter().rposition(|byte| *byte == b',')?;
+    name.get(first + 1..last)
+}
+
+/// A table that is gone is a region that is gone: the client looks the table up in `hbase:meta` and finds out there.
+fn gone(error: Error, specifier: &RegionSpecifier) -> Failure {
+    match error {
+        Error::NoSuchTable(_) => not_serving(specifier),
+        error => error.into(),
+    }
+}
+
+fn not_serving(specifier: &RegionSpecifier) -> Failure {
+    Error::NotServingRegion(format!("{} is not online", Escaped(&specifier.value))).into()
+}
+
+fn unknown(specifier: &RegionSpecifier) -> Failure {
+    Error::NoSuchRegion(format!("no region is called {}", Escaped(&specifier.value))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart_at_the_first_and_last_comma() {
+        for (name, start) in [
+            ("t,,1.ab.", Some("")),
+            ("t,a,b,1700000000000.ab.", Some("a,b")),
+            ("hbase:meta,,1", Some("")),
+            ("t,1", None),
+            ("t", None),
+        ] {
+            assert_eq!(start_of(name.as_bytes()), start.map(str::as_bytes), "{name}");
+            assert!(table_of(name.as_bytes()).is_ok());
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One response: its message, and its cells in a cell block or inside the message.
+
+use basalt_engine::cell::{CellBatch, RowView};
+use basalt_idl::native::cells::{put_stored_cell, stored_cell_len};
+use basalt_idl::native::frame;
+use basalt_idl::native::messages::{self, ExceptionResponse};
+use bytes::Bytes;
+use prost::Message;
+
+use super::peer::Codec;
+use crate::api::Failure;
+
+/// Writes the response to one call.
+#[derive(Debug)]
+pub(super) struct Reply {
+    call_id: u32,
+    /// The frames to send.
+    pub(super) out: Vec<u8>,
+}
+
+impl Reply {
+    pub(super) fn new(call_id: u32) -> Self {
+        Self {
+            call_id,
+            out: Vec::new(),
+        }
+    }
+
+    /// The call that is answered.
+    pub(super) fn call_id(&self) -> u32 {
+        self.call_id
+    }
+
+    /// A message without cells.
+    pub(super) fn message(&mut self, result: &impl Message) {
+        frame::begin_response(self.call_id, result, 0, &mut self.out);
+    }
+
+    /// A message and the cells that it counts.
+    pub(super) fn with_cells(&mut self, result: &impl Message, cells: &[u8]) {
+        frame::begin_response(self.call_id, result, cells.len(), &mut self.out);
+        self.out.extend_from_slice(cells);
+    }
+
+    /// An exception instead of a message.
+    pub(super) fn failure(&mut self, failure: &Failure) {
+        self.out.clear();
+        frame::put_exception(self.call_id, exception(failure), &mut self.out);
+    }
+}
+
+/// A failure as a response header has it.
+pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
+    ExceptionResponse {
+        exception_class_name: Some(failure.class().to_owned()),
+        stack_trace: Some(failure.with_class()),
+        do_not_retry: Some(!failure.can_retry()),
+        ..ExceptionResponse::default()
+    }
+}
+
+/// A failure as the result of an action has it.
+pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
+    messages::NameBytesPair {
+        name: failure.class().to_owned(),
+        value: Some(Bytes::from(failure.with_class())),
+    }
+}
+
+/// Collects the cells of a response.
+#[derive(Debug)]
+pub(super) struct CellBlock {
+    codec: Codec,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl CellBlock {
+    pub(super) fn new(codec: Codec) -> Self {
+        Self {
+            codec,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// A row as a Result: cells go into the block, or into the message when the codec has no blocks.
+    pub(super) fn result(&mut self, row: &RowView<'_>) -> messages::Result {
+        if self.codec == Codec::Inline {
+            return inline(row);
+        }
+        self.put(row);
+        messages::Result {
+            associated_cell_count: Some(row.len() as i32),
+            stale: Some(false),
+            ..messages::Result::default()
+        }
+    }
+
+    /// The cells of a row, into the block.
+    pub(super) fn put(&mut self, row: &RowView<'_>) {
+        let tags = |tags| {
+            if self.codec == Codec::KeyValueWithTags {
+                tags
+            } else {
+                &[][..]
+            }
+        };
+        let length = row
+            .cells()
+            .map(|cell| stored_cell_len(cell.key.bytes(), cell.value, tags(cell.tags)))
+            .sum();
+        self.bytes.reserve(length);
+        for cell in row.cells() {
+            put_stored_cell(cell.key.bytes(), cell.value, tags(cell.tags), &mut self.bytes);
+        }
+    }
+}
+
+/// A Result without cells.
+pub(super) fn empty() -> messages::Result {
+    messages::Result {
+        associated_cell_count: Some(0),
+        ..messages::Result::default()
+    }
+}
+
+/// The first row of a batch as a Result; an empty one when there is none.
+pub(super) fn first(batch: &CellBatch, block: &mut CellBlock) -> messages::Result {
+    match batch.rows().next() {
+        Some(row) => block.result(&row),
+        None => empty(),
+    }
+}
+
+/// A row as a Result with its cells inside.
+pub(super) fn inline(row: &RowView<'_>) -> messages::Result {
+    let copy = |bytes: &[u8]| Some(Bytes::copy_from_slice(bytes));
+    let cells = row.cells().map(|cell| messages::Cell {
+        row: copy(cell.key.row()),
+        family: copy(cell.key.family()),
+        qualifier: copy(cell.key.qualifier()),
+        timestamp: Some(cell.key.timestamp() as u64),
+        cell_type: Some(i32::from(cell.key.type_code())),
+        value: copy(cell.value),
+        tags: None,
+    });
+    messages::Result {
+        cell: cells.collect(),
+        stale: Some(false),
+        partial: Some(row.partial),
+        ..messages::Result::default()
+    }
+}

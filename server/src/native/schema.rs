@@ -1,0 +1,169 @@
+//! Tables, families and namespaces in the native protocol's form, both ways.
+
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use basalt_idl::native::messages::{self, BytesBytesPair, NameStringPair, TableSchema, table_state};
+use bytes::Bytes;
+
+use crate::api::{Failure, Server, schema as shared};
+
+/// A table's name.
+pub(super) fn table_name(name: &messages::TableName) -> Result<TableName, Failure> {
+    let text = |part: &Bytes| {
+        std::str::from_utf8(part)
+            .map(str::to_owned)
+            .map_err(|_| Failure::do_not_retry("a table's name must be UTF-8"))
+    };
+    Ok(TableName::new(&text(&name.namespace)?, &text(&name.qualifier)?)?)
+}
+
+/// A table's name for a client: the namespace is always spelled out.
+pub(super) fn to_table_name(name: &TableName) -> messages::TableName {
+    messages::TableName {
+        namespace: Bytes::copy_from_slice(name.namespace().as_bytes()),
+        qualifier: Bytes::copy_from_slice(name.qualifier().as_bytes()),
+    }
+}
+
+/// A table from its schema. The configuration and the attributes of a table are one list here.
+pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
+    let name = schema
+        .table_name
+        .as_ref()
+        .ok_or_else(|| Failure::do_not_retry("the table's schema has no name"))?;
+    let families = schema
+        .column_families
+        .iter()
+        .map(family)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut table = TableDescriptor::new(table_name(name)?, families);
+    table.attributes = attributes(&schema.attributes);
+    let configuration = schema.configuration.iter();
+    table
+        .attributes
+        .extend(configuration.map(|pair| (pair.name.clone().into(), pair.value.clone().into())));
+    Ok(table)
+}
+
+/// A family from its schema. HBase's clients say NONE for the encoding that nobody chose; then the default of this server holds.
+pub(super) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDescriptor, Failure> {
+    let mut attributes = attributes(&schema.attributes);
+    let encoding: &[u8] = b"DATA_BLOCK_ENCODING";
+    if attributes
+        .get(encoding)
+        .is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"NONE"))
+    {
+        attributes.remove(encoding);
+    }
+    let mut family = FamilyDescriptor::from_attributes(&schema.name, attributes)?;
+    family.configuration = schema
+        .configuration
+        .iter()
+        .map(|pair| (pair.name.clone().into(), pair.value.clone().into()))
+        .collect();
+    Ok(family)
+}
+
+fn attributes(pairs: &[BytesBytesPair]) -> basalt_engine::schema::Attributes {
+    pairs
+        .iter()
+        .map(|pair| (pair.first.to_vec(), pair.second.to_vec()))
+        .collect()
+}
+
+/// A table for a client, with the values that HBase gives back for what nobody set.
+pub(super) fn to_table(table: &TableDescriptor) -> TableSchema {
+    let shown = shared::to_table(table);
+    let pairs = |attributes: Option<std::collections::BTreeMap<Bytes, Bytes>>| {
+        attributes
+            .into_iter()
+            .flatten()
+            .map(|(first, second)| BytesBytesPair { first, second })
+            .collect()
+    };
+    TableSchema {
+        table_name: Some(to_table_name(&table.name)),
+        attributes: pairs(shown.attributes),
+        column_families: shown
+            .columns
+            .into_iter()
+            .flatten()
+            .map(|family| messages::ColumnFamilySchema {
+                name: family.name,
+                attributes: pairs(family.attributes),
+                configuration: string_pairs(family.configuration.unwrap_or_default()),
+            })
+            .collect(),
+        configuration: Vec::new(),
+    }
+}
+
+fn string_pairs(pairs: std::collections::BTreeMap<String, String>) -> Vec<NameStringPair> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| NameStringPair { name, value })
+        .collect()
+}
+
+/// A namespace from a client.
+pub(super) fn namespace(descriptor: &messages::NamespaceDescriptor) -> Result<NamespaceDescriptor, Failure> {
+    Ok(NamespaceDescriptor {
+        name: namespace_name(&descriptor.name)?,
+        configuration: descriptor
+            .configuration
+            .iter()
+            .map(|pair| (pair.name.clone(), pair.value.clone()))
+            .collect(),
+    })
+}
+
+/// A namespace's name.
+pub(super) fn namespace_name(name: &[u8]) -> Result<String, Failure> {
+    String::from_utf8(name.to_vec()).map_err(|_| Failure::do_not_retry("a namespace's name must be UTF-8"))
+}
+
+/// A namespace for a client.
+pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> messages::NamespaceDescriptor {
+    messages::NamespaceDescriptor {
+        name: Bytes::from(namespace.name.clone()),
+        configuration: string_pairs(namespace.configuration.clone()),
+    }
+}
+
+/// A region for a client.
+pub(super) fn to_region(region: &RegionInfo) -> messages::RegionInfo {
+    messages::RegionInfo {
+        region_id: region.created_ms,
+        table_name: to_table_name(&region.table),
+        start_key: Some(Bytes::from(region.start.clone())),
+        end_key: Some(Bytes::from(region.end.clone())),
+        offline: Some(false),
+        split: Some(false),
+        replica_id: Some(0),
+    }
+}
+
+/// A table's state for a client.
+pub(super) fn to_state(state: TableState) -> messages::TableState {
+    let state = match state {
+        TableState::Enabled => table_state::State::Enabled,
+        TableState::Disabled => table_state::State::Disabled,
+    };
+    messages::TableState { state: state.into() }
+}
+
+/// The tables that a client lists: user tables, and system tables where asked, by pattern or by namespace.
+pub(super) fn matching(
+    server: &Server,
+    regex: Option<&str>,
+    with_system: bool,
+    namespace: Option<&str>,
+) -> Result<Vec<std::sync::Arc<TableDescriptor>>, Failure> {
+    let tables = server.engine().tables();
+    let found = shared::matching(&tables, regex, with_system)?;
+    Ok(found
+        .into_iter()
+        .filter(|table| namespace.is_none_or(|namespace| table.name.namespace() == namespace))
+        .cloned()
+        .collect())
+}

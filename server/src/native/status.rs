@@ -1,0 +1,101 @@
+//! What the cluster of one server reports of itself: its load, and that of each region.
+
+use basalt_engine::engine::RegionStats;
+use basalt_engine::schema::TableState;
+use basalt_idl::native::messages as pb;
+use bytes::Bytes;
+
+use super::{HBASE_VERSION, schema, server_name};
+use crate::api::Server;
+
+const MIB: u64 = 1 << 20;
+
+/// The whole status; clients take what they asked for.
+pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
+    let name = server_name(server);
+    let regions = server.engine().region_stats();
+    let requests: u64 = regions.iter().map(|region| region.reads + region.writes).sum();
+    let memstores = server.engine().memstore_bytes();
+    let load = pb::ServerLoad {
+        number_of_requests: Some(0),
+        total_number_of_requests: Some(requests),
+        used_heap_mb: Some(mib(
+            memstores + server.engine().cache_usage().bytes.iter().sum::<u64>()
+        )),
+        // Clients divide by it.
+        max_heap_mb: Some(
+            mib(server.config().memstore.total_bytes + server.config().block_cache.bytes).max(1),
+        ),
+        region_loads: regions.iter().map(region_load).collect(),
+        report_start_time: Some(server.start_code().unsigned_abs()),
+        report_end_time: Some(server.engine().clock().wall_ms()),
+        info_server_port: Some(u32::from(server.config().http.listen.port())),
+        ..pb::ServerLoad::default()
+    };
+    pb::ClusterStatus {
+        hbase_version: Some(pb::HBaseVersionFileContent {
+            version: HBASE_VERSION.to_owned(),
+        }),
+        live_servers: vec![pb::LiveServerInfo {
+            server: name.clone(),
+            server_load: load,
+        }],
+        cluster_id: Some(pb::ClusterId {
+            cluster_id: server.engine().cluster_id().to_string(),
+        }),
+        master: Some(name.clone()),
+        balancer_on: Some(true),
+        master_info_port: Some(0),
+        servers_name: vec![name],
+        table_region_states_count: tables(server),
+        ..pb::ClusterStatus::default()
+    }
+}
+
+/// The load of a region.
+pub(super) fn region_load(region: &RegionStats) -> pb::RegionLoad {
+    pb::RegionLoad {
+        region_specifier: pb::RegionSpecifier {
+            r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
+            value: Bytes::from(region.region.name()),
+        },
+        stores: Some(1),
+        storefiles: Some(region.store_files as u32),
+        store_uncompressed_size_mb: Some(mib(region.store_file_bytes)),
+        storefile_size_mb: Some(mib(region.store_file_bytes)),
+        mem_store_size_mb: Some(mib(region.memstore_bytes)),
+        read_requests_count: Some(region.reads),
+        write_requests_count: Some(region.writes),
+        // As HBase reports a region that was never flushed.
+        complete_sequence_id: Some(u64::MAX),
+        data_locality: Some(1.0),
+        ..pb::RegionLoad::default()
+    }
+}
+
+fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
+    let tables = server.engine().tables().into_iter();
+    tables
+        .map(|(table, state)| {
+            let regions = server
+                .engine()
+                .regions(&table.name)
+                .map_or(0, |regions| regions.len()) as u32;
+            let is_open = state == TableState::Enabled;
+            pb::TableRegionStatesCount {
+                table_name: schema::to_table_name(&table.name),
+                region_states_count: pb::RegionStatesCount {
+                    open_regions: if is_open { regions } else { 0 },
+                    split_regions: 0,
+                    closed_regions: if is_open { 0 } else { regions },
+                    regions_in_transition: 0,
+                    total_regions: regions,
+                },
+            }
+        })
+        .collect()
+}
+
+fn mib(bytes: u64) -> u32 {
+    u32::try_from(bytes / MIB).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,205 @@
+//! The few ZooKeeper nodes in which native clients look for a server.
+//!
+//! 1. A client connects and asks for a session. Sessions live as long as their connection and are not remembered: a client that
+//!    reconnects gets a new one.
+//! 2. It reads `hbaseid`, `meta-region-server`, `master`, and the state of a table, below the base node.
+//! 3. It closes the session, or pings until it needs it again.
+//!
+//! Nothing can be changed and no watch ever fires: the answers follow from the settings and the catalog. A connection that
+//! sends nothing for its session's timeout is closed. Packets are bounded by `PACKET_BYTES_MAX`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_idl::zookeeper::{
+    ConnectRequest, Operation, PACKET_BYTES_MAX, PacketError, Responses, Stat, ZkError, ZkRequest,
+    put_connect_response,
+};
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Server;
+use nodes::Nodes;
+
+mod nodes;
+
+/// Bounds of a session's timeout, as a ZooKeeper with ticks of two seconds has them.
+const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<i32> = 4_000..=90_000;
+
+/// Why a session ended, when it was not the client that closed it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{0}")]
+    Packet(#[from] PacketError),
+    #[error("a ZooKeeper packet of {0} bytes; the limit is {PACKET_BYTES_MAX}")]
+    TooLong(u32),
+    #[error("no ZooKeeper packet for {0:?}, the session's timeout")]
+    Silent(Duration),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The words of four letters that monitoring sends, and their answers.
+const WORDS: [(&[u8; 4], &str); 3] = [
+    (b"ruok", "imok"),
+    (b"isro", "rw"),
+    (
+        b"srvr",
+        "Zookeeper version: Basalt answers the nodes that HBase clients read\nMode: standalone\n",
+    ),
+];
+
+/// Answers a four-letter word, if it is one of those that are served; the connection ends.
+pub(crate) async fn answer_word(mut socket: TcpStream, first: &[u8]) -> Result<(), End> {
+    if let Some((_, answer)) = WORDS.iter().find(|(word, _)| first.starts_with(*word)) {
+        socket.write_all(answer.as_bytes()).await?;
+        socket.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Serves a session until either side ends it. `received` is what has arrived already.
+pub(crate) async fn run(
+    server: Arc<Server>,
+    mut socket: TcpStream,
+    mut received: BytesMut,
+    number: u64,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let nodes = Nodes::new(&server);
+    let mut out = Vec::new();
+    let mut limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let mut has_session = false;
+    loop {
+        while let Some(packet) = next_packet(&mut received)? {
+            if has_session {
+                if !answer(&nodes, &packet, &mut out)? {
+                    socket.write_all(&out).await?;
+                    return Ok(());
+                }
+            } else {
+                limit = open_session(&packet, number, &mut out)?;
+                has_session = true;
+            }
+        }
+        socket.write_all(&out).await?;
+        out.clear();
+        let count = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            read = timeout(limit, socket.read_buf(&mut received)) => read.map_err(|_| End::Silent(limit))??,
+        };
+        server.connections().received_bytes.add(count as u64);
+        if count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Takes a whole packet off what has arrived.
+fn next_packet(received: &mut BytesMut) -> Result<Option<BytesMut>, End> {
+    let Some(length) = received
+        .first_chunk::<4>()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+    else {
+        return Ok(None);
+    };
+    if length as usize > PACKET_BYTES_MAX {
+        return Err(End::TooLong(length));
+    }
+    if received.len() < 4 + length as usize {
+        return Ok(None);
+    }
+    received.advance(4);
+    Ok(Some(received.split_to(length as usize)))
+}
+
+/// Answers the first packet; returns the session's timeout.
+fn open_session(packet: &[u8], number: u64, out: &mut Vec<u8>) -> Result<Duration, End> {
+    let request = ConnectRequest::decode(packet)?;
+    let timeout_ms = request
+        .timeout_ms
+        .clamp(*SESSION_TIMEOUT_MS.start(), *SESSION_TIMEOUT_MS.end());
+    // Ids of sessions are positive, and 0 means none.
+    let session = (number & i64::MAX as u64).max(1) as i64;
+    put_connect_response(timeout_ms, session, &[0; 16], request.has_read_only, out);
+    Ok(Duration::from_millis(timeout_ms.unsigned_abs().into()))
+}
+
+/// Answers a request; `false` when it ends the session.
+fn answer(nodes: &Nodes<'_>, packet: &[u8], out: &mut Vec<u8>) -> Result<bool, End> {
+    let request = ZkRequest::decode(packet)?;
+    let mut responses = Responses {
+        zxid: nodes.zxid(),
+        out,
+    };
+    let xid = request.xid;
+    let stat = |data_length: usize, children: usize| Stat {
+        zxid: nodes.zxid(),
+        time_ms: nodes.zxid(),
+        data_length: data_length as i32,
+        children: children as i32,
+    };
+    match request.operation {
+        Operation::Exists(path) => match nodes.get(path) {
+            Some(node) => responses.stat(xid, stat(node.data.len(), node.children.len())),
+            None => responses.empty(xid, Some(ZkError::NoNode)),
+        },
+        Operation::GetData(path) => match nodes.get(path) {
+            Some(node) => responses.data(xid, &node.data, stat(node.data.len(), node.children.len())),
+            None => responses.empty(xid, Some(ZkError::NoNode)),
+        },
+        Operation::GetChildren { path, with_stat } => match nodes.get(path) {
+            Some(node) => {
+                let stat = with_stat.then(|| stat(node.data.len(), node.children.len()));
+                responses.children(xid, node.children.iter().map(String::as_str), stat);
+            }
+            None => responses.empty(xid, Some(ZkError::NoNode)),
+        },
+        Operation::Ping | Operation::Register => responses.empty(xid, None),
+        Operation::Close => {
+            responses.empty(xid, None);
+            return Ok(false);
+        }
+        Operation::Change => responses.empty(xid, Some(ZkError::NoAuth)),
+        Operation::Other(_) => responses.empty(xid, Some(ZkError::Unimplemented)),
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_taken_whole_and_bounded() {
+        let mut received = BytesMut::from(&[0, 0, 0, 2, 7][..]);
+        assert!(next_packet(&mut received).unwrap().is_none());
+        received.extend_from_slice(&[8, 0, 0]);
+        assert_eq!(&next_packet(&mut received).unwrap().unwrap()[..], [7, 8]);
+        assert_eq!(&received[..], [0, 0]);
+        received = BytesMut::from(&[0x7f, 0, 0, 0][..]);
+        assert!(matches!(
+            next_packet(&mut received),
+            Err(End::TooLong(0x7f00_0000))
+        ));
+    }
+
+    #[test]
+    fn sessions_get_a_timeout_within_bounds() {
+        for (asked, given) in [(1, 4_000), (30_000, 30_000), (i32::MAX, 90_000), (-5, 4_000)] {
+            let mut packet = vec![0; 12];
+            packet.extend_from_slice(&i32::to_be_bytes(asked));
+            packet.extend_from_slice(&[0; 8]);
+            packet.extend_from_slice(&i32::to_be_bytes(16));
+            packet.extend_from_slice(&[0; 16]);
+            let mut out = Vec::new();
+            assert_eq!(
+                open_session(&packet, 3, &mut out).unwrap(),
+                Duration::from_millis(given)
+            );
+        }
+    }
+}
