@@ -304,8 +304,8 @@ fn the_page_lists_every_option() {
     .flat_map(literals)
     .filter(is_option)
     .collect();
-    // The shell's words for a family's name, and for its two maps.
-    for word in ["NAME", "CONFIGURATION", "METADATA"] {
+    // The shell's words for a family's name, for its two maps, and for a table's own options.
+    for word in ["NAME", "CONFIGURATION", "METADATA", "TABLE_ATTRIBUTES"] {
         assert!(known.remove(word), "the shell knows {word}");
     }
     // States of tables, which are no options.

@@ -265,6 +265,8 @@ fn send_halves(address: SocketAddr, stop: &AtomicBool) {
                 _ => break,
             }
         }
+        // As a client does that was dropped; one that is back at once competes with the others for what it gave back.
+        std::thread::park_timeout(Duration::from_millis(100));
     }
 }
 

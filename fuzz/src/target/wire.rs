@@ -18,7 +18,7 @@ use basalt_idl::schema::{Decode as _, Recode, StructDescriptor, check};
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{admin, thrift1, thrift2};
 use basalt_server::config::Thrift;
-use basalt_server::messages::{Garbled, Messages, Speech};
+use basalt_server::messages::{Garbled, Messages, Speech, Stranger};
 use bytes::Bytes;
 
 use super::hash_of;
@@ -75,6 +75,11 @@ fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
         })
     });
     let (count, hash) = seen.get();
+    // Which other protocol it looks like depends on how much of it has arrived.
+    let end = end.map_err(|garbled| match garbled {
+        Garbled::NotThrift(_) => Garbled::NotThrift(Stranger::Unknown),
+        other => other,
+    });
     (count, hash, end)
 }
 

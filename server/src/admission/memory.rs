@@ -5,7 +5,8 @@
 //! that a call which has its result can always hand it over; the reply keeps its part until the client has taken it.
 //!
 //! A reservation that cannot be had asks slow clients to go ([`SlowClients`]) and idle scanners to release what they can, waits for at most
-//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable, and only a few of them at a time.
+//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable, and only a few of them at a time,
+//! each for less time than those before it.
 //!
 //! Invariants:
 //! - Reservations never exceed the limit: `used` grows by compare-and-exchange. Only what is held anyway is entered without asking
@@ -179,13 +180,15 @@ impl Memory {
 
     /// The same on a thread that may block.
     fn reserve_blocking(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
-        let until = Instant::now() + PATIENCE;
         let _waiting = Waiting::enter(&self.waiting);
-        let _thread = Waiting::enter(&self.waiting_threads);
-        if self.waiting_threads.load(Ordering::Relaxed) > WAITING_THREADS_MAX {
+        let thread = Waiting::enter(&self.waiting_threads);
+        if thread.before >= WAITING_THREADS_MAX {
             self.make_room(bytes, purpose);
             return Err(self.busy(bytes));
         }
+        // Waiting threads hold something mostly. The last to come gives up first, and so the others get what it held.
+        let share = (2 * WAITING_THREADS_MAX - thread.before) as u32;
+        let until = Instant::now() + PATIENCE * share / (2 * WAITING_THREADS_MAX as u32);
         let mut lock = self.lock.lock();
         loop {
             if self.try_reserve(bytes, purpose) {
@@ -288,18 +291,22 @@ impl Budget for Memory {
 }
 
 /// Counts a reservation that waits.
-struct Waiting<'a>(&'a AtomicUsize);
+struct Waiting<'a> {
+    count: &'a AtomicUsize,
+    /// How many others waited when it came.
+    before: usize,
+}
 
 impl<'a> Waiting<'a> {
     fn enter(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        Self(count)
+        let before = count.fetch_add(1, Ordering::SeqCst);
+        Self { count, before }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

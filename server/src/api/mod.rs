@@ -712,7 +712,7 @@ fn advertised(setting: &str, bound: SocketAddr) -> (String, u16) {
             // The settings were checked.
             (host.to_owned(), port.parse().unwrap_or(bound.port()))
         }
-        _ if setting.is_empty() => (bound.ip().to_string(), bound.port()),
+        _ if setting == "auto" => (bound.ip().to_string(), bound.port()),
         _ => (setting.to_owned(), bound.port()),
     }
 }

@@ -150,7 +150,7 @@ mod tests {
             ),
             (20_000_000, 10 << 20, 25_000_000)
         );
-        assert_eq!(config.thrift.max_cells_per_call, 468_750);
+        assert_eq!(config.thrift.max_cells_per_call, 312_500);
         assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
         let least = load(&["memory.total_bytes=67108864"]);

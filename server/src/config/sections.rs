@@ -61,8 +61,8 @@ section! {
     /// What clients are told of the server.
     Server {
         /// Host, or host and port, by which HBase's native clients reach this server: what its ZooKeeper nodes and `hbase:meta` name.
-        /// Empty: the address of the Thrift port.
-        advertise: String = String::new(),
+        /// `auto`: the address of the Thrift port.
+        advertise: String = "auto".into(),
     }
 }
 

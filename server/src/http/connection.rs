@@ -86,6 +86,8 @@ pub(super) async fn run(
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX)
             .header_read_timeout(None)
+            // The library cannot write a date after the year 9999, which a clock may show, and ends the process.
+            .auto_date_header(false)
             .serve_connection(TokioIo::new(watched), service)
     );
     let mut is_stopping = false;

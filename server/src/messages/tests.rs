@@ -88,12 +88,20 @@ fn strangers_are_told_apart() {
         (b"\x16\x03\x01\x02\x00\x01", "TLS"),
         (b"\x01\x00\x00\x00\x05PLAIN", "SASL"),
         (b"SSH-2.0-x", "SSH"),
-        (b"HBas\0\x50", "HBase's own RPC"),
         (b"hello\r\n", "text"),
         (b"\xff\xff\xff\xff\xff", "no Thrift"),
     ] {
         let error = refused(&Thrift::default(), bytes).to_string();
         assert!(error.contains(text), "{error}");
+    }
+    for (bytes, protocol) in [
+        (&b"HBas\0\x50"[..], Detected::HBaseRpc),
+        (b"Regist", Detected::HBaseRpc),
+        (b"ruok", Detected::ZooKeeperWord),
+        (b"\0\0\0\x2d\0\0\0\0", Detected::ZooKeeper),
+    ] {
+        let other = refused(&Thrift::default(), bytes);
+        assert_eq!(other, Garbled::OtherProtocol(protocol));
     }
 }
 

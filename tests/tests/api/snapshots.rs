@@ -156,7 +156,7 @@ fn tables_are_made_of_snapshots() {
     for (call, words) in [
         (clone("s", "t"), "\"t\""),
         (clone("x", "d"), "Snapshot 'x' doesn't exist on the filesystem"),
-        (clone("s", "nowhere:d"), "\"nowhere\""),
+        (clone("s", "nowhere:d"), "Unknown namespace nowhere!"),
     ] {
         wire.refused(&call, &[words]);
     }

@@ -174,6 +174,13 @@ impl Chromium {
         self.wait_for("Page.frameNavigated");
     }
 
+    /// Clicks on what leads to another page, and waits for that.
+    pub(crate) fn click_to_go(&mut self, selector: &str) {
+        self.events.clear();
+        self.evaluate(&format!("document.querySelector('{selector}').click()"));
+        self.wait_for("Page.frameNavigated");
+    }
+
     /// Shows pages as somebody sees them who likes that scheme, in a window of that size.
     pub(crate) fn look(&mut self, scheme: &str, width: u32, height: u32) {
         let feature = json!([{ "name": "prefers-color-scheme", "value": scheme }]);

@@ -285,8 +285,7 @@ fn our_own_form_is_not_taken_for_a_strangers() {
     let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     browser.open(&format!("http://{}/threads", server.http));
     browser.evaluate("document.querySelector('input[name=seconds]').value = '1'");
-    browser.evaluate("document.querySelector('form button').focus()");
-    browser.press_to_go("Enter", 13);
+    browser.click_to_go("form button");
     browser.wait_until("location.pathname === '/debug/pprof/profile'");
     let shown = browser
         .evaluate("document.documentElement.textContent")

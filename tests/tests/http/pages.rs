@@ -185,7 +185,7 @@ fn every_page_is_whole_and_escaped() {
     );
     assert!(
         schema.contains(
-            "NAME =&gt; '&lt;b&gt;&quot;f'&amp;', INDEX_BLOCK_ENCODING =&gt; 'NONE', VERSIONS =&gt; '3'"
+            "NAME =&gt; &quot;&lt;b&gt;\\&quot;f'&amp;&quot;, INDEX_BLOCK_ENCODING =&gt; 'NONE', VERSIONS =&gt; '3'"
         ),
         "{schema}"
     );

@@ -213,7 +213,7 @@ fn the_figures_of_the_block_cache_add_up() {
     let misses = sum(&metrics, "basalt_block_cache_misses_total ");
     let hits = sum(&metrics, "basalt_block_cache_hits_total{");
     let plain = text.replace(',', "");
-    for (what, count) in [("misses, read from disk", misses), ("hits", hits)] {
+    for (what, count) in [("misses read from disk", misses), ("hits", hits)] {
         assert!(
             plain.contains(&format!("<b>{count}</b> {what}")),
             "{what} {count}: {text}"

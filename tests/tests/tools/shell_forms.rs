@@ -146,7 +146,7 @@ fn the_shell_reads_with_hbases_options() {
         ),
         (
             "get 't', 's', {COLUMN => 'f:v', MAXLENGTH => 4}",
-            " f:v                      time\n",
+            " f:v                       time\n",
         ),
         (
             "scan 't', {FORMATTER => 'toString', COLUMNS => 'f:v'}",

@@ -177,7 +177,7 @@ fn strangers_are_named_in_the_log() {
     }
     told(server.http, b"HBas\x00\x50");
     assert!(told(server.http, b"no HTTP\r\n\r\n").starts_with("HTTP/1.1 400"));
-    assert!(told(server.http, b"GET /healthz HTTP/1.0\r\n\r\n").ends_with("ok\n"));
+    assert!(told(server.http, b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n").ends_with("ok\n"));
     let log = server.stop_and_log();
     for (first, _, named) in strangers {
         let lines = log

@@ -154,22 +154,21 @@ pub struct Times<'t> {
     pub row: &'t RowTimes,
 }
 
-/// Assigns one time to all cells of a mutation that has tombstones; those without a time are [`LATEST`] until here. Returns how far it went
-/// ahead.
+/// Assigns one time to all cells of a mutation that has tombstones; those without a time are [`LATEST`] until here. Returns how far its
+/// puts made it go ahead.
 fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
             .iter()
             .any(|cell| cell.timestamp == LATEST && cell.cell_type.is_delete() == deletes)
     };
-    let mut time = times.now;
     // Behind the tombstones before this mutation, so that its puts beside its own tombstones are visible.
-    if any(false) {
-        time = times.row.put(row, time)?;
-    }
-    if any(true) {
-        time = times.row.tombstone(time);
-    }
+    let put = if any(false) {
+        times.row.put(row, times.now)?
+    } else {
+        times.now
+    };
+    let time = if any(true) { times.row.tombstone(put) } else { put };
     for cell in cells.iter_mut().filter(|cell| cell.timestamp == LATEST) {
         cell.timestamp = if cell.cell_type.is_delete() {
             time
@@ -177,7 +176,7 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
             time.max(times.put_floor)
         };
     }
-    Ok(time - times.now)
+    Ok(put - times.now)
 }
 
 impl<'a> RowPlan<'a> {

@@ -445,9 +445,14 @@ fn walk(seed: u64) {
                 assert_eq!(get(&engine, &table, &row), None, "{what}");
             }
             1 => {
-                let writes = [tombstone, value(b"q", text.as_bytes())];
-                apply(&engine, &table, &[mutation(&row, &writes)]).unwrap();
-                assert_eq!(get(&engine, &table, &row), Some(text.into_bytes()), "{what}");
+                let put = value(b"q", text.as_bytes());
+                let both = [mutation(&row, &[tombstone]), mutation(&row, &[put])];
+                apply(&engine, &table, &both).unwrap();
+                assert_eq!(
+                    get(&engine, &table, &row).as_deref(),
+                    Some(text.as_bytes()),
+                    "{what}"
+                );
             }
             _ => {
                 put(&engine, &table, &row, text.as_bytes());
