@@ -52,6 +52,7 @@ impl Phase {
     }
 
     /// Keeps the figures; an error if the phase was broken off.
+    #[expect(clippy::unused_self, reason = "the phase is over when it is dropped")]
     pub(crate) fn end(self, label: &str, measured: &Measured) -> Result<()> {
         let mut state = state();
         let figure = summary(label, measured, state.is_interrupted);

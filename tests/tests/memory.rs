@@ -192,8 +192,8 @@ async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usi
     };
     let found = found.expect("the row is there");
     Ok((0..2)
-        .filter_map(|cell| found.value("f", &format!("q{cell}")))
-        .map(|value| value.len())
+        .filter_map(|cell| found.value("f", format!("q{cell}")))
+        .map(bytes::Bytes::len)
         .sum())
 }
 

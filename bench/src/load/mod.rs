@@ -254,13 +254,11 @@ pub(crate) async fn run<O: Operations>(
         let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
         measured.not_begun = shared.plan.not_begun(measured.operations() + given_up);
     }
-    match failed {
-        Some(error) => Err(error),
-        None => {
-            phase.end(&shared.plan.label, &measured)?;
-            Ok((measured, states))
-        }
+    if let Some(error) = failed {
+        return Err(error);
     }
+    phase.end(&shared.plan.label, &measured)?;
+    Ok((measured, states))
 }
 
 /// What the tasks share.

@@ -79,7 +79,7 @@ impl Converter {
         Some(match self {
             Converter::StringBinary => printable(value),
             Converter::Text => plain(value),
-            Converter::Hex => value.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Converter::Hex => hex(value),
             Converter::Short => i16::from_be_bytes(*value.first_chunk()?).to_string(),
             Converter::Int => i32::from_be_bytes(*value.first_chunk()?).to_string(),
             Converter::Long => i64::from_be_bytes(*value.first_chunk()?).to_string(),
@@ -176,6 +176,17 @@ impl Format {
             ))
         })
     }
+}
+
+/// Two hexadecimal digits for each byte.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(digit.into(), 16));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

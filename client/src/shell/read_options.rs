@@ -136,16 +136,14 @@ fn word<T: Copy>(options: &mut Options, key: &str, words: &[(&str, T)]) -> Shell
         return Ok(None);
     };
     let known = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&given));
-    match known {
-        Some((_, value)) => Ok(Some(*value)),
-        None => {
-            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            wrong(format!(
-                "{key} is '{given}', which is none of {}",
-                words.join(", ")
-            ))
-        }
+    if let Some((_, value)) = known {
+        return Ok(Some(*value));
     }
+    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    wrong(format!(
+        "{key} is '{given}', which is none of {}",
+        words.join(", ")
+    ))
 }
 
 /// What reads of rows and scans have in common.

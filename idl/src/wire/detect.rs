@@ -151,7 +151,7 @@ enum Begin {
 }
 
 fn begin_of(first: &[u8], words: &[&[u8; 4]]) -> Begin {
-    let begin = &first[..first.len().min(4)];
+    let begin = first.get(..4).unwrap_or(first);
     match (words.iter().any(|word| word.starts_with(begin)), begin.len()) {
         (true, 4) => Begin::Whole,
         (true, _) => Begin::Part,

@@ -203,6 +203,7 @@ mod tests {
         SlowClients::new(Counter::noop())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "clients have an address or none")]
     fn address(last: u8) -> Option<IpAddr> {
         Some(Ipv4Addr::new(10, 0, 0, last).into())
     }

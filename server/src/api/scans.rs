@@ -186,7 +186,7 @@ pub(crate) async fn fetch_part(
         bytes_max: fetch_bytes(server, Shortest::Page).min(part.bytes),
         shortest: Shortest::Page,
         time_max: part.time.unwrap_or_else(|| fetch_time(server)),
-        least: if part.may_be_empty { 0 } else { 1 },
+        least: usize::from(!part.may_be_empty),
         began: Instant::now(),
     };
     let (batch, is_at_end) = in_turns(server, caller, fetching, wanted).await?;

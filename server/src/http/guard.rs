@@ -93,7 +93,7 @@ impl Guard {
         // A request line may name a host, too (`GET http://name/ HTTP/1.1`).
         for authority in uri
             .authority()
-            .map(|authority| authority.as_str())
+            .map(axum::http::uri::Authority::as_str)
             .into_iter()
             .chain([own])
         {
@@ -223,17 +223,17 @@ fn protect(headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    fn check(method: Method, uri: &str, headers: &[(&'static str, &str)]) -> Result<(), Refused> {
+    fn check(method: &Method, uri: &str, headers: &[(&'static str, &str)]) -> Result<(), Refused> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_str(value).unwrap());
         }
         let names = ["Basalt.example".to_owned(), "db".to_owned()];
-        Guard::new(&names).check(&method, &uri.parse().unwrap(), &map)
+        Guard::new(&names).check(method, &uri.parse().unwrap(), &map)
     }
 
     fn get(headers: &[(&'static str, &str)]) -> Result<(), Refused> {
-        check(Method::GET, "/", headers)
+        check(&Method::GET, "/", headers)
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             get(&[("host", "localhost"), ("host", "evil.example")]),
             Err(Refused::NoHost)
         );
-        let absolute = |uri| check(Method::GET, uri, &[("host", "127.0.0.1")]);
+        let absolute = |uri| check(&Method::GET, uri, &[("host", "127.0.0.1")]);
         assert_eq!(absolute("http://127.0.0.1:9095/tables"), Ok(()));
         assert!(absolute("http://evil.example/tables").is_err());
         let long = get(&[("host", &"x".repeat(5_000))]).unwrap_err().to_string();
@@ -316,17 +316,17 @@ mod tests {
                 "null",
                 "127.0.0.1:9095",
             ] {
-                let refused = check(method.clone(), "/", &[own, ("origin", origin)]);
+                let refused = check(&method, "/", &[own, ("origin", origin)]);
                 assert!(refused.is_err(), "{method} {origin}");
             }
-            let same = check(method.clone(), "/", &[own, ("origin", "http://127.0.0.1:9095")]);
+            let same = check(&method, "/", &[own, ("origin", "http://127.0.0.1:9095")]);
             assert_eq!(same, Ok(()), "{method}");
         }
         // A link leads here from elsewhere in a browser that tells no more than where from.
         let foreign = ("referer", "http://wiki.example/page?of=127.0.0.1:9095");
         assert_eq!(get(&[own, foreign]), Ok(()));
-        assert!(check(Method::POST, "/", &[own, foreign]).is_err());
+        assert!(check(&Method::POST, "/", &[own, foreign]).is_err());
         let page = ("referer", "http://127.0.0.1:9095/threads?x");
-        assert_eq!(check(Method::POST, "/", &[own, page]), Ok(()));
+        assert_eq!(check(&Method::POST, "/", &[own, page]), Ok(()));
     }
 }

@@ -287,8 +287,8 @@ async fn read_greeting(
 struct Response {
     bytes: Vec<u8>,
     /// Memory of the frame, and then of the response.
-    _held: Held,
-    _permit: OwnedSemaphorePermit,
+    held: Held,
+    permit: OwnedSemaphorePermit,
 }
 
 /// Reads calls and starts them, until there are no more.
@@ -316,21 +316,13 @@ async fn serve(
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
             let bytes = refuse_frame(input, length, ExceptionClass::RequestTooBig, &message).await?;
             // A writer that has ended has lost its client.
-            let _ = sender.send(Response {
-                bytes,
-                _held: held,
-                _permit: permit,
-            });
+            let _ = sender.send(Response { bytes, held, permit });
             return Err(End::refused(ExceptionClass::RequestTooBig, message));
         }
         if let Err(busy) = held.raise(length).await {
             connection.server.admission().count(busy);
             let bytes = refuse_frame(input, length, ExceptionClass::RegionTooBusy, &busy.to_string()).await?;
-            let _ = sender.send(Response {
-                bytes,
-                _held: held,
-                _permit: permit,
-            });
+            let _ = sender.send(Response { bytes, held, permit });
             return Err(End::refused(ExceptionClass::RegionTooBusy, busy.to_string()));
         }
         if held.is_something() {
@@ -346,11 +338,7 @@ async fn serve(
         tokio::spawn(async move {
             let bytes = answer(&connection, request).await;
             held.set(bytes.capacity());
-            let _ = sender.send(Response {
-                bytes,
-                _held: held,
-                _permit: permit,
-            });
+            let _ = sender.send(Response { bytes, held, permit });
         });
     }
 }
@@ -442,7 +430,7 @@ async fn write_responses(
             && let Ok(next) = responses.try_recv()
         {
             first.bytes.extend_from_slice(&next.bytes);
-            others.push((next._held, next._permit));
+            others.push((next.held, next.permit));
         }
         let mut left = &first.bytes[..];
         while !left.is_empty() {

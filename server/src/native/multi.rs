@@ -190,11 +190,11 @@ fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
 }
 
 /// The answers to the mutations of such a group. Clients send no index in it and expect the position.
-fn positions(count: usize, result: Option<messages::Result>) -> Vec<ResultOrException> {
+fn positions(count: usize, result: Option<&messages::Result>) -> Vec<ResultOrException> {
     (0..count as u32)
         .map(|index| ResultOrException {
             index: Some(index),
-            result: result.clone(),
+            result: result.cloned(),
             ..ResultOrException::default()
         })
         .collect()
@@ -218,7 +218,7 @@ async fn atomic(
     }
     client::apply(connection, region.table, mutations, cells).await?;
     Ok(RegionActionResult {
-        result_or_exception: positions(count, Some(messages::Result::default())),
+        result_or_exception: positions(count, Some(&messages::Result::default())),
         processed: Some(true),
         ..RegionActionResult::default()
     })

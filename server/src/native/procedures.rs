@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 /// How long a nonce is remembered.
-const KEEP: Duration = Duration::from_secs(15 * 60);
+const KEEP: Duration = Duration::from_mins(15);
 /// Most nonces that are remembered; the oldest makes room.
 const NONCES_MAX: usize = 10_000;
 

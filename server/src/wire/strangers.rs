@@ -34,11 +34,10 @@ impl StrangerLog {
             let lines = lines.entry(stranger).or_default();
             lines.next_after(Instant::now(), PERIOD)
         };
-        match left_out {
-            Some(left_out) => {
-                tracing::warn!(%peer, left_out, "connection to the {port} port closed: {reason}");
-            }
-            None => tracing::debug!(%peer, "connection to the {port} port closed: {reason}"),
+        if let Some(left_out) = left_out {
+            tracing::warn!(%peer, left_out, "connection to the {port} port closed: {reason}");
+        } else {
+            tracing::debug!(%peer, "connection to the {port} port closed: {reason}");
         }
     }
 }

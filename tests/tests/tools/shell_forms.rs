@@ -325,10 +325,10 @@ fn the_shell_runs_scripts() {
 fn a_closed_output_ends_the_shell_quietly() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let rows: String = (0..500)
-        .map(|row| format!("put 't', '{row:0100}', 'f:q', 'v'\n"))
+    let rows: Vec<String> = (0..500)
+        .map(|row| format!("put 't', '{row:0100}', 'f:q', 'v'"))
         .collect();
-    shell(&server, &format!("create 't', 'f'\n{rows}"));
+    shell(&server, &format!("create 't', 'f'\n{}\n", rows.join("\n")));
     for arguments in [&["-e", "scan 't'"][..], &["-"]] {
         let mut child = Command::new(binary("basalt-shell"))
             .args(["--target", &server.thrift.to_string()])

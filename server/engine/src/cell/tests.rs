@@ -54,7 +54,7 @@ fn a_row_longer_than_any_is_a_place_to_seek_to() {
     let long = |bytes: usize| KeyBuf::first_on_row(&vec![b'x'; bytes], b"f");
     assert_eq!(long(70_000).as_key().row().len(), KeyBuf::ROW_BYTES_MAX);
     assert!(Key::parse(long(70_000).as_key().bytes()).is_some());
-    let longest = KeyBuf::new(&[b'x'; ROW_MAX_BYTES], b"f", b"q", 1, CellType::Put);
+    let longest = KeyBuf::new(&vec![b'x'; ROW_MAX_BYTES], b"f", b"q", 1, CellType::Put);
     let behind = KeyBuf::new(b"y", b"f", b"q", 1, CellType::Put);
     assert_eq!(
         compare_keys(longest.as_key(), long(70_000).as_key()),

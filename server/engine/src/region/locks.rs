@@ -83,6 +83,10 @@ impl Default for RowLocks {
 
 impl RowLocks {
     /// Locks all `rows`, waiting `wait` at most for all of them together.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers make the iterator for this call"
+    )]
     pub fn lock<'a, 'r>(
         &'a self,
         rows: impl Iterator<Item = (RegionId, &'r [u8], LockMode)> + Clone,

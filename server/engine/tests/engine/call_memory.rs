@@ -145,7 +145,7 @@ fn a_get_reserves_its_result_and_the_blocks_that_it_reads() {
         );
         let highest = budget.highest();
         assert!(
-            (2 * CELLS + 1) * MIB - FREE_BYTES <= highest && highest <= (2 * CELLS + 6) * MIB,
+            ((2 * CELLS + 1) * MIB - FREE_BYTES..=(2 * CELLS + 6) * MIB).contains(&highest),
             "{highest}: a block or two besides, {compression}"
         );
         drop(out);

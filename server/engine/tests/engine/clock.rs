@@ -54,8 +54,11 @@ fn delete(engine: &Engine, table: &TableName, row: &[u8]) {
     apply(engine, table, &[mutation(row, &TOMBSTONES[..1])]).unwrap();
 }
 
-/// What a client may do to leave `text` in the column of a row that has no cell.
-const PUTS: [fn(&Engine, &TableName, &[u8], &[u8]); 3] = [
+/// Leaves the text, the last argument, in the column of a row that has no cell.
+type PutText = fn(&Engine, &TableName, &[u8], &[u8]);
+
+/// What a client may do for that.
+const PUTS: [PutText; 3] = [
     put,
     |engine, table, row, text| {
         let update = RowUpdate::Append(vec![ColumnAppend {

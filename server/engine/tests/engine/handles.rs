@@ -97,7 +97,8 @@ fn a_database_of_many_files_lives_with_few_descriptors() {
 /// of them; each read opens its file by its name.
 #[test]
 fn files_that_are_read_keep_their_names() {
-    let losses: [(&str, fn(&Engine, &TableName)); 5] = [
+    type Loss = fn(&Engine, &TableName);
+    let losses: [(&str, Loss); 5] = [
         ("compaction", |engine, table| {
             engine.compact(table, None, true, true).unwrap();
         }),

@@ -306,7 +306,9 @@ impl Listed {
             .iter()
             .flat_map(|(table, _)| engine.regions(&table.name).unwrap());
         let mut namespace_rows = scan(engine, &name("hbase:namespace"), Scan::default());
-        namespace_rows.iter_mut().for_each(|row| row.timestamp = 0);
+        for row in &mut namespace_rows {
+            row.timestamp = 0;
+        }
         Self {
             namespaces: engine.namespaces(),
             regions: regions.map(|region| region.name()).collect(),
@@ -611,7 +613,7 @@ fn a_database_from_before_limits_opens() {
     from_before_limits(&rig);
     let engine = rig.open();
     let t = name("t");
-    for row in [&b"a"[..], &[b'm'; 32_767], b"n", &[b'n'; 32_767], b"z"] {
+    for row in [&b"a"[..], &vec![b'm'; 32_767], b"n", &vec![b'n'; 32_767], b"z"] {
         put(&engine, &t, row, b"1");
         assert_eq!(get(&engine, &t, row).as_deref(), Some(&b"1"[..]));
     }
@@ -688,7 +690,7 @@ fn filters_may_lead_to_rows_that_cannot_be() {
     let engine = Rig::in_memory().open();
     let t = crate::rig::create(&engine);
     put(&engine, &t, b"a", b"1");
-    put(&engine, &t, &[b'x'; 32_767], b"1");
+    put(&engine, &t, &vec![b'x'; 32_767], b"1");
     put(&engine, &t, b"y", b"1");
     engine.flush(&t).unwrap();
     for (prefix, found) in [(70_000, 0), (1, 1)] {

@@ -124,7 +124,7 @@ async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
     );
     let mut batch = CellBatch::charged_to(memory.clone());
     batch.set_on_shortage(OnShortage::Wait);
-    let refused = add(&mut batch, &[0; 100_000]).unwrap_err();
+    let refused = add(&mut batch, &vec![0; 100_000]).unwrap_err();
     assert!(matches!(refused, Error::DoNotRetry(_)), "{refused}");
 }
 
@@ -137,10 +137,13 @@ fn a_result_asks_as_its_thread_may() {
     let mut batch = CellBatch::charged_to(memory.clone());
     add(&mut batch, &[0; 10_000]).expect("a small result is free");
     assert_eq!(memory.used(), 600_000);
-    assert!(matches!(add(&mut batch, &[0; 200_000]), Err(Error::NotInMemory)));
+    assert!(matches!(
+        add(&mut batch, &vec![0; 200_000]),
+        Err(Error::NotInMemory)
+    ));
     batch.set_on_shortage(OnShortage::Refuse);
     assert!(matches!(
-        add(&mut batch, &[0; 200_000]),
+        add(&mut batch, &vec![0; 200_000]),
         Err(Error::CallMemory(_))
     ));
     assert_eq!(
@@ -150,7 +153,7 @@ fn a_result_asks_as_its_thread_may() {
     );
     batch.set_on_shortage(OnShortage::Wait);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| add(&mut batch, &[0; 200_000]));
+        let waits = scope.spawn(|| add(&mut batch, &vec![0; 200_000]));
         while memory.waiting.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }

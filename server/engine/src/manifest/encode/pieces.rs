@@ -103,7 +103,7 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Option<TableDescriptor> {
         // Its length is one byte in every key.
         let name = cursor
             .prefixed()
-            .filter(|name| name.len() <= usize::from(u8::MAX))?;
+            .filter(|name| u8::try_from(name.len()).is_ok())?;
         let mut family = FamilyDescriptor::from_attributes(name, attributes(cursor)?).ok()?;
         family.configuration = attributes(cursor)?;
         Some(family)

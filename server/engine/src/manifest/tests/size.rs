@@ -72,7 +72,7 @@ fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
                     max_seq: files
                         .iter()
                         .take(2)
-                        .last()
+                        .next_back()
                         .map_or(SeqId::ZERO, |file| file.max_seq),
                     ..new_file(&region.meta.table)
                 }),
