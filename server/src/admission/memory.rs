@@ -41,7 +41,7 @@ const SCANNERS_SHARE: u64 = 4;
 /// Longest wait for a reservation.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Threads of the pool that wait at a time. One more is refused at once: the others are for calls that need no memory to speak of.
-const WAITING_THREADS_MAX: usize = 8;
+const WAITING_THREADS_MAX: usize = 2;
 /// Pause between two looks for slow clients while a reservation waits.
 const LOOK: Duration = Duration::from_millis(25);
 

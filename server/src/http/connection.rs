@@ -15,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
@@ -24,9 +24,10 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::thrift::Closing;
@@ -42,6 +43,8 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 pub(super) enum End {
     #[error("{0}")]
     Http(#[from] hyper::Error),
+    #[error("{0}")]
+    Socket(io::Error),
     #[error("nothing came or went for {0:?} ({1})")]
     Silent(Duration, &'static str),
     #[error("the client was too slow: others needed the memory of its answer (requests.memory_bytes)")]
@@ -56,6 +59,9 @@ pub(super) async fn run(
     config: &config::Thrift,
     stop: CancellationToken,
 ) -> Result<(), End> {
+    if !has_http_date(SystemTime::now()) {
+        return refuse(socket, Duration::from_millis(config.message_timeout_ms)).await;
+    }
     let seen = watch::Sender::new(Seen::default());
     let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
     let watched = Watched {
@@ -86,8 +92,6 @@ pub(super) async fn run(
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX)
             .header_read_timeout(None)
-            // The library cannot write a date after the year 9999, which a clock may show, and ends the process.
-            .auto_date_header(false)
             .serve_connection(TokioIo::new(watched), service)
     );
     let mut is_stopping = false;
@@ -101,6 +105,39 @@ pub(super) async fn run(
                 connection.as_mut().graceful_shutdown();
             }
         }
+    }
+}
+
+/// Whether HTTP can write that date: from 1970 to the end of 9999 (RFC 9110, 5.6.7). The library panics at others.
+fn has_http_date(now: SystemTime) -> bool {
+    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    now.duration_since(SystemTime::UNIX_EPOCH)
+        .is_ok_and(|since| since < YEAR_10000)
+}
+
+/// Answers one request without the library, because of the machine's clock.
+async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
+    const REASON: &str =
+        "the clock of this machine is before 1970 or after 9999, and HTTP has no such dates: set the clock\n";
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{REASON}",
+        REASON.len()
+    );
+    // What has not been read when the socket is closed would take the answer with it.
+    let talk = async {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+            if socket.read_buf(&mut head).await? == 0 {
+                return Ok(());
+            }
+        }
+        socket.write_all(answer.as_bytes()).await?;
+        socket.shutdown().await
+    };
+    match timeout(patience, talk).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(End::Socket(error)),
+        Err(_) => Err(End::Silent(patience, "thrift.message_timeout_ms")),
     }
 }
 

@@ -123,7 +123,13 @@ fn no_year_is_too_early_or_too_late() {
                 "/heat?table=default:t",
             ] {
                 let text = shared.server.http_get(page);
-                assert!(text.contains("</html>"), "{page} at {set}: {text}");
+                // HTTP has no dates before 1970 and after 9999.
+                let shown = if set.ends_with('y') {
+                    "set the clock"
+                } else {
+                    "</html>"
+                };
+                assert!(text.contains(shown), "{page} at {set}: {text}");
             }
         }
         drop(wire);
