@@ -110,7 +110,7 @@ pub(super) async fn run(
 
 /// Whether HTTP can write that date: from 1970 to the end of 9999 (RFC 9110, 5.6.7). The library panics at others.
 fn has_http_date(now: SystemTime) -> bool {
-    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    const YEAR_10000: Duration = Duration::from_hours(70_389_528);
     now.duration_since(SystemTime::UNIX_EPOCH)
         .is_ok_and(|since| since < YEAR_10000)
 }
