@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
-"""Whether a server stays within its memory, and serves others, while 200 connections try to use all of it.
+"""Checks that a server keeps its memory limit and serves others under 200 hostile connections.
 
-Starts `basalt serve` with `memory.total_bytes` in a memory cgroup of twice as much (version 1 or 2; where none can be made the cgroup is
-`not run`, and only resident memory is measured), runs the hostile mix beside well-behaved clients, and prints a verdict:
+Starts `basalt serve` with `memory.total_bytes` in a memory cgroup of twice that size, runs the hostile
+mix beside well-behaved clients, and prints a verdict. Without a memory cgroup (version 1 or 2) the
+report says `not run`, and only resident memory is measured. PASS requires all of these:
 
 - the server survives;
-- 99 of 100 calls of the well-behaved clients take less than 100 ms, and nearly none is refused;
+- the p99 of well-behaved calls is below 100 ms, and at most 1 % of them are refused;
 - resident memory stays within 1.25 times `memory.total_bytes`.
 
-Hostile connections take turns in these roles: gets of a row that fits and of one that does not, multi-gets of them, scans of the same from
-memory, from disk and of blocks that a few bytes unpack to, without the cache and with it, half-sent messages, readers that do not read, small
-arguments that expand, filters that expand, large puts, appends to a large cell. The well-behaved have processes of their own, so that they
-measure the server and not the load.
+The hostile connections are divided among these roles:
+
+- gets of a row that fits and of one that exceeds `row.max_bytes`, and multi-gets;
+- scans of the same rows, with and without the block cache, and of blocks that expand when unpacked;
+- half-sent messages, and clients that do not read their replies;
+- small arguments and filters that expand;
+- large puts, and appends to a large cell.
+
+The well-behaved clients run in processes of their own, so that they measure the server and not the
+load.
 
 usage: hostile_memory.py BASALT_BINARY [--seconds 600] [--total-bytes 268435456] [--connections 200] [--work-dir DIR]
 Needs Python 3.8 and nothing else. Exit code 0: all of it holds."""
@@ -37,7 +44,7 @@ CALM = b"calm"
 REFUSED = b"RegionTooBusyException"
 
 
-# Thrift's binary protocol, as much of it as is needed.
+# The part of Thrift's binary protocol that the calls below need.
 def text(value):
     return struct.pack(">I", len(value)) + value
 
@@ -101,7 +108,7 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read(self, count):
-        """Reads so many bytes and returns the first of them."""
+        """Reads `count` bytes; returns at least the first 512, or all if there are fewer."""
         head, left = b"", count
         while left:
             piece = self.socket.recv(min(left, 1 << 18))
@@ -113,7 +120,7 @@ class Connection:
         return head
 
     def call(self, request):
-        """The head of the answer and its length."""
+        """Sends a request; returns the head of the reply and its length."""
         self.socket.sendall(request)
         length = struct.unpack(">I", self.read(4))[0]
         return self.read(length), length
@@ -123,7 +130,7 @@ class Connection:
 
 
 class Sizes:
-    """What fits into this server, as its log says."""
+    """The size limits of this server, from the settings in its log."""
 
     def __init__(self, settings):
         number = lambda key: int(settings[key])
@@ -133,7 +140,10 @@ class Sizes:
 
 
 def load(port, sizes):
-    """Rows: `fits`, of two cells; `large`, of more than a row may have; `append`. The same in table `packed`, which is compressed."""
+    """Writes the rows `fits` (two cells), `large` (more than `row.max_bytes`) and `append`.
+
+    Table `packed` has the same rows, compressed.
+    """
     connection = Connection(port)
     for table, compression in ((TABLE, 2), (PACKED, 1), (CALM, 2)):
         family = record(binary(1, b"f"), i32(6, compression))
@@ -156,7 +166,7 @@ def load(port, sizes):
 
 
 def hostile_calls(role, sizes):
-    """The requests of a role, as a function that makes the next one."""
+    """Returns a function that makes the next request of a role."""
     rng = random.Random(role)
     expanding = message(b"getMultiple", binary(1, TABLE), array(2, [record(binary(1, b"s"))] * 4000))
     pattern = b"RowFilter(=, 'regexstring:[\\p{L}]{%d}')"
@@ -184,7 +194,7 @@ HALF_SENT, SILENT = ROLES, ROLES + 1
 
 
 def hostile(role, port, sizes, stop, tally):
-    """One hostile connection after the other."""
+    """Runs one hostile connection after another until `stop` is set."""
     make = hostile_calls(role if role < ROLES else 0, sizes)
     while not stop.is_set():
         try:
@@ -228,7 +238,7 @@ def hostile_process(roles, port, sizes, seconds, results):
 
 
 def calm_process(number, port, seconds, results):
-    """A well-behaved client: small puts and gets, a hundred a second."""
+    """Runs a well-behaved client: 100 small puts and gets per second."""
     times, refused, why = {"get": [], "put": []}, 0, ""
     connection = Connection(port)
     end = time.monotonic() + seconds
@@ -293,7 +303,7 @@ def free_port():
 
 
 def start(arguments, directory, cgroup):
-    """Starts the server; returns it, its ports and its settings."""
+    """Starts the server; returns its process, its ports and its settings."""
     ports = free_port(), free_port()
     log = os.path.join(directory, "log")
     command = [

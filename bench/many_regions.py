@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""How long a flush and a stop take when many regions have a little in memory each.
+"""Times a flush and a stop when many regions each have a little data in memory.
 
     cargo build --release -p basalt
     bench/many_regions.py target/release/basalt --regions 2000 --dir /var/tmp
 
-Starts a server on a new directory, creates a table split in advance, writes one row into each region, and times `flush` of the table;
-writes again, and times the stop, from SIGTERM to the end of the process. Then it starts once more, reads every row, and prints the line
-of that start, which must say that nothing was replayed. With --probe it times syncs of the same disk for comparison. Needs thriftpy2.
+1. Starts a server on a new directory and creates a pre-split table.
+2. Writes one row into each region and times `flush` of the table.
+3. Writes again and times the stop, from SIGTERM to the end of the process.
+4. Starts the server again, counts the rows, and prints the log line of that start. After a clean stop
+   the line says `0 rows replayed`.
+
+With --probe it first times syncs of the same disk for comparison. Needs thriftpy2.
 """
 
 import argparse
@@ -64,7 +68,7 @@ class Server:
         return self.log_path.read_text(errors="replace")
 
     def stop(self) -> float:
-        """Seconds from SIGTERM to the end."""
+        """Stops the server; returns the seconds from SIGTERM to the end of the process."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         if self.process.wait() != 0:
@@ -73,7 +77,7 @@ class Server:
 
 
 def probe(root: Path) -> float:
-    """Seconds that one small file takes with its sync and that of its directory."""
+    """Returns the seconds to write one small file and to sync it and its directory."""
     began = time.monotonic()
     folder = os.open(root, os.O_RDONLY)
     for number in range(PROBE_SYNCS):

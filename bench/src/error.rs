@@ -42,10 +42,10 @@ pub(crate) enum Error {
     /// The report's template or JSON failed.
     #[error("report: {0}")]
     Report(String),
-    /// Results cannot be printed.
+    /// A result could not be printed.
     #[error("standard output: {0}")]
     Output(std::io::Error),
-    /// Ctrl-C.
+    /// Ctrl-C ended the run.
     #[error("interrupted")]
     Interrupted,
     /// The run is over and its result is bad: what was read is not what was written.
@@ -54,7 +54,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Whether the reader of the results is gone, who has seen enough.
+    /// Whether the reader of standard output is gone, as with `| head`.
     pub(crate) fn is_closed_output(&self) -> bool {
         matches!(self, Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }

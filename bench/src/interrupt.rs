@@ -1,9 +1,11 @@
-//! Ctrl-C: the run ends early, with the figures that there are, and exit code 130.
+//! Ctrl-C ends a run early: the figures so far are printed, and the exit code is 130.
 //!
-//! 1. A phase of the load core registers when it begins ([`Phase::begin`]) and leaves its figures when it ends.
-//! 2. The first Ctrl-C closes the schedule of the phase that runs: no operation is begun any more, those under way are waited for, and the
-//!    phase ends with [`Error::Interrupted`](crate::error::Error::Interrupted), which ends the workload.
-//! 3. A workload that has no phase running, or does not end within [`GRACE`], is dropped; so it is at a second Ctrl-C.
+//! 1. A phase of the load core registers when it begins ([`Phase::begin`]) and records its figures
+//!    when it ends ([`Phase::end`]).
+//! 2. The first Ctrl-C closes the schedule of the running phase. No further operation begins, those
+//!    under way complete, and the phase ends with [`Error::Interrupted`], which ends the workload.
+//! 3. The workload is dropped if no phase is running, if it does not end within [`GRACE`], or at a
+//!    second Ctrl-C.
 //! 4. `main` prints the figures of all phases.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,18 +15,18 @@ use crate::error::{Error, Result};
 use crate::load::Measured;
 use crate::load::pacing::Schedule;
 
-/// The exit code of a program that Ctrl-C has ended: 128 and the signal's number.
+/// Exit code after Ctrl-C: 128 plus the number of SIGINT.
 pub(crate) const EXIT_CODE: u8 = 130;
-/// How long operations under way may take.
+/// Maximum time for operations under way to complete after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What Ctrl-C has to know. There is one for the process, as there is one Ctrl-C.
+/// State shared with the Ctrl-C handler: one for the process.
 #[derive(Debug, Default)]
 struct State {
     is_interrupted: bool,
-    /// Of the phase that runs.
+    /// The schedule of the running phase.
     running: Option<Arc<Schedule>>,
-    /// Figures of the phases so far, a line each.
+    /// Figures of the phases so far, one line for each.
     figures: Vec<String>,
 }
 
@@ -38,7 +40,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A phase of the load core while it runs.
+/// Registration of a running phase of the load core.
 pub(crate) struct Phase;
 
 impl Phase {
@@ -51,7 +53,7 @@ impl Phase {
         Phase
     }
 
-    /// Keeps the figures; an error if the phase was broken off.
+    /// Records the figures; returns [`Error::Interrupted`] if Ctrl-C cut the phase short.
     #[expect(clippy::unused_self, reason = "the phase is over when it is dropped")]
     pub(crate) fn end(self, label: &str, measured: &Measured) -> Result<()> {
         let mut state = state();
@@ -86,12 +88,12 @@ fn summary(label: &str, measured: &Measured, is_interrupted: bool) -> String {
     )
 }
 
-/// The figures of the phases so far.
+/// Returns the figures of the phases so far.
 pub(crate) fn figures() -> Vec<String> {
     state().figures.clone()
 }
 
-/// Runs a workload until it ends or Ctrl-C ends it.
+/// Runs a workload until it ends or Ctrl-C drops it.
 pub(crate) async fn until_interrupted(workload: impl Future<Output = Result<()>>) -> Result<()> {
     tokio::select! {
         outcome = workload => outcome,
@@ -99,10 +101,10 @@ pub(crate) async fn until_interrupted(workload: impl Future<Output = Result<()>>
     }
 }
 
-/// Returns when a workload that Ctrl-C was to end has not ended.
+/// Completes when the workload must be dropped because of Ctrl-C.
 async fn given_up() {
     if interrupted().await.is_err() {
-        // Without a handler the signal ends the process at once, as it did before there was one.
+        // Without a handler the signal ends the process by default.
         return std::future::pending().await;
     }
     let running = {
@@ -123,7 +125,8 @@ async fn interrupted() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Ends the process at Ctrl-C, for workloads that run on threads of their own. What they have printed is all that is measured.
+/// Starts a thread that ends the process at Ctrl-C, for workloads that do not run on tokio. They
+/// print each figure as soon as it is complete, so nothing is left to print.
 pub(crate) fn exit_at_ctrl_c() {
     std::thread::spawn(|| {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {

@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Interrupted) => tell_interrupted(),
-        // Whoever reads the results has seen enough.
+        // The reader of the results is gone, as with `| head`: no message.
         Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
             note!("basalt-bench: {error}");
@@ -91,16 +91,16 @@ fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Usage(format!("the runtime cannot start: {error}")))?;
     let outcome = runtime.block_on(interrupt::until_interrupted(workload));
-    // What still runs after Ctrl-C is not waited for.
+    // Does not wait for tasks that still run after Ctrl-C.
     runtime.shutdown_background();
     outcome
 }
 
-/// Prints the figures that there are.
+/// Prints the figures of the phases so far.
 fn tell_interrupted() -> ExitCode {
     let figures = interrupt::figures();
     for figure in &figures {
-        // Nobody may be left to read them.
+        // The reader of the results may be gone.
         drop(output::line(format_args!("{figure}")));
     }
     let what = if figures.is_empty() {

@@ -1,14 +1,14 @@
-//! What the program prints: results on standard output, messages on standard error.
+//! Output: results on standard output, messages on standard error.
 //!
-//! The reader of either may be gone, as with `| head`. A result that cannot be printed is an error that ends the run; a message that
-//! nobody reads is dropped.
+//! The reader of either may be gone, as with `| head`. A result that cannot be printed is an error
+//! that ends the run. A message that cannot be printed is dropped.
 
 use std::fmt::Arguments;
 use std::io::Write;
 
 use crate::error::{Error, Result};
 
-/// Prints a line of results and returns from the function if that fails.
+/// Prints a line of results; returns from the calling function if that fails.
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::output::line(format_args!($($text)*))?
@@ -22,7 +22,7 @@ macro_rules! note {
     };
 }
 
-/// Writes a line of results.
+/// Writes a line of results to standard output and flushes it.
 pub(crate) fn line(text: Arguments<'_>) -> Result<()> {
     write_line(&mut std::io::stdout().lock(), text)
 }
@@ -33,9 +33,9 @@ fn write_line(to: &mut impl Write, text: Arguments<'_>) -> Result<()> {
         .map_err(Error::Output)
 }
 
-/// Writes a message.
+/// Writes a message to standard error.
 pub(crate) fn message(text: Arguments<'_>) {
-    // There is nobody left to tell that nobody is left to tell.
+    // An error cannot be reported: standard error is where it would go.
     drop(writeln!(std::io::stderr(), "{text}"));
 }
 

@@ -13,7 +13,8 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 
 /// A table name: `name` in the namespace `default`, or `namespace:name`.
 ///
-/// HBase's rules: a namespace has letters and digits of any script and `_`; a name also `.` and `-`, but not first.
+/// HBase's rules: a namespace has letters and digits of any script and `_`; a name also `.` and
+/// `-`, but not first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
     namespace: String,

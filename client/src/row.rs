@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// What a cell is. Only raw scans return other cells than puts.
+/// The kind of a cell. Only raw scans return kinds other than [`CellKind::Put`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CellKind {
     /// A value.
@@ -25,7 +25,7 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// The kind for a code of the interface. A server that leaves the code out returns values.
+    /// Converts the code of the Thrift interface. A missing code means a value.
     fn from_code(code: Option<i8>) -> CellKind {
         match code {
             Some(8) => CellKind::Delete,

@@ -1,4 +1,4 @@
-//! The interfaces Basalt speaks, and the codecs for them: Thrift, HBase's native protocol, ZooKeeper's.
+//! Basalt's interfaces and their codecs: Thrift, HBase's native protocol, and ZooKeeper's.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
 //! | [`admin`] | `BasaltAdmin`, what HBase's two services lack, `basalt.thrift` |
 //! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
-//! | [`native`] | HBase's native RPC: frames, cell blocks, protobuf messages, `native/hbase.proto` |
-//! | [`zookeeper`] | the packets with which native clients look for a server |
+//! | [`native`] | HBase's native RPC: frames, cells, protobuf messages, `native/hbase.proto` |
+//! | [`zookeeper`] | the packets by which native clients look up a server |
 //!
 //! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the scanner
 //! and the detector look at bytes that somebody else received. All types may be used from any thread.

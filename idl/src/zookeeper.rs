@@ -1,19 +1,21 @@
-//! ZooKeeper's client protocol, as far as clients need it that read a few nodes to find an HBase server.
+//! The part of ZooKeeper's client protocol by which clients read nodes to find an HBase server.
 //!
 //! ```text
 //! packet:           int32 length | that many bytes
-//! first request:    int32 version = 0 | int64 last zxid | int32 timeout | int64 session | buffer password [| bool read only]
+//! first request:    int32 version = 0 | int64 last zxid | int32 timeout | int64 session
+//!                   | buffer password [| bool read only]
 //! further requests: int32 xid | int32 operation | body
 //! responses:        int32 xid | int64 zxid | int32 error | body, only when the error is 0
 //! ```
 //!
-//! Strings and buffers have an int32 length in front (-1: null); integers are big-endian. Packets are decoded without their
-//! length. Nothing here does I/O, and no decoder allocates: strings and buffers are slices of the packet.
+//! Strings and buffers have an int32 length in front (-1: null). Integers are big-endian. Decoders
+//! take a packet without its length. Nothing here does I/O, and no decoder allocates: strings and
+//! buffers are slices of the packet.
 
-/// Longest packet that a client of this protocol part sends: a path and a few numbers.
+/// Longest packet that is accepted: requests have a path and a few numbers.
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
 
-/// Lengths of a first packet: with the password of 16 bytes, without and with the read-only flag.
+/// Lengths of a first packet with a password of 16 bytes: without and with the read-only flag.
 pub const CONNECT_BYTES: [u32; 2] = [44, 45];
 
 /// xid of pings and of their answers.
@@ -46,9 +48,9 @@ pub struct ConnectRequest<'a> {
     pub timeout_ms: i32,
     /// 0 for a new session.
     pub session: i64,
-    /// Of the session.
+    /// Password of the session.
     pub password: &'a [u8],
-    /// Whether the packet has a read-only flag: then the response must have one, too.
+    /// Whether the packet has a read-only flag. The response must have one exactly then.
     pub has_read_only: bool,
 }
 
@@ -96,14 +98,14 @@ pub fn put_connect_response(
     end_packet(at, out);
 }
 
-/// What a client asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'a> {
-    /// Whether a node is there.
+    /// Whether a node exists.
     Exists(&'a [u8]),
     /// A node's data.
     GetData(&'a [u8]),
-    /// Names of a node's children; with the node's Stat if asked by `getChildren2`.
+    /// Names of a node's children, for `getChildren2` with the node's Stat.
     GetChildren {
         /// Path of the node.
         path: &'a [u8],
@@ -114,7 +116,7 @@ pub enum Operation<'a> {
     Ping,
     /// Ends the session.
     Close,
-    /// Anything that registers something of the client's: authentication, watches. Accepted without effect.
+    /// Registers authentication or watches. Accepted without effect.
     Register,
     /// A change of a node: create, delete, setData, setACL, multi.
     Change,
@@ -127,12 +129,12 @@ pub enum Operation<'a> {
 pub struct ZkRequest<'a> {
     /// Repeated in the response.
     pub xid: i32,
-    /// What is asked for.
+    /// The operation.
     pub operation: Operation<'a>,
 }
 
 impl<'a> ZkRequest<'a> {
-    /// Reads a request. The watch flag is ignored: nothing that can be watched changes.
+    /// Reads a request. The watch flag is ignored: no watch events are sent.
     pub fn decode(packet: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader(packet);
         let xid = reader.int("xid")?;
@@ -156,9 +158,9 @@ impl<'a> ZkRequest<'a> {
 /// Attributes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Transaction that made and last changed it.
+    /// Transaction that created and last changed the node.
     pub zxid: i64,
-    /// When, milliseconds since 1970.
+    /// Time of that transaction, milliseconds since 1970.
     pub time_ms: i64,
     /// Bytes of its data.
     pub data_length: i32,
@@ -169,9 +171,9 @@ pub struct Stat {
 /// Writes responses of one session.
 #[derive(Debug)]
 pub struct Responses<'o> {
-    /// Transaction id that every response carries; must never go down, also over restarts.
+    /// Transaction id of every response. It must never decrease, also not over restarts.
     pub zxid: i64,
-    /// Where they go.
+    /// Buffer to which responses are appended.
     pub out: &'o mut Vec<u8>,
 }
 

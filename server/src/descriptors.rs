@@ -14,13 +14,13 @@
 //! A limit that does not hold the smallest shares is refused at the start, before anything is
 //! written.
 //!
-//! What housekeeping holds: standard streams, the directory's lock, the manifest and its successor,
+//! Housekeeping holds the standard streams, the directory's lock, the manifest and its successor,
 //! the log's segment and the next one, the runtime's pollers and signal pipes, two listeners, and
-//! for a moment a connection to refuse on each port, directories being synced or listed, `/proc`
-//! for metrics, the profiler's pipe. A process may also inherit descriptors. So that these never
-//! meet an empty table, the number of a connection's descriptor is checked too
-//! ([`Descriptors::thrift_end`]): the system gives the lowest free number, hence a connection with
-//! the number `n` says that `n` others are open.
+//! briefly a connection to refuse on each port, directories being synced or listed, `/proc` for
+//! metrics, the profiler's pipe. A process may also inherit descriptors. To keep descriptors free
+//! for all of these, the number of a connection's descriptor is checked, too
+//! ([`Descriptors::thrift_end`]): the system assigns the lowest free number, so a connection with
+//! the number `n` means that `n` others are open.
 
 use std::os::fd::RawFd;
 
@@ -51,7 +51,7 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Divides the limit of open files; the text says why it is too small.
+    /// Divides the limit of open files; fails with a text when it is too small.
     pub(crate) fn divide(limit: u64, config: &Config) -> Result<Self, String> {
         if limit < LIMIT_MIN {
             return Err(format!(
@@ -78,15 +78,15 @@ impl Descriptors {
         })
     }
 
-    /// The first number that a descriptor of a Thrift connection may not have: half of
-    /// housekeeping's share, and the HTTP port's, are free then, whatever else the process has
+    /// The first number that a descriptor of a Thrift connection may not have: below it, half of
+    /// housekeeping's share and the HTTP port's share stay free, whatever else the process has
     /// open.
     pub(crate) fn thrift_end(self) -> RawFd {
         self.end(HOUSEKEEPING / 2 + self.http as u64)
     }
 
-    /// The first number that a descriptor of an HTTP connection may not have: half of
-    /// housekeeping's share is free then.
+    /// The first number that a descriptor of an HTTP connection may not have: below it, half of
+    /// housekeeping's share stays free.
     pub(crate) fn http_end(self) -> RawFd {
         self.end(HOUSEKEEPING / 2)
     }
@@ -95,7 +95,7 @@ impl Descriptors {
         RawFd::try_from(self.limit - kept).unwrap_or(RawFd::MAX)
     }
 
-    /// The name of what bounds the connections of the Thrift port.
+    /// The name of the limit on connections of the Thrift port, for the log.
     pub(crate) fn thrift_bound(self, config: &Config) -> &'static str {
         if self.thrift < config.thrift.max_connections {
             "the Thrift port's share of the limit of open files"
@@ -104,7 +104,7 @@ impl Descriptors {
         }
     }
 
-    /// The name of what bounds the connections of the HTTP port.
+    /// The name of the limit on connections of the HTTP port, for the log.
     pub(crate) fn http_bound(self, config: &Config) -> &'static str {
         if self.http < config.http.max_connections {
             "the HTTP port's share of the limit of open files"
@@ -122,7 +122,7 @@ impl Descriptors {
         )
     }
 
-    /// Settings that the limit has no room for, a sentence each.
+    /// One sentence for each setting that the limit of open files has no room for.
     pub(crate) fn warnings(self, config: &Config) -> Vec<String> {
         [
             ("thrift.max_connections", config.thrift.max_connections, self.thrift),
@@ -206,8 +206,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the limit and the settings: the shares and housekeeping's fit together, and
-        /// none is below its least.
+        /// For any limit and settings, the shares and housekeeping's fit together, and none is
+        /// below its minimum.
         #[test]
         fn shares_fit_the_limit(
             limit in prop_oneof![LIMIT_MIN..1_000, LIMIT_MIN..100_000, LIMIT_MIN..=u64::MAX],

@@ -1,12 +1,17 @@
-//! The queue of log lines between the threads that log and standard error, which may take them slowly, not at all, or be gone.
+//! The queue of log lines between the threads that log and standard error, which may be slow,
+//! blocked or closed.
 //!
-//! 1. A thread that logs puts its line into the queue, and never waits for more than a copy. A queue that is full loses the line.
-//! 2. The thread `basalt-log` writes line after line. Only this thread waits while a pipe is full, a terminal is stopped, or the reader of the
-//!    log hangs. A line that standard error refuses (the reader is gone, the terminal is closed) is lost.
-//! 3. When a line has gone out after others were lost, a line says how many. [`dropped`] counts them for the metrics.
-//! 4. Before the process ends, [`flush`] gives what is left in the queue some time, and no more than that.
+//! 1. A thread that logs copies its line into the queue and never waits for the write. A full queue
+//!    drops the line.
+//! 2. The thread `basalt-log` writes the lines in order. Only this thread blocks while a pipe is
+//!    full, a terminal is stopped, or the reader of the log hangs. A line that standard error
+//!    refuses (the reader or the terminal is closed) is lost.
+//! 3. The first line written after a loss is followed by a line with the number of lost lines.
+//!    [`dropped`] counts them for the metrics.
+//! 4. Before the process ends, [`flush`] waits for the queue to empty, for at most [`FLUSH_LIMIT`].
 //!
-//! Invariants: no thread but `basalt-log` writes to standard error, the panic hook included; the queue holds at most [`QUEUE_BYTES_MAX`].
+//! Invariants: once the queue is started, only `basalt-log` writes to standard error, also for the
+//! panic hook; the queue holds at most [`QUEUE_BYTES_MAX`].
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -16,13 +21,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Room for some ten thousand lines.
+/// Most bytes in the queue: about ten thousand lines.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
 
-/// Pause before a further attempt when standard error is non-blocking and full: its other holders may have made it so.
+/// Pause before a retry when standard error is non-blocking and full. Another process that shares
+/// it may have made it non-blocking.
 const FULL_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long the end of the process waits for a slow reader of the log.
+/// Longest wait for the queue to empty before the process ends.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// The queue of the process.
@@ -34,27 +40,27 @@ struct State {
     bytes: usize,
     /// A line is being written.
     is_writing: bool,
-    /// Lines lost since that was last logged.
+    /// Lines lost since a loss was last logged.
     unreported: u64,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// A line came.
+    /// Notified when a line is queued.
     came: Condvar,
-    /// Nothing waits and nothing is being written.
+    /// Notified when the queue is empty and no line is being written.
     emptied: Condvar,
     /// Lines lost since the start.
     dropped: AtomicU64,
 }
 
-/// A queue with a thread that writes. Clones share it. What is written to it with [`Write`] is a line for each call.
+/// A queue and its writer thread, shared by clones. Each [`Write::write`] queues one line.
 #[derive(Clone, Debug)]
 pub(crate) struct LogQueue(Arc<Shared>);
 
 impl LogQueue {
-    /// Starts the thread.
+    /// Starts the writer thread.
     fn start(out: impl Write + Send + 'static) -> io::Result<Self> {
         let queue = Self(Arc::default());
         let shared = Arc::clone(&queue.0);
@@ -76,7 +82,7 @@ impl LogQueue {
         self.0.came.notify_one();
     }
 
-    /// Waits until everything has been written, at most for so long. `false`: it has not.
+    /// Waits until all lines are written, for at most `limit`; `false` if some are left.
     fn drain(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let mut state = self.0.state.lock();
@@ -126,7 +132,8 @@ impl Shared {
         }
     }
 
-    /// Notes the end of a write. After a good one: how many lines were lost before it, if any were.
+    /// Records the end of a write. After a successful write, returns the number of lines lost
+    /// before it, if any.
     fn written(&self, bytes: usize, is_good: bool) -> Option<u64> {
         let mut state = self.state.lock();
         state.bytes -= bytes;
@@ -143,7 +150,7 @@ impl Shared {
     }
 }
 
-/// Writes all of it, however long that takes.
+/// Writes the whole line, however long that takes.
 fn write_line(out: &mut impl Write, mut line: &[u8]) -> io::Result<()> {
     while !line.is_empty() {
         match out.write(line) {
@@ -157,7 +164,8 @@ fn write_line(out: &mut impl Write, mut line: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The queue of the process, in front of standard error. The first call starts it; from then on a panic is reported through it, too.
+/// The queue of the process, in front of standard error. The first call starts it and reports
+/// panics through it from then on.
 pub(crate) fn start() -> io::Result<LogQueue> {
     if let Some(queue) = PROCESS.get() {
         return Ok(queue.clone());
@@ -178,19 +186,19 @@ pub(crate) fn start() -> io::Result<LogQueue> {
     Ok(PROCESS.get_or_init(|| queue).clone())
 }
 
-/// Writes a line of text to standard error, and waits for it for a moment.
+/// Writes a line to standard error, and waits for at most [`FLUSH_LIMIT`] until it is written.
 pub(crate) fn say(text: &str) {
     match PROCESS.get() {
         Some(queue) => {
             queue.push(format!("{text}\n").as_bytes());
             queue.drain(FLUSH_LIMIT);
         }
-        // A closed standard error leaves no place for the text.
+        // If standard error is closed, the text has no other place to go.
         None => drop(writeln!(io::stderr(), "{text}")),
     }
 }
 
-/// Gives the lines in the queue a moment to go out. To be called before the process ends.
+/// Waits for the queue to empty, for at most [`FLUSH_LIMIT`]. Call it before the process ends.
 pub(crate) fn flush() {
     if let Some(queue) = PROCESS.get() {
         queue.drain(FLUSH_LIMIT);
@@ -204,7 +212,7 @@ pub(crate) fn dropped() -> u64 {
         .map_or(0, |queue| queue.0.dropped.load(Ordering::Relaxed))
 }
 
-/// Ends the process at once, when its log lines have gone out.
+/// Flushes the log lines, then ends the process.
 pub(crate) fn exit(code: i32) -> ! {
     flush();
     std::process::exit(code)
@@ -218,7 +226,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    /// A standard error that does with each write what it is told to.
+    /// A standard error whose result for each write is scripted.
     struct Told {
         answers: mpsc::Receiver<io::Result<usize>>,
         taken: mpsc::Sender<Vec<u8>>,
@@ -263,7 +271,8 @@ mod tests {
         assert_eq!(queue.0.dropped.load(Ordering::Relaxed), 0);
     }
 
-    /// A reader that takes nothing keeps nobody waiting and costs no more than the queue's bytes; what was lost is counted.
+    /// A reader that takes nothing blocks no logging thread and costs at most the queue's bytes.
+    /// Lost lines are counted.
     #[test]
     fn a_reader_that_hangs_loses_lines_and_stops_nobody() {
         let (queue, answer, takes) = queue();
@@ -275,7 +284,7 @@ mod tests {
         let dropped = queue.0.dropped.load(Ordering::Relaxed);
         assert_eq!(dropped, 3_000 - (QUEUE_BYTES_MAX >> 10) as u64);
         assert!(queue.0.state.lock().bytes <= QUEUE_BYTES_MAX);
-        // The reader is back.
+        // The reader reads again.
         for _ in 0..3_000 - dropped {
             answer.send(Ok(usize::MAX)).unwrap();
         }

@@ -54,7 +54,7 @@ pub enum Garbled {
          each call as the body of a POST to /thrift1 or /thrift2"
     )]
     HttpPort,
-    /// Another protocol of this port: not an error.
+    /// Another protocol that this port serves: the connection is handed over.
     #[error("the first bytes are of another protocol: {0:?}")]
     OtherProtocol(Detected),
     /// Thrift in a protocol that the settings do not allow.
@@ -112,7 +112,7 @@ pub struct Messages {
     last_bytes: usize,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,
-    /// What the settings, or the port, do not allow in this connection's speech.
+    /// The refusal, if the settings or the port do not allow this connection's protocol.
     forbidden: Option<Garbled>,
     max_message_bytes: usize,
     protocol: ThriftProtocol,
@@ -123,7 +123,7 @@ pub struct Messages {
 const READ_BYTES: usize = 4 << 10;
 /// Room made once a large message is on its way.
 const BULK_READ_BYTES: usize = 64 << 10;
-/// What is looked at of a message that is refused: its header has at most a few hundred bytes.
+/// Bytes of a refused message that are examined. Its header has at most a few hundred.
 const HEAD_BYTES: usize = 1 << 10;
 
 impl Messages {
@@ -142,7 +142,8 @@ impl Messages {
         }
     }
 
-    /// For one connection of the HTTP port whose client speaks Thrift: its first message is refused.
+    /// For one connection of the HTTP port whose client speaks Thrift. The first message is
+    /// refused.
     pub fn of_http_port(config: &Thrift) -> Self {
         Self {
             forbidden: Some(Garbled::HttpPort),
@@ -168,14 +169,14 @@ impl Messages {
         self.received.len() > READ_BYTES
     }
 
-    /// Room for the next read of a small message: for all of it, if it is like the last one. What is left at the end of the buffer would
-    /// be too little, and the message come by two reads.
+    /// Room for the next read of a small message: enough for one as large as the last. The rest of
+    /// the buffer may be too small, and the message would take two reads.
     fn room(&self) -> usize {
         READ_BYTES + self.last_bytes.min(BULK_READ_BYTES)
     }
 
-    /// Size of the buffer that [`Self::space`] makes for the rest of a large message, when the one it has is full: twice as large,
-    /// and never larger than a framed message.
+    /// Size of the buffer that [`Self::space`] allocates for the rest of a large message when the
+    /// current one is full: twice as large, but not larger than a framed message.
     fn larger(&self) -> Option<usize> {
         let (bytes, capacity) = (self.received.len(), self.received.capacity());
         if !self.is_large() || capacity - bytes >= BULK_READ_BYTES {
@@ -195,7 +196,8 @@ impl Messages {
         }
     }
 
-    /// Memory that [`Self::space`] takes, that of a buffer which it replaces included: to be reserved before it.
+    /// Memory that [`Self::space`] needs, to be reserved before it is called. It includes the
+    /// buffer that is replaced.
     pub fn space_bytes(&self) -> usize {
         let capacity = self.received.capacity();
         match self.larger() {
@@ -205,12 +207,12 @@ impl Messages {
         }
     }
 
-    /// Makes the next message be read like a small one.
+    /// Makes room only for a small message at the next read.
     pub fn expect_little(&mut self) {
         self.last_bytes = 0;
     }
 
-    /// Drops what has arrived of a message that is refused.
+    /// Drops the received bytes, of a message that is refused.
     pub fn forget(&mut self) {
         self.received = BytesMut::new();
     }
@@ -243,7 +245,7 @@ impl Messages {
         !self.received.is_empty()
     }
 
-    /// Everything that has arrived, for another protocol to read.
+    /// All received bytes, for another protocol.
     pub fn into_received(self) -> BytesMut {
         self.received
     }
@@ -253,13 +255,14 @@ impl Messages {
         self.speech
     }
 
-    /// What bytes that are too few to be told from a message look like, once nothing more is expected.
+    /// The refusal of received bytes that are too few to detect a protocol, once no more are
+    /// expected.
     pub fn as_stranger(&self) -> Option<Garbled> {
         let is_unknown = self.speech.is_none() && !self.received.is_empty();
         is_unknown.then(|| Garbled::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
     }
 
-    /// The head of the message that is not complete, as far as it has arrived, without its frame length.
+    /// The received head of the incomplete message, without its frame length.
     pub fn partial(&self) -> Bytes {
         let unframed = self.unframed();
         Bytes::copy_from_slice(unframed.get(..HEAD_BYTES).unwrap_or(unframed))

@@ -1,8 +1,8 @@
 //! `basalt serve`: puts the parts together, and takes them apart in order.
 //!
-//! Start, so that a start that fails leaves nothing behind:
-//! 1. ignore the signals that mean nothing here ([`ignore_signals`]);
-//! 2. bind both ports: connections that come from here on wait until they are accepted;
+//! Start, in an order that leaves nothing behind if a step fails:
+//! 1. ignore signals that have no meaning for the server ([`ignore_signals`]);
+//! 2. bind both ports: connections made from here on wait until they are accepted;
 //! 3. open the engine (recovery);
 //! 4. accept, and print one line.
 //!
@@ -48,7 +48,8 @@ const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 /// came later (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
-/// Pause between two times that idle scanners are made to release memory, and how long they must have been idle then.
+/// Least time between two rounds that make idle scanners release memory, and least idle time of a
+/// scanner for that.
 const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -191,7 +192,8 @@ async fn serve(
     Ok(())
 }
 
-/// Prints a line to standard output. In a thread of its own, since a pipe that nobody reads takes a line only when it has room.
+/// Prints a line to standard output, from a thread of its own, because a full pipe blocks the
+/// write.
 fn print_line(line: String) -> std::io::Result<()> {
     let print = move || {
         let mut out = std::io::stdout();
@@ -233,8 +235,9 @@ async fn upkeep(
     }
 }
 
-/// Ends the process when the name of the data directory leads elsewhere: another server may have its database there by now, and files
-/// that this one makes would lie among the other's. What was acknowledged is in the log, which was moved with its directory.
+/// Ends the process when the path of the data directory names another directory: another server may
+/// have its database there, and new files of this one would mix with its files. Acknowledged writes
+/// are in the log, which was moved with its directory.
 fn require_directory(engine: &Engine) {
     if let Err(error) = engine.check_directory() {
         tracing::error!("ending the process: {error}");
@@ -242,8 +245,8 @@ fn require_directory(engine: &Engine) {
     }
 }
 
-/// Keeps signals from ending the process that would by default: a terminal that closes, and what operators send to other servers.
-/// REQUIRES: called within the runtime.
+/// Ignores signals that would end the process by default: SIGHUP of a closing terminal, and SIGUSR1
+/// and SIGUSR2, which operators send to other servers. REQUIRES: called within the runtime.
 fn ignore_signals() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     for (name, kind) in [
@@ -252,7 +255,7 @@ fn ignore_signals() -> std::io::Result<()> {
         ("SIGUSR2", SignalKind::user_defined2()),
     ] {
         let mut signals = signal(kind)?;
-        // Ends with the runtime.
+        // The task ends with the runtime.
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
                 tracing::info!(

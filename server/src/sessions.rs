@@ -60,7 +60,7 @@ pub(crate) struct OpenScan {
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
-    /// What is reserved for its arguments and its filter.
+    /// The reservation for its arguments and its filter; `None` if they are small.
     pub(crate) memory: Option<ScannerMemory>,
 }
 
@@ -259,7 +259,7 @@ impl Sessions {
 
     /// Renews the lease of an idle session.
     pub(crate) fn renew(self: &Arc<Self>, id: i32, owner: Owner) -> Result<(), SessionError> {
-        // Giving the scan back renews the lease.
+        // Dropping the fetch returns the scan to its session, which renews the lease.
         self.fetch(id, owner).map(drop)
     }
 
@@ -291,7 +291,7 @@ impl Sessions {
         });
     }
 
-    /// Makes scans that have been idle for so long release blocks and read-ahead windows.
+    /// Makes scans that have been idle for at least `idle` release blocks and read-ahead windows.
     pub(crate) fn rest(&self, idle: Duration) {
         let now = Instant::now();
         for mut session in self.by_id.iter_mut() {

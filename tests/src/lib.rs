@@ -122,7 +122,8 @@ impl Server {
         Self::run(serve(&binary("basalt"), data_dir, settings))
     }
 
-    /// The same as [`Self::start`], but the addresses come from the settings, too: one for each port that is not to be on loopback.
+    /// Starts on `data_dir` with these `--set` arguments, which may also set the addresses. A port
+    /// without a setting is on loopback.
     pub fn start_as_set(data_dir: &Path, settings: &[&str]) -> Self {
         let mut command = Command::new(binary("basalt"));
         command.arg("serve").arg("--data-dir").arg(data_dir);
@@ -140,7 +141,8 @@ impl Server {
             .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
     }
 
-    /// [`Self::start_with_open_files`], or what the process printed to standard error when it ended instead.
+    /// Starts on `data_dir` as a process that may have `open_files` open files. If the process ends
+    /// instead, the error has its status and its standard error output.
     pub fn try_start_with_open_files(
         data_dir: &Path,
         settings: &[&str],
@@ -155,8 +157,9 @@ impl Server {
         Self::run(limited)
     }
 
-    /// The same as [`Self::start`], with a wall clock that the file `clock` sets while the process runs, in the words of libfaketime: `+0`, `-5`,
-    /// `-60y`. `None`, after a line that says so, on a machine without that library.
+    /// Starts on `data_dir` with a wall clock that follows the file `clock` while the process runs.
+    /// The file has an offset in the syntax of libfaketime: `+0`, `-5`, `-60y`. Without that
+    /// library it prints a line and returns `None`.
     pub fn start_with_clock(data_dir: &Path, settings: &[&str], clock: &Path) -> Option<Self> {
         const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
         let dirs = [
@@ -213,12 +216,13 @@ impl Server {
         Err(format!("{status}\n{log}"))
     }
 
-    /// The number of the process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for an end that comes by itself: the exit code, and what it printed to standard error since its start.
+    /// Waits until the process exits by itself. Returns the exit code and everything it printed to
+    /// standard error.
     pub fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().expect("the process was started here");
         let log = self.log.take().expect("taken once");

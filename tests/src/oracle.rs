@@ -120,7 +120,7 @@ impl Oracle {
         self.process.command("drop_all").map(drop)
     }
 
-    /// The port of its ZooKeeper, where native clients look for it.
+    /// The port of its ZooKeeper, which native clients connect to first.
     pub fn zookeeper_port(&mut self) -> Result<u16, String> {
         let answer = self.process.command("zookeeper")?;
         answer.trim().parse().map_err(|_| format!("not a port: {answer}"))

@@ -304,7 +304,7 @@ fn the_page_lists_every_option() {
     .flat_map(literals)
     .filter(is_option)
     .collect();
-    // The shell's words for a family's name, for its two maps, and for a table's own options.
+    // Keywords of the shell: a family's name, its two maps, and a table's own options.
     for word in ["NAME", "CONFIGURATION", "METADATA", "TABLE_ATTRIBUTES"] {
         assert!(known.remove(word), "the shell knows {word}");
     }

@@ -1,6 +1,8 @@
-//! Goal: `memory.total_bytes` bounds a server that is given more work than fits, and no client keeps it from the others. Method: writers and
-//! scanners at once, three times as much data as there is memory; many large answers at once; messages that stop half-way; and a
-//! look at the most memory that the process ever had. `bench/hostile_memory.py` does the same for longer, and all at once.
+//! Goal: `memory.total_bytes` bounds a server under more load than its memory can hold, and no
+//! client locks the others out. Method: writers and scanners at once, with three times as much data
+//! as memory; many large replies at once; messages that stop half-way. The first two check the peak
+//! resident memory of the process. `bench/hostile_memory.py` does the same for longer, and all at
+//! once.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -124,7 +126,7 @@ fn memory_stays_within_its_budget() {
     server.stop();
 }
 
-/// A server with that budget, with table `t`.
+/// Starts a server with a budget of [`BUDGET_BYTES`], and creates table `t`.
 async fn start(dir: &std::path::Path) -> (Server, Client) {
     let budget = format!("memory.total_bytes={BUDGET_BYTES}");
     let server = Server::start(&dir.join("data"), &[&budget, "wal.sync=os"]);
@@ -139,11 +141,11 @@ async fn start(dir: &std::path::Path) -> (Server, Client) {
 }
 
 const CELL_BYTES: usize = 2 << 20;
-/// Two cells are a row that a call may have, and so many are one that none may have.
+/// Cells of the large row, which exceeds `row.max_bytes`. A row of two cells does not.
 const CELLS: usize = 10;
 const READERS: usize = 16;
 
-/// Writes a row of large cells, one by one.
+/// Writes a row of large cells, one put each, and retries refused puts.
 async fn put_row(table: &Table, row: &str, cells: usize) {
     for cell in 0..cells {
         let put = || Put::new(row).cell("f", format!("q{cell}"), vec![b'v'; CELL_BYTES]);
@@ -153,7 +155,8 @@ async fn put_row(table: &Table, row: &str, cells: usize) {
     }
 }
 
-/// How calls ended, those that were refused having been made again.
+/// Counts of calls by their outcome. A refused call is retried, so it also counts as served or too
+/// large.
 #[derive(Debug, Default)]
 struct Ends {
     served: usize,
@@ -177,7 +180,7 @@ impl Ends {
     }
 }
 
-/// [`read_row`], made again as often as it is refused, with how often that was.
+/// Retries [`read_row`] until it is not refused. Returns its result and the number of refusals.
 async fn read_until_answered(
     address: String,
     row: &'static str,
@@ -189,7 +192,7 @@ async fn read_until_answered(
             Err(error) if error.to_string().contains("RegionTooBusyException") => {
                 assert!(error.to_string().contains("requests.memory_bytes"), "{error}");
                 refused += 1;
-                // The pause of HBase's clients (`hbase.client.pause`).
+                // As long as HBase's clients pause before a retry (`hbase.client.pause`).
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             end => return (end, refused),
@@ -197,7 +200,8 @@ async fn read_until_answered(
     }
 }
 
-/// Bytes of the values that one get or scan of a row returns, over a connection of its own.
+/// Reads a row with a get or a scan over its own connection. Returns the bytes of its first two
+/// values.
 async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usize, Error> {
     let client = Client::connect(&address).await?;
     let table = client.table("t").expect("a name");
@@ -214,7 +218,8 @@ async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usi
         .sum())
 }
 
-/// Many clients ask at once for a row of 4 MiB, and for one that is too large, with gets and with scans, from memory and from disk.
+/// Many clients at once read a row of 4 MiB and a row that is too large, with gets and with scans,
+/// from memory and from disk.
 #[test]
 fn large_rows_asked_for_at_once_stay_within_the_budget() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -263,7 +268,7 @@ fn large_rows_asked_for_at_once_stay_within_the_budget() {
     server.stop();
 }
 
-/// Sends nearly all of a large put, waits to be dropped, and begins again.
+/// Sends nearly all of a large put, waits until the server closes the connection, and begins again.
 fn send_halves(address: SocketAddr, stop: &AtomicBool) {
     const CLAIMED: u32 = 6 << 20;
     let mut head = CLAIMED.to_be_bytes().to_vec();
@@ -279,19 +284,21 @@ fn send_halves(address: SocketAddr, stop: &AtomicBool) {
         let sent = socket
             .write_all(&head)
             .and_then(|()| socket.write_all(&vec![b'x'; CLAIMED as usize - 100_000]));
-        // Until it is answered, or the test is over.
+        // Waits for a reply, for the end of the connection, or for the end of the test.
         while sent.is_ok() && !stop.load(Ordering::Relaxed) {
             match socket.read(&mut [0; 512]) {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 _ => break,
             }
         }
-        // As a client does that was dropped; one that is back at once competes with the others for what it gave back.
+        // A client that reconnects at once competes for the memory that its connection has just
+        // released, so it pauses first.
         std::thread::park_timeout(Duration::from_millis(100));
     }
 }
 
-/// Twelve connections hold nearly all of a message each, which together is more than there is. Others are served.
+/// Twelve connections each send nearly all of a message, together more than the memory for
+/// requests. Other clients are served.
 #[test]
 fn messages_that_stop_half_way_lock_nobody_out() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -304,7 +311,7 @@ fn messages_that_stop_half_way_lock_nobody_out() {
             std::thread::spawn(move || send_halves(address, &stop))
         })
         .collect();
-    // They have what they can get.
+    // Wait until the unfinished messages hold half of the memory for requests.
     let limit = server.metric("basalt_request_memory_limit_bytes");
     let deadline = Instant::now() + Duration::from_mins(1);
     while server.metric("basalt_request_memory_bytes") < limit / 2 {
@@ -318,7 +325,8 @@ fn messages_that_stop_half_way_lock_nobody_out() {
                 Instant::now() < deadline,
                 "{calls} rounds in a minute, {refused} puts refused"
             );
-            // A small one needs nothing that they have; a large one gets it back from them, if not at once, when it is made again.
+            // A small call needs no memory that the senders hold. A large call may be refused until
+            // the server closes a slow connection, so it is retried.
             table.get(Get::new("small")).await.expect("not refused");
             let put = || Put::new("r").cell("f", "q", vec![b'v'; 1 << 20]);
             while let Err(error) = table.put(put()).await {

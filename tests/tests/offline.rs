@@ -130,8 +130,8 @@ fn a_directory_in_use_is_not_checked() {
     server.stop();
 }
 
-/// A table of three regions with a store file each, and another table; nobody has it open. Returns the data directory and the file of the
-/// middle region.
+/// Creates a table of three regions with a store file each, and another table, and stops the
+/// server. Returns the data directory and the store file of the middle region.
 fn three_regions(dir: &Path) -> (PathBuf, PathBuf) {
     let data = dir.join("data");
     let server = Server::start(&data, &[]);
@@ -173,8 +173,9 @@ fn three_regions(dir: &Path) -> (PathBuf, PathBuf) {
     (data, middle)
 }
 
-/// Goal: a missing store file costs its region and nothing else. `/readyz`, the pages, the metric, the error of a call, `basalt check` and
-/// the log name it, and say what to do; with the file back, all is as it was.
+/// Goal: a missing store file makes only its region unavailable. `/readyz`, the first page, the
+/// error of a call, `basalt check` and the log name the file; the error and the check name a
+/// remedy; a metric counts the region. With the file restored, the server is ready again.
 #[test]
 fn a_missing_store_file_costs_its_region_only() {
     let dir = tempfile::tempdir().expect("a temporary folder");

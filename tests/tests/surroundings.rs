@@ -1,4 +1,5 @@
-//! Whatever the process is attached to can misbehave: the data directory, the ports, signals, standard output, the reader of the log.
+//! Faults in the surroundings of the process: the data directory, the ports, signals, standard
+//! output, the reader of the log.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
 use basalt_tests::{Server, binary};
 
-/// Everything below a folder: names and sizes.
+/// Paths and sizes of everything below a folder.
 fn contents(dir: &Path) -> BTreeSet<(PathBuf, u64)> {
     let mut found = BTreeSet::new();
     let mut dirs = vec![dir.to_path_buf()];
@@ -33,7 +34,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Writes a row into the table `t`, which is made if need be, and reads it.
+/// Writes a row into the table `t` and reads it. Creates the table if it does not exist.
 fn put_and_get(thrift: SocketAddr, row: &str) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -41,7 +42,7 @@ fn put_and_get(thrift: SocketAddr, row: &str) {
         let schema = TableSchema::new("t")
             .expect("a name")
             .family(FamilySchema::new("f"));
-        // It is there already, except for the first time.
+        // Fails if the table exists, which is expected.
         let _ = client.create_table(schema).await;
         let table = client.table("t").expect("a name");
         table
@@ -59,8 +60,9 @@ fn signal(pid: u32, name: &str) {
     assert!(status.expect("kill is everywhere").success(), "no process {pid}");
 }
 
-/// Goal: a typing error in the data directory harms nothing. Method: directories of others, one of them a database too; not a byte in them
-/// changes, and the error names the directory, some of what is in it, and the setting.
+/// Goal: a mistyped data directory harms no files. Method: directories of other programs, one of
+/// them a database. Names and sizes of their files do not change, and the error names the
+/// directory, some of its files, and the setting.
 #[test]
 fn a_directory_of_others_is_refused_untouched() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -103,16 +105,17 @@ fn a_directory_of_others_is_refused_untouched() {
         }
         assert_eq!(contents(&path), before);
     }
-    // What a new file system has in it does not count.
+    // The `lost+found` of a new file system is ignored.
     let fresh = dir.path().join("fresh");
     fs::create_dir_all(fresh.join("lost+found")).expect("made");
     Server::start(&fresh, &[]).stop();
-    // A file of the operator's beside the database is his business.
+    // Other files beside the database are ignored.
     fs::write(fresh.join("notes.txt"), "ours").expect("written");
     Server::start(&fresh, &[]).stop();
 }
 
-/// Goal: a start that fails leaves nothing behind. Method: settings that are wrong, each port taken, and a directory that is missing.
+/// Goal: a start that fails creates no files. Method: wrong settings and ports in use, with a data
+/// directory that does not exist.
 #[test]
 fn a_failed_start_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -154,7 +157,8 @@ fn a_failed_start_leaves_nothing() {
     }
 }
 
-/// Signals that mean something to other servers, or come from a terminal that is closed, end nothing. Each is a line in the log.
+/// SIGHUP, SIGUSR1, SIGUSR2 and SIGPIPE do not stop the server. All but SIGPIPE are logged as
+/// ignored.
 #[test]
 fn signals_that_mean_nothing_end_nothing() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -170,7 +174,7 @@ fn signals_that_mean_nothing_end_nothing() {
     }
 }
 
-/// `serve` with these for standard output and standard error, at a level that logs every call.
+/// Starts `serve` with these as standard output and standard error, and logs every call.
 fn serve(dir: &Path, stdout: Stdio, stderr: Stdio) -> Child {
     Command::new(binary("basalt"))
         .args([
@@ -228,8 +232,9 @@ fn stop(mut child: Child) {
     assert!(child.wait().expect("ours").success(), "a clean stop");
 }
 
-/// Goal: a reader of the log that hangs keeps no call waiting, nor the stop. Method: nobody reads the pipe, and calls log more than it and
-/// the queue hold. When it is read again, the log goes on and says how many lines are missing.
+/// Goal: a reader of the log that hangs delays no call. Method: the pipe is not read while calls
+/// log more than the pipe and the queue hold. When the pipe is read again, the log continues and
+/// reports lost lines. After the reader has closed the pipe, calls and the stop work.
 #[test]
 fn a_log_that_nobody_reads_stops_no_call() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -240,7 +245,7 @@ fn a_log_that_nobody_reads_stops_no_call() {
     let flood = async {
         let client = Client::connect(&thrift.to_string()).await.expect("a connection");
         let table = client.table("t").expect("a name");
-        // Every call is slow, so each is a line.
+        // With a threshold of 0, each call is slow and logs a line.
         while metric(http, "basalt_log_lines_lost_total") < 10.0 {
             for _ in 0..500 {
                 table.get(Get::new("first")).await.expect("answered");
@@ -248,7 +253,7 @@ fn a_log_that_nobody_reads_stops_no_call() {
         }
     };
     runtime.block_on(flood);
-    // The reader is back, for a while.
+    // The reader continues for a while.
     let mut log = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
     while !line.contains("log lines were lost") {
@@ -256,7 +261,7 @@ fn a_log_that_nobody_reads_stops_no_call() {
         assert!(log.read_line(&mut line).expect("text") > 0, "the log ended");
     }
     put_and_get(thrift, "second");
-    // And gone for good.
+    // The reader closes the pipe.
     drop(log);
     put_and_get(thrift, "third");
     signal(child.id(), "HUP");
@@ -264,7 +269,7 @@ fn a_log_that_nobody_reads_stops_no_call() {
     stop(child);
 }
 
-/// Standard output and standard error that are closed, full or gone neither keep the server from serving nor from stopping.
+/// With standard output and standard error closed or full, the server serves and stops cleanly.
 #[test]
 fn closed_and_full_outputs_are_survived() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -279,7 +284,7 @@ fn closed_and_full_outputs_are_survived() {
             .expect("sh is everywhere");
         (child, log)
     };
-    // A port of our own choice, since the server cannot say which it has.
+    // The test chooses the port, because the server cannot print its own.
     for (name, redirected) in [
         ("closed", "1>&- 2>&-"),
         ("out-closed", "1>&- 2>\"$2\""),
@@ -307,8 +312,9 @@ fn closed_and_full_outputs_are_survived() {
     }
 }
 
-/// Goal: a second server never gets into a database that one has open. Method: the lock file is deleted, then the directory is moved away and
-/// another one put in its place.
+/// Goal: no second process opens a database that is in use, also after the lock file was deleted. A
+/// server whose directory is moved away exits with an error, and the moved directory can be served
+/// again.
 #[test]
 fn a_deleted_lock_file_lets_no_second_server_in() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -326,7 +332,8 @@ fn a_deleted_lock_file_lets_no_second_server_in() {
     );
     put_and_get(first.thrift, "row");
 
-    // Moved away: files that the first server made by name would lie in the directory of another.
+    // Another database could take the place of the moved directory, and the first server would
+    // create its files in it.
     let aside = dir.path().join("aside");
     fs::rename(&data, &aside).expect("moved");
     let (code, log) = first.wait();
@@ -335,7 +342,7 @@ fn a_deleted_lock_file_lets_no_second_server_in() {
         log.contains("was moved, removed or replaced while it was in use"),
         "{log}"
     );
-    // Nothing that was acknowledged is lost.
+    // The moved directory can be served.
     let again = Server::start(&aside, &[]);
     put_and_get(again.thrift, "row");
     again.stop();
@@ -349,8 +356,9 @@ fn check(data: &Path) -> Output {
         .expect("the binary was built")
 }
 
-/// The same as a user who may only read. Root may write whatever the modes say, and so becomes nobody, with a copy of the program in `bin`,
-/// since nobody may not see the folders that it was built in.
+/// Runs [`check`] as a user who may only read. Root may write despite file modes, so as root the
+/// check runs as the user `nobody`, who may not read the build folders: it runs from a copy of the
+/// program in `bin`.
 fn check_as_reader(bin: &Path, data: &Path) -> Output {
     use std::os::unix::process::CommandExt as _;
     const NOBODY: u32 = 65_534;
@@ -377,8 +385,9 @@ fn set_modes(dir: &Path, dirs: u32, files: u32) {
     fs::set_permissions(dir, Permissions::from_mode(dirs)).expect("ours");
 }
 
-/// Goal: a copy that may only be read can be checked, and a check says what to do. Method: a database without its lock file and without write
-/// permission anywhere; before and after, the same files are there.
+/// Goal: a read-only copy can be checked, and each finding comes with advice. Method: a database
+/// without its lock file and without write permission anywhere; the check changes no file. Then a
+/// damaged log segment, a missing and an empty directory.
 #[test]
 fn a_read_only_copy_is_checked_and_findings_come_with_advice() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -11,7 +11,7 @@
 //! | `overwrite` | random writes into what is there |
 //! | `readrandom`, `readmissing` | get a random key; one that is not there |
 //! | `seekrandom` | open a scan at a random key and read `--seek-nexts` rows behind the first |
-//! | `readseq`, `readreverse` | one scan of `--reads` rows, from the first key or from the last one backward |
+//! | `readseq`, `readreverse` | one scan of `--reads` rows: forward; backward from the last key |
 //! | `deleteseq` | delete every key, in key order |
 //! | `readwhilewriting` | `readrandom`, while one more thread writes; only reads are counted |
 //! | `compact` | write memstores to disk and merge all files into one |

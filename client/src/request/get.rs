@@ -88,7 +88,7 @@ impl Get {
         self
     }
 
-    /// An attribute of the request, such as those that HBase keeps its own options in.
+    /// Sets an attribute of the request. HBase keeps some of its own options in attributes.
     #[must_use]
     pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Get {
         let attributes = self.inner.attributes.get_or_insert_default();
@@ -96,21 +96,21 @@ impl Get {
         self
     }
 
-    /// Which replica may answer: a hint, without effect on one node.
+    /// Sets which replicas may answer: a hint, without effect on one node.
     #[must_use]
     pub fn consistency(mut self, consistency: TConsistency) -> Get {
         self.inner.consistency = Some(consistency);
         self
     }
 
-    /// The replica that is to answer: a hint, without effect on one node.
+    /// Sets the replica that should answer: a hint, without effect on one node.
     #[must_use]
     pub fn replica_id(mut self, replica_id: i32) -> Get {
         self.inner.target_replica_id = Some(replica_id);
         self
     }
 
-    /// The visibility labels that the reader has. They open nothing on a server without labels.
+    /// Sets the reader's visibility labels, without effect on a server without labels.
     #[must_use]
     pub fn authorizations(mut self, labels: Vec<String>) -> Get {
         self.inner.authorizations = Some(TAuthorization { labels: Some(labels) });

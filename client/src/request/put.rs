@@ -74,7 +74,7 @@ impl Put {
         self
     }
 
-    /// An attribute of the request, such as those that HBase keeps its own options in.
+    /// Sets an attribute of the request. HBase keeps some of its own options in attributes.
     #[must_use]
     pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Put {
         let attributes = self.inner.attributes.get_or_insert_default();
@@ -140,7 +140,7 @@ impl Increment {
         self
     }
 
-    /// An attribute of the request, such as those that HBase keeps its own options in.
+    /// Sets an attribute of the request. HBase keeps some of its own options in attributes.
     #[must_use]
     pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Increment {
         let attributes = self.inner.attributes.get_or_insert_default();
@@ -198,7 +198,7 @@ impl Append {
         self
     }
 
-    /// An attribute of the request, such as those that HBase keeps its own options in.
+    /// Sets an attribute of the request. HBase keeps some of its own options in attributes.
     #[must_use]
     pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Append {
         let attributes = self.inner.attributes.get_or_insert_default();

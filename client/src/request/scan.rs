@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::{IntoBytes, check_time_range, check_versions, column, family, time_range};
 use crate::error::{Error, Result};
 
-/// HBase's attribute of a scan that returns tombstones too.
+/// The attribute by which HBase marks a raw scan.
 const RAW_ATTRIBUTE: &[u8] = b"_raw_";
 
 /// Rows fetched in one call unless the scan says otherwise.
@@ -139,7 +139,7 @@ impl Scan {
         self
     }
 
-    /// An attribute of the request, such as those that HBase keeps its own options in.
+    /// Sets an attribute of the request. HBase keeps some of its own options in attributes.
     #[must_use]
     pub fn attribute(mut self, name: impl IntoBytes, value: impl IntoBytes) -> Scan {
         let attributes = self.inner.attributes.get_or_insert_default();
@@ -147,35 +147,35 @@ impl Scan {
         self
     }
 
-    /// Which replica may answer: a hint, without effect on one node.
+    /// Sets which replicas may answer: a hint, without effect on one node.
     #[must_use]
     pub fn consistency(mut self, consistency: TConsistency) -> Scan {
         self.inner.consistency = Some(consistency);
         self
     }
 
-    /// The replica that is to answer: a hint, without effect on one node.
+    /// Sets the replica that should answer: a hint, without effect on one node.
     #[must_use]
     pub fn replica_id(mut self, replica_id: i32) -> Scan {
         self.inner.target_replica_id = Some(replica_id);
         self
     }
 
-    /// The visibility labels that the reader has. They open nothing on a server without labels.
+    /// Sets the reader's visibility labels, without effect on a server without labels.
     #[must_use]
     pub fn authorizations(mut self, labels: Vec<String>) -> Scan {
         self.inner.authorizations = Some(TAuthorization { labels: Some(labels) });
         self
     }
 
-    /// How blocks are read: a hint, without effect on one node.
+    /// Sets how blocks are read: a hint, without effect on Basalt.
     #[must_use]
     pub fn read_type(mut self, read_type: TReadType) -> Scan {
         self.inner.read_type = Some(read_type);
         self
     }
 
-    /// Also tombstones, and the cells that they hide (see [`CellKind`](crate::CellKind)).
+    /// Also returns tombstones and the cells that they hide (see [`CellKind`](crate::CellKind)).
     #[must_use]
     pub fn raw(self, raw: bool) -> Scan {
         self.attribute(RAW_ATTRIBUTE, [u8::from(raw)])

@@ -66,7 +66,7 @@ impl Arguments {
         }
     }
 
-    /// The next argument if it is a whole number, not in quotes.
+    /// Takes the next argument if it is an integer without quotes.
     pub fn next_integer(&mut self) -> Option<i64> {
         let Some(Value::Integer(number)) = self.values.front() else {
             return None;
@@ -138,7 +138,7 @@ impl Options {
         self.pairs.iter().any(|(known, _)| known == key)
     }
 
-    /// The keys that are left.
+    /// The keys that have not been taken.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().map(|(key, _)| key.as_str())
     }

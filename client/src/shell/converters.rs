@@ -1,21 +1,24 @@
-//! How `get` and `scan` print bytes: HBase's converters behind a column (`f:n:toLong`), and the options FORMATTER and MAXLENGTH.
+//! How `get` and `scan` print bytes: HBase's converters behind a column (`f:n:toLong`), and the
+//! options FORMATTER and MAXLENGTH.
 //!
-//! 1. A column may end in `:converter`. HBase calls the method of that name on `org.apache.hadoop.hbase.util.Bytes`, or on a class of
-//!    the user's (`c(my.Class).method`). This shell has the methods of `Bytes` and refuses other classes.
-//! 2. `FORMATTER` names a converter for all values. One that prints text also prints row keys and qualifiers.
+//! 1. A column may end in `:converter`. HBase calls the method of that name on
+//!    `org.apache.hadoop.hbase.util.Bytes`, or on a class of the user (`c(my.Class).method`). This
+//!    shell implements the methods of `Bytes` and refuses other classes.
+//! 2. `FORMATTER` names a converter for all other values. A converter that accepts bytes of any
+//!    length also prints row keys, families and qualifiers.
 //! 3. Without either, bytes are printed as `toStringBinary` prints them.
 //!
-//! Invariant: a last part that looks like a converter is one, or is refused. Taken for a part of the qualifier it would find nothing,
-//! and nothing would say why.
+//! Invariant: a last part that looks like a converter is one, or is refused. If it were taken as
+//! part of the qualifier, the read would find nothing and give no reason.
 
 use super::escape::{printable, timestamp};
 use super::{ShellError, ShellResult};
 use crate::row::{Cell, CellKind};
 
-/// The class whose methods are known.
+/// The names of the class whose methods are implemented.
 const CLASSES: [&str; 2] = ["org.apache.hadoop.hbase.util.Bytes", "Bytes"];
 
-/// A method of `Bytes` that makes text of bytes.
+/// A method of `Bytes` that converts bytes to text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Converter {
     StringBinary,
@@ -42,7 +45,7 @@ const NAMES: [(&str, Converter); 9] = [
 ];
 
 impl Converter {
-    /// The converter of this name.
+    /// Looks up a converter by its method name.
     pub(super) fn from_name(name: &str) -> ShellResult<Converter> {
         let known = NAMES.iter().find(|(known, _)| *known == name);
         known.map(|(_, converter)| *converter).ok_or_else(|| {
@@ -51,7 +54,8 @@ impl Converter {
         })
     }
 
-    /// The converter that the last part of a column names; `None` if the part belongs to the qualifier.
+    /// Parses the last part of a column as a converter; `None` if the part belongs to the
+    /// qualifier.
     pub(super) fn from_part(part: &[u8]) -> ShellResult<Option<Converter>> {
         let Ok(part) = std::str::from_utf8(part) else {
             return Ok(None);
@@ -69,12 +73,13 @@ impl Converter {
         Ok(None)
     }
 
-    /// Whether it prints bytes of any length, so that it suits keys too.
+    /// Whether it accepts bytes of any length, so that keys can be printed with it too.
     fn is_text(self) -> bool {
         matches!(self, Converter::StringBinary | Converter::Text | Converter::Hex)
     }
 
-    /// The text for a value. Numbers are big-endian; bytes behind a number are ignored, as in HBase. `None` if there are too few bytes.
+    /// Converts a value to text; `None` if it has too few bytes. Numbers are big-endian, and bytes
+    /// behind a number are ignored, as in HBase.
     fn text(self, value: &[u8]) -> Option<String> {
         Some(match self {
             Converter::StringBinary => printable(value),
@@ -95,7 +100,7 @@ impl Converter {
     }
 }
 
-/// Refuses classes that would need a Java machine.
+/// Refuses classes other than `Bytes`: they would need a Java virtual machine.
 pub(super) fn check_class(class: &str) -> ShellResult<()> {
     if CLASSES.contains(&class) {
         return Ok(());
@@ -106,7 +111,8 @@ pub(super) fn check_class(class: &str) -> ShellResult<()> {
     )))
 }
 
-/// Text as it is, but for control characters, which could reprogram a terminal, and bytes that are no text.
+/// Returns UTF-8 text unchanged, but escapes invalid bytes and control characters, which could
+/// reprogram a terminal.
 fn plain(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -127,14 +133,14 @@ fn plain(value: &[u8]) -> String {
 pub(super) struct Format {
     /// Converters of columns, by family and qualifier.
     pub(super) columns: Vec<(Vec<u8>, Vec<u8>, Converter)>,
-    /// For all other values.
+    /// Converter of all other values.
     pub(super) formatter: Option<Converter>,
-    /// Most characters of a cell's text.
+    /// Maximum number of characters of a cell's text.
     pub(super) max_length: Option<usize>,
 }
 
 impl Format {
-    /// A row key, family or qualifier.
+    /// Formats a row key, family or qualifier.
     pub(super) fn key(&self, key: &[u8]) -> String {
         let formatter = self.formatter.filter(|formatter| formatter.is_text());
         formatter
@@ -142,12 +148,12 @@ impl Format {
             .unwrap_or_else(|| printable(key))
     }
 
-    /// `family:qualifier`
+    /// Formats the column of a cell as `family:qualifier`.
     pub(super) fn column(&self, cell: &Cell) -> String {
         format!("{}:{}", self.key(&cell.family), self.key(&cell.qualifier))
     }
 
-    /// The timestamp, and the value or the kind of tombstone.
+    /// Formats the timestamp, and the value or the kind of tombstone.
     pub(super) fn cell(&self, cell: &Cell) -> ShellResult<String> {
         let time = timestamp(cell.timestamp);
         let text = match cell.kind {
@@ -178,7 +184,7 @@ impl Format {
     }
 }
 
-/// Two hexadecimal digits for each byte.
+/// Formats each byte as two hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {

@@ -19,7 +19,7 @@ use crate::row::counter_from_value;
 const COUNT_INTERVAL: i64 = 1000;
 /// Rows fetched at once by `count`, as in HBase.
 const COUNT_CACHE: i32 = 10;
-/// Rows printed by `scan` without looking up.
+/// Rows that `scan` prints before it yields to other tasks.
 const ROWS_BEFORE_YIELD: usize = 64;
 /// Rows deleted at once by `deleteall` with a prefix, as in HBase.
 const DELETE_BATCH: usize = 100;
@@ -136,7 +136,8 @@ impl Session {
                     progress.rows(count, &row.key)?;
                 }
                 last = Some(row.key);
-                // Rows that have arrived already would be printed to the last before a Ctrl-C is noticed.
+                // Rows that have already arrived never block, so without a yield Ctrl-C would take
+                // effect only after the last of them.
                 if count % ROWS_BEFORE_YIELD == 0 {
                     tokio::task::yield_now().await;
                 }
@@ -335,7 +336,8 @@ impl Session {
     }
 }
 
-/// What `deleteall` deletes of each row: all, a family or a column, up to now or to a timestamp.
+/// The part of each row that `deleteall` deletes: all, a family or a column, up to now or a
+/// timestamp.
 struct DeleteTarget {
     column: Option<ColumnName>,
     at: Option<i64>,
@@ -358,7 +360,7 @@ impl DeleteTarget {
         }
     }
 
-    /// The scan over rows that have something to delete.
+    /// Restricts a scan to rows that have something to delete.
     fn narrow(&self, scan: Scan) -> Scan {
         match &self.column {
             None => scan,

@@ -51,7 +51,7 @@ pub enum ShellError {
     /// A key design or split that is impossible.
     #[error(transparent)]
     Key(#[from] crate::keys::KeyError),
-    /// A person at the terminal has stopped the command.
+    /// Ctrl-C at the terminal ended the command.
     #[error("interrupted")]
     Interrupted,
     /// Output or a file.
@@ -65,7 +65,7 @@ pub enum ShellError {
 }
 
 impl ShellError {
-    /// Whether the reader of the output is gone, as with `| head`: nothing more can be said, and nothing went wrong.
+    /// Whether the reader of the output is gone, as with `| head`. No message is printed then.
     pub fn is_closed_output(&self) -> bool {
         matches!(self, ShellError::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe)
     }

@@ -1,10 +1,14 @@
-//! Columns and options of `get`, `scan`, `count` and `deleteall`.
+//! Columns and options of reads and writes: `get`, `scan`, `count`, `put`, `incr`, `append`,
+//! `delete` and `deleteall`.
 //!
-//! Every option that the help of HBase's shell documents is read. An option falls into one of three groups:
+//! Every option that the help of HBase's shell documents is read. Each belongs to one of three
+//! groups:
 //!
-//! 1. it changes what is read or printed;
-//! 2. it is a hint to a cluster, such as CONSISTENCY. Its value is checked and sent where the interface has a place for it;
-//! 3. Basalt or the interface lacks what it asks for: it is refused with the reason, or the output says so.
+//! 1. It changes what is read, printed or written.
+//! 2. It is a hint to a cluster, such as CONSISTENCY. The value is checked, and sent if the Thrift
+//!    interface has a field for it.
+//! 3. It asks for something that Basalt or the interface lacks. It is refused with the reason, or
+//!    the output says so.
 
 use basalt_idl::thrift2::{TConsistency, TReadType};
 
@@ -45,7 +49,7 @@ pub(super) const SCAN_OPTIONS: [&str; 29] = [
     "ALL_METRICS",
     "METRICS",
 ];
-/// Of `count` alone; it takes those of a scan, too.
+/// Options of `count` besides those of `scan`.
 pub(super) const COUNT_OPTIONS: [&str; 1] = ["INTERVAL"];
 pub(super) const GET_OPTIONS: [&str; 14] = [
     "COLUMN",
@@ -75,7 +79,7 @@ pub(super) struct ColumnName {
     pub(super) qualifier: Option<Vec<u8>>,
 }
 
-/// A column of a write: all behind the first colon is the qualifier.
+/// Parses a column of a write: everything behind the first colon is the qualifier.
 pub(super) fn column_name(text: Vec<u8>) -> ColumnName {
     match text.iter().position(|byte| *byte == b':') {
         Some(colon) => ColumnName {
@@ -89,7 +93,7 @@ pub(super) fn column_name(text: Vec<u8>) -> ColumnName {
     }
 }
 
-/// A column of a read, whose last part may be a converter, which goes to the format.
+/// Parses a column of a read. If its last part is a converter, it is added to `format`.
 pub(super) fn read_column(text: Vec<u8>, format: &mut Format) -> ShellResult<ColumnName> {
     let mut column = column_name(text);
     if let Some(qualifier) = &mut column.qualifier
@@ -104,7 +108,7 @@ pub(super) fn read_column(text: Vec<u8>, format: &mut Format) -> ShellResult<Col
     Ok(column)
 }
 
-/// `COLUMNS` or `COLUMN`: one name or several.
+/// Takes `COLUMNS` and `COLUMN`, each one name or several.
 fn columns(options: &mut Options, format: &mut Format) -> ShellResult<Vec<ColumnName>> {
     let mut names = Vec::new();
     for key in ["COLUMNS", "COLUMN"] {
@@ -130,7 +134,7 @@ fn time_range(options: &mut Options) -> ShellResult<Option<std::ops::Range<i64>>
     wrong("TIMERANGE takes two timestamps: [from, to]".to_owned())
 }
 
-/// One of several words, in any case.
+/// Takes an option whose value is one of several words, in any case.
 fn word<T: Copy>(options: &mut Options, key: &str, words: &[(&str, T)]) -> ShellResult<Option<T>> {
     let Some(given) = options.text(key)? else {
         return Ok(None);
@@ -146,7 +150,7 @@ fn word<T: Copy>(options: &mut Options, key: &str, words: &[(&str, T)]) -> Shell
     ))
 }
 
-/// What reads of rows and scans have in common.
+/// Options that `get` and `scan` share.
 struct Common {
     attributes: Vec<(Vec<u8>, Vec<u8>)>,
     consistency: Option<TConsistency>,
@@ -213,7 +217,7 @@ macro_rules! with_common {
     };
 }
 
-/// Takes the options of one hash of `get`, which must all be known. Columns go to `names`.
+/// Applies the options of one hash of `get`, all of which must be known. Adds columns to `names`.
 pub(super) fn get_with(
     mut get: Get,
     mut options: Options,
@@ -239,16 +243,16 @@ pub(super) fn get_with(
     Ok(get)
 }
 
-/// What the options of `scan` ask for.
+/// A scan with its output format, built from the options of `scan`.
 #[derive(Debug, Default)]
 pub(super) struct ScanRequest {
     pub(super) scan: Scan,
     pub(super) format: Format,
-    /// Figures of the scan are asked for, which the interface does not carry.
+    /// Whether metrics of the scan are requested. The Thrift interface does not carry them.
     pub(super) wants_metrics: bool,
 }
 
-/// Takes the options that `scan` and `count` have in common. The caller checks that none is left.
+/// Takes the options that `scan` and `count` share. The caller checks that none is left.
 pub(super) fn scan_from(options: &mut Options) -> ShellResult<ScanRequest> {
     let mut request = ScanRequest::default();
     let mut scan = Scan::new();
@@ -278,7 +282,7 @@ pub(super) fn scan_from(options: &mut Options) -> ShellResult<ScanRequest> {
     Ok(request)
 }
 
-/// Which rows, and in which order.
+/// Applies the options that choose rows and their order.
 fn scan_range(mut scan: Scan, options: &mut Options) -> ShellResult<Scan> {
     if let Some(row) = options.bytes("STARTROW")? {
         scan = scan.start_row(row);
@@ -303,7 +307,7 @@ fn scan_range(mut scan: Scan, options: &mut Options) -> ShellResult<Scan> {
     Ok(scan)
 }
 
-/// How rows travel.
+/// Applies the options that control how rows are transferred.
 fn scan_transfer(mut scan: Scan, options: &mut Options) -> ShellResult<Scan> {
     if let Some(cells) = options.integer32("BATCH")? {
         scan = scan.cells_per_piece(cells);
@@ -319,7 +323,8 @@ fn scan_transfer(mut scan: Scan, options: &mut Options) -> ShellResult<Scan> {
     if let Some(read_type) = word(options, "READ_TYPE", &types)? {
         scan = scan.read_type(read_type);
     }
-    // The interface has no place for these. Rows come whole and committed, in pages whose size the server bounds.
+    // The interface has no fields for these. Rows arrive whole and committed, in pages whose size
+    // the server bounds.
     word(
         options,
         "ISOLATION_LEVEL",
@@ -338,7 +343,7 @@ fn wants_metrics(options: &mut Options) -> ShellResult<bool> {
     Ok(wanted)
 }
 
-/// What put, append and incr take behind their values.
+/// Options of `put`, `append` and `incr`.
 #[derive(Debug, Default)]
 pub(super) struct WriteOptions {
     pub(super) ttl_ms: Option<u64>,
@@ -361,13 +366,13 @@ pub(super) fn write_options(mut options: Options) -> ShellResult<WriteOptions> {
     Ok(found)
 }
 
-/// Checks what may stand behind a delete: nothing but VISIBILITY, which is refused.
+/// Checks the options of a delete: none is allowed, and VISIBILITY is refused with its reason.
 pub(super) fn delete_options(options: Options) -> ShellResult<()> {
     refuse_visibility(&options)?;
     options.end(&["VISIBILITY"])
 }
 
-/// A cell that was written with a label is readable by everybody here, which is the opposite of what the label is for.
+/// Refuses VISIBILITY: Basalt would ignore the label, and every client could read the cell.
 fn refuse_visibility(options: &Options) -> ShellResult<()> {
     if options.has("VISIBILITY") {
         return wrong(
@@ -378,7 +383,7 @@ fn refuse_visibility(options: &Options) -> ShellResult<()> {
     Ok(())
 }
 
-/// A timestamp, or a column and then perhaps a timestamp: what a delete of a row may name.
+/// Parses what `deleteall` deletes: a timestamp, or an optional column and an optional timestamp.
 pub(super) fn delete_target(
     arguments: &mut super::arguments::Arguments,
 ) -> ShellResult<(Option<ColumnName>, Option<i64>)> {
@@ -389,7 +394,7 @@ pub(super) fn delete_target(
     Ok((column, arguments.optional_integer("the timestamp")?))
 }
 
-/// Bytes of a value that may not be missing.
+/// Returns the bytes of a value that must be present.
 pub(super) fn value_bytes(value: Option<Value>) -> ShellResult<Vec<u8>> {
     bytes(value.unwrap_or(Value::Nil), "the value")
 }

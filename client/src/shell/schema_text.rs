@@ -56,7 +56,7 @@ fn named<T>(
     )))
 }
 
-/// Seconds, as a number or in words, or FOREVER.
+/// Takes TTL: seconds as a number or in words such as `7 DAYS`, or FOREVER.
 fn time_to_live(options: &mut Options) -> ShellResult<Option<i32>> {
     let Some(given) = options.text("TTL")? else {
         return Ok(None);
@@ -71,7 +71,7 @@ fn time_to_live(options: &mut Options) -> ShellResult<Option<i32>> {
         .ok_or_else(|| ShellError::Arguments(format!("TTL is seconds from 1 to {}, or FOREVER", i32::MAX)))
 }
 
-/// Bytes, as a number or in words such as `65536 B (64KB)`.
+/// Takes BLOCKSIZE: bytes as a number or in words such as `65536 B (64KB)`.
 fn block_size(options: &mut Options) -> ShellResult<Option<i32>> {
     let Some(given) = options.text("BLOCKSIZE")? else {
         return Ok(None);
@@ -82,10 +82,10 @@ fn block_size(options: &mut Options) -> ShellResult<Option<i32>> {
         .map_err(|_| ShellError::Arguments(format!("BLOCKSIZE is {bytes}, outside of 32 bits")))
 }
 
-/// Attributes that are sizes, of families and tables. The server reads numbers of bytes.
+/// Attributes of families and tables that are sizes. The server expects a number of bytes.
 const SIZES: [&str; 3] = ["MOB_THRESHOLD", "MAX_FILESIZE", "MEMSTORE_FLUSHSIZE"];
 
-/// Takes the attributes of these names, with sizes in bytes.
+/// Takes the attributes with these names; sizes are converted to bytes.
 fn attributes(options: &mut Options, names: &[&str]) -> ShellResult<Vec<(Bytes, Bytes)>> {
     let mut found = Vec::new();
     for key in names {
@@ -100,7 +100,7 @@ fn attributes(options: &mut Options, names: &[&str]) -> ShellResult<Vec<(Bytes, 
     Ok(found)
 }
 
-/// Takes METADATA: names and values of any bytes.
+/// Takes METADATA: pairs of names and values.
 fn metadata(options: &mut Options) -> ShellResult<Vec<(Bytes, Bytes)>> {
     let pairs = options.bytes_by_name("METADATA")?;
     let pairs = pairs.into_iter();
@@ -182,7 +182,8 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
     options.end(&FAMILY_NAMES)
 }
 
-/// Sets what the options say on a table, either by themselves or as `describe` prints them: `TABLE_ATTRIBUTES => {...}`.
+/// Applies options to a table, given directly or as `describe` prints them: `TABLE_ATTRIBUTES =>
+/// {...}`.
 pub(super) fn set_table(table: &mut TableSchema, mut options: Options) -> ShellResult<()> {
     match options.take("TABLE_ATTRIBUTES") {
         None => {}

@@ -37,7 +37,7 @@ pub struct Session {
 pub enum Next {
     /// Goes on.
     Continue,
-    /// Leaves, with the exit code that the command named.
+    /// Ends the shell, with the exit code that the command named.
     Exit(Option<u8>),
 }
 
@@ -190,7 +190,7 @@ impl Session {
     }
 }
 
-/// `exit` and `exit 3`, as in Ruby.
+/// Parses the exit code of `exit` and `exit 3`, as in Ruby.
 fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
     let code = arguments.optional_integer("the exit code")?;
     arguments.end()?;

@@ -331,7 +331,7 @@ fn alter_by(schema: &mut TableSchema, mut options: Options) -> ShellResult<()> {
     }
 }
 
-/// Takes settings of the table away. Attributes and configuration are one map in the interface.
+/// Removes settings from a table. Attributes and configuration are one map in the Thrift interface.
 fn unset(schema: &mut TableSchema, mut options: Options, method: &str, what: &str) -> ShellResult<()> {
     let Some(names) = options.take("NAME") else {
         return wrong(format!("METHOD => '{method}' needs the NAME of a setting"));

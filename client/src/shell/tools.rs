@@ -83,7 +83,8 @@ impl Session {
         }
     }
 
-    /// The regions of a table, those of some servers only if a filter says so, with some columns only if a list does.
+    /// Prints the regions of a table. An optional filter selects servers, an optional list the
+    /// columns.
     pub(super) async fn list_regions(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         let filter = region_filter(&mut arguments)?;
@@ -238,12 +239,12 @@ impl Session {
     }
 }
 
-/// Which regions `list_regions` shows.
+/// The regions that `list_regions` shows.
 #[derive(Debug, Default)]
 struct RegionFilter {
-    /// The servers' names begin so.
+    /// Prefix of the server's name.
     server: String,
-    /// The part of a region's data that is local is at most so large. On one node all of it is.
+    /// Maximum share of a region's data that is local. On one node the share is always 1.0.
     locality: Option<f64>,
 }
 
@@ -253,7 +254,7 @@ impl RegionFilter {
     }
 }
 
-/// The second argument of `list_regions`: the name of a server, or options.
+/// Parses the second argument of `list_regions`: a prefix of a server's name, or options.
 fn region_filter(arguments: &mut Arguments) -> ShellResult<RegionFilter> {
     if let Some(server) = arguments.optional_bytes("a server")? {
         let server = text(server, "a server")?;
@@ -275,7 +276,7 @@ fn region_filter(arguments: &mut Arguments) -> ShellResult<RegionFilter> {
     Ok(RegionFilter { server, locality })
 }
 
-/// What `list_regions` can show, all but the last unless columns are named.
+/// Columns of `list_regions`. Without a list, all but the last are shown.
 const REGION_COLUMNS: [&str; 7] = [
     "SERVER_NAME",
     "REGION_NAME",
@@ -286,7 +287,7 @@ const REGION_COLUMNS: [&str; 7] = [
     "LOCALITY",
 ];
 
-/// The third argument of `list_regions`: the names of columns, in any case.
+/// Parses the third argument of `list_regions`: the names of columns, in any case.
 fn region_columns(arguments: &mut Arguments) -> ShellResult<Vec<&'static str>> {
     let Some(names) = arguments.take() else {
         return Ok(REGION_COLUMNS[..6].to_vec());
@@ -305,7 +306,7 @@ fn region_columns(arguments: &mut Arguments) -> ShellResult<Vec<&'static str>> {
     known.collect()
 }
 
-/// What stands in a column for a region.
+/// Formats one column of a region.
 fn region_cell(column: &str, location: &RegionLocation, metrics: Option<&TRegionMetrics>) -> String {
     let of_region = |show: fn(&TRegionMetrics) -> String| metrics.map(show).unwrap_or_default();
     match column {

@@ -1,7 +1,9 @@
-//! Times and sizes in the words of HBase's shell: `'7 DAYS'`, `'604800 SECONDS (7 DAYS)'`, `'65536 B (64KB)'`.
+//! Times and sizes in the words of HBase's shell: `'7 DAYS'`, `'604800 SECONDS (7 DAYS)'`,
+//! `'65536 B (64KB)'`.
 //!
-//! A number without a unit counts seconds or bytes. Units come in any case, in descending order, each at most once. `describe` prints the
-//! total and, in parentheses, the same amount in larger units: both are read, and must agree (`PrettyPrinter.valueOf` in HBase).
+//! A number without a unit counts seconds or bytes. Units may have any case; they are in descending
+//! order, each at most once. `describe` prints the total and, in parentheses, the same amount in
+//! larger units. Both are parsed and must be equal (`PrettyPrinter.valueOf` in HBase).
 
 use super::{ShellError, ShellResult};
 
@@ -17,7 +19,7 @@ const BYTES: [(&str, i64); 5] = [
     ("B", 1),
 ];
 
-/// A time in seconds.
+/// Parses a time in seconds.
 pub(super) fn seconds(text: &str, key: &str) -> ShellResult<i64> {
     total(text, &SECONDS).map_err(|why| {
         wrong(
@@ -29,7 +31,7 @@ pub(super) fn seconds(text: &str, key: &str) -> ShellResult<i64> {
     })
 }
 
-/// A size in bytes.
+/// Parses a size in bytes.
 pub(super) fn bytes(text: &str, key: &str) -> ShellResult<i64> {
     total(text, &BYTES)
         .map_err(|why| wrong(key, text, why, "a number of bytes, or like '64KB' or '1GB 512MB'"))
@@ -56,7 +58,7 @@ fn total(text: &str, units: &Units) -> Result<i64, &'static str> {
     }
 }
 
-/// Numbers with their units, added up.
+/// Adds up numbers with their units.
 fn sum(text: &str, units: &Units) -> Result<i64, &'static str> {
     let mut rest = text.trim();
     if rest.is_empty() {

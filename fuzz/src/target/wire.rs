@@ -75,7 +75,7 @@ fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
         })
     });
     let (count, hash) = seen.get();
-    // Which other protocol it looks like depends on how much of it has arrived.
+    // The detected protocol depends on how many bytes have arrived, so the comparison ignores it.
     let end = end.map_err(|garbled| match garbled {
         Garbled::NotThrift(_) => Garbled::NotThrift(Stranger::Unknown),
         other => other,

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! int32 n | int32 key length | int32 value length
-//!         | int16 row length | row | int8 family length | family | qualifier | int64 timestamp | int8 type
+//!         | int16 row length | row | int8 family length | family | qualifier
+//!         | int64 timestamp | int8 type
 //!         | value | int16 tags length | tags
 //! ```
 //!
-//! `n` counts everything after itself. The tags and their length are there only in KeyValueCodecWithTags, and only when there
-//! are any. Cells follow each other without count or separator.
+//! `n` counts everything after itself. KeyValueCodecWithTags writes the tags and their length, but
+//! only for a cell that has tags; KeyValueCodec never does. Cells follow each other without count
+//! or separator.
 
 /// Bytes of a key beside row, family and qualifier.
 const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
@@ -15,7 +17,7 @@ const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
 /// Timestamp that means "the server's time".
 pub const LATEST_TIMESTAMP: i64 = i64::MAX;
 
-/// What a cell is.
+/// The type of a cell: a value or a kind of tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CellType {
     /// A value.
@@ -31,7 +33,7 @@ pub enum CellType {
 }
 
 impl CellType {
-    /// The type of that code.
+    /// The type with this code; `None` if the code is unknown.
     pub fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             4 => Self::Put,
@@ -68,7 +70,7 @@ pub enum CellError {
     Missing(usize),
 }
 
-/// A cell as it travels. Borrows from the cell block.
+/// A decoded cell, whose parts are slices of the cell block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireCell<'a> {
     /// Row.
@@ -79,7 +81,7 @@ pub struct WireCell<'a> {
     pub qualifier: &'a [u8],
     /// Milliseconds, or [`LATEST_TIMESTAMP`].
     pub timestamp: i64,
-    /// What it is.
+    /// Type.
     pub cell_type: CellType,
     /// Value.
     pub value: &'a [u8],
@@ -105,7 +107,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The next cell, which a message says is there.
+    /// The next cell, which a message has announced; an error at the end of the block.
     pub fn require(&mut self) -> Result<WireCell<'a>, CellError> {
         self.next().unwrap_or(Err(CellError::Missing(self.taken)))
     }
@@ -115,7 +117,7 @@ impl<'a> Cells<'a> {
         self.at
     }
 
-    /// Whether all cells have been taken.
+    /// Whether all cells have been read.
     pub fn is_empty(&self) -> bool {
         self.at >= self.block.len()
     }
@@ -180,7 +182,7 @@ impl WireCell<'_> {
     }
 
     /// Appends the cell to a block.
-    /// REQUIRES: row and family are no longer than their length fields can say (32,767 and 127 in HBase).
+    /// REQUIRES: the row has at most 32,767 bytes and the family at most 127, as in HBase.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let key_len = KEY_OVERHEAD + self.row.len() + self.family.len() + self.qualifier.len();
         put_lengths(key_len, self.value.len(), self.tags, out);
@@ -196,12 +198,12 @@ impl WireCell<'_> {
     }
 }
 
-/// Bytes of a cell whose key is stored as HFiles have it, which is the form it travels in.
+/// Bytes of a cell in a block. `key` has the form of HFiles, which is also that of cell blocks.
 pub fn stored_cell_len(key: &[u8], value: &[u8], tags: &[u8]) -> usize {
     4 + 8 + key.len() + value.len() + tags_len(tags)
 }
 
-/// Appends a cell whose key is stored as HFiles have it: three copies, nothing is taken apart.
+/// Appends a cell to a block. `key` has the form of HFiles and is copied as it is.
 pub fn put_stored_cell(key: &[u8], value: &[u8], tags: &[u8], out: &mut Vec<u8>) {
     put_lengths(key.len(), value.len(), tags, out);
     out.extend_from_slice(key);
@@ -240,7 +242,7 @@ fn take_u32(bytes: &mut &[u8]) -> Option<usize> {
     usize::try_from(u32::from_be_bytes(*value)).ok()
 }
 
-/// What is left of a cell behind its value: nothing, or a length and as many bytes.
+/// The tags of a cell, from the bytes behind its value: none, or a length and that many bytes.
 fn take_tags(mut rest: &[u8]) -> Option<&[u8]> {
     if rest.is_empty() {
         return Some(rest);

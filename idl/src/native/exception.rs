@@ -1,7 +1,7 @@
 //! Class names of HBase's exceptions.
 //!
-//! A Java client loads the class by its name and calls its constructor with one string; a class it does not have becomes a
-//! DoNotRetryIOException. Only names that exist in HBase 1.x to 3.x are listed here.
+//! A Java client loads the class by its name and calls its constructor with one string. It replaces
+//! an unknown class by DoNotRetryIOException. The names are those of HBase 1.x to 3.x.
 
 use super::messages::{ExceptionResponse, NameBytesPair};
 use bytes::Bytes;
@@ -32,11 +32,12 @@ macro_rules! classes {
 }
 
 classes! {
-    /// The region is not here: moved, split, merged, or its table is disabled. Clients look it up again.
+    /// The region is not served: it was split or merged, or its table is disabled. Clients look it
+    /// up again.
     NotServingRegion = "org.apache.hadoop.hbase.NotServingRegionException", false;
     /// The memstore is full or a row is locked. Clients wait and keep the location.
     RegionTooBusy = "org.apache.hadoop.hbase.RegionTooBusyException", false;
-    /// Too many calls wait.
+    /// The queue of calls is full.
     CallQueueTooBig = "org.apache.hadoop.hbase.CallQueueTooBigException", false;
     /// The rest of a Multi was not done because its answer got too large (clients since 1.2).
     MultiActionResultTooLarge = "org.apache.hadoop.hbase.MultiActionResultTooLarge", false;
@@ -44,7 +45,7 @@ classes! {
     RpcThrottling = "org.apache.hadoop.hbase.quotas.RpcThrottlingException", false;
     /// The row of a read or increment lies outside the region.
     WrongRegion = "org.apache.hadoop.hbase.regionserver.WrongRegionException", false;
-    /// A mutation that can never be right.
+    /// A mutation that is invalid for every state of the table.
     FailedSanityCheck = "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException", true;
     /// A family that the table does not have.
     NoSuchColumnFamily = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException", true;
@@ -52,7 +53,7 @@ classes! {
     UnknownScanner = "org.apache.hadoop.hbase.UnknownScannerException", true;
     /// A fetch whose sequence number is not the next one.
     OutOfOrderScannerNext = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException", true;
-    /// A scanner that the server lost to an error; clients since 1.4 open it again.
+    /// A scanner that ended with an error. Clients since 1.4 open it again.
     ScannerReset = "org.apache.hadoop.hbase.exceptions.ScannerResetException", true;
     /// No such table.
     TableNotFound = "org.apache.hadoop.hbase.TableNotFoundException", true;
@@ -62,7 +63,7 @@ classes! {
     TableNotEnabled = "org.apache.hadoop.hbase.TableNotEnabledException", true;
     /// The table must be disabled.
     TableNotDisabled = "org.apache.hadoop.hbase.TableNotDisabledException", true;
-    /// A change of a family that is not there, or there already.
+    /// A change of a family that does not exist, or a new family that exists.
     InvalidFamilyOperation = "org.apache.hadoop.hbase.InvalidFamilyOperationException", true;
     /// No such namespace.
     NamespaceNotFound = "org.apache.hadoop.hbase.NamespaceNotFoundException", true;
@@ -84,7 +85,7 @@ classes! {
     UnknownSnapshot = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException", true;
     /// A snapshot could not be restored.
     RestoreSnapshot = "org.apache.hadoop.hbase.snapshot.RestoreSnapshotException", true;
-    /// Final, and of no other class. Also the answer to an unknown method.
+    /// Any other failure that must not be retried, such as an unknown method.
     DoNotRetryIo = "org.apache.hadoop.hbase.DoNotRetryIOException", true;
     /// No such coprocessor service; also the answer to a Get of the closest row before.
     UnknownProtocol = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException", true;
@@ -110,12 +111,13 @@ classes! {
     UnsupportedCompressionCodec = "org.apache.hadoop.hbase.ipc.UnsupportedCompressionCodecException", true;
     /// The answer to "Securi" from a server without Kerberos.
     SecurityNotEnabled = "org.apache.hadoop.hbase.ipc.SecurityNotEnabledException", true;
-    /// Any other failure that may pass.
+    /// Any other failure that may be retried.
     Io = "java.io.IOException", false;
 }
 
 impl ExceptionClass {
-    /// The exception of a response header. HBase's text begins with the class, and clients print or search it.
+    /// The exception of a response header. Its text begins with the class name, as in HBase:
+    /// clients print or search it.
     pub fn response(self, message: &str) -> ExceptionResponse {
         ExceptionResponse {
             exception_class_name: Some(self.name().to_owned()),

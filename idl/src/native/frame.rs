@@ -5,8 +5,8 @@
 //! response:  int32 total | varint h | ResponseHeader (h) | varint p | result (p)    | cell block
 //! ```
 //!
-//! `total` counts everything after itself. A response with an exception ends after its header. The length of the cell block
-//! stands in the header. Frames are decoded without their `total`, which whoever reads the socket has taken off.
+//! `total` counts everything after itself. A response with an exception ends after its header. The
+//! header holds the length of the cell block. Decoders take a frame without its `total`.
 
 use bytes::{Buf, Bytes};
 use prost::Message;
@@ -25,7 +25,7 @@ pub enum FrameError {
     Truncated {
         /// The part.
         part: &'static str,
-        /// Its length by its own account.
+        /// The length that it claims.
         claimed: u64,
         /// Bytes that the frame has left.
         left: usize,
@@ -46,7 +46,7 @@ pub enum FrameError {
     Trailing(usize),
 }
 
-/// A call as it arrives.
+/// A decoded call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Call id, method, priority, deadline.
@@ -96,7 +96,7 @@ impl Request {
     }
 }
 
-/// A response as a client reads it.
+/// A decoded response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// Call id and exception.
@@ -132,7 +132,7 @@ impl Response {
 /// Appends a response up to its cell block. The caller appends exactly `cells_len` bytes of cells.
 pub fn begin_response(call_id: u32, result: &impl Message, cells_len: usize, out: &mut Vec<u8>) {
     let header = ResponseHeader {
-        // Written also when it is 0: proto2 leaves nothing out, and clients count from 0.
+        // Written even if it is 0: Java counts calls from 0, and a missing id is malformed.
         call_id: Some(call_id),
         cell_block_meta: cell_block_meta(cells_len),
         ..ResponseHeader::default()

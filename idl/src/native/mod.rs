@@ -1,17 +1,19 @@
-//! HBase's native RPC: the protocol of its Java client, the HBase shell, MapReduce, gohbase and asynchbase.
+//! HBase's native RPC: the protocol of its Java client, the HBase shell, MapReduce, gohbase and
+//! asynchbase.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`preamble`] | the first bytes of a connection |
 //! | [`frame`] | a request or response: length, header, message, cell block |
 //! | [`cells`] | cells of a cell block: KeyValueCodec with and without tags |
-//! | [`znode`] | the payload of the ZooKeeper nodes in which clients look for a server |
-//! | [`exception`] | class names of HBase's exceptions, as they travel in a response header |
-//! | [`messages`] | protobuf messages and the methods of each service, generated from `native/hbase.proto` |
+//! | [`znode`] | the payload of the ZooKeeper nodes in which clients look up a server |
+//! | [`exception`] | class names of HBase's exceptions, as response headers carry them |
+//! | [`messages`] | protobuf messages and methods, generated from `native/hbase.proto` |
 //!
-//! Nothing here does I/O. Decoders take bytes that have arrived, never allocate more than a small factor of their length, and
-//! return an error that names the field for anything malformed. `spec` sections in comments are those of HBase's own protocol
-//! as observed on HBase 2.6.1; integers outside protobuf messages are big-endian.
+//! Nothing here does I/O. The decoders of frames and cells return slices of their input, and an
+//! error that names the malformed part. A decoded protobuf message may need some hundred times the
+//! memory of its encoding: an empty element of a repeated field has two bytes. Formats are as
+//! observed on HBase 2.6.1. Integers outside protobuf messages are big-endian.
 
 pub mod cells;
 pub mod exception;

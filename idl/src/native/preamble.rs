@@ -3,8 +3,8 @@
 //! ```text
 //! "HBas" 00 50        RPC, version 0, authentication SIMPLE; the connection header follows
 //! "HBas" 00 51 | 52   the same with KERBEROS or DIGEST
-//! "Regist"            asks for the cluster id (RPC registry of HBase 2.6 and later); one response, then close
-//! "Securi"            asks for the server's principal; one response, then another preamble may follow
+//! "Regist"            asks for the cluster id (HBase 2.6 and later); one response, then close
+//! "Securi"            asks for the server's principal; one response, then another preamble
 //! ```
 
 /// Length of every preamble, bytes.
@@ -13,16 +13,17 @@ pub const PREAMBLE_BYTES: usize = 6;
 /// Version of the RPC protocol.
 pub const RPC_VERSION: u8 = 0;
 
-/// Text that must be part of the refusal of an unknown preamble: from it, newer clients learn that a server has no "Regist".
+/// Text that the refusal of an unknown preamble must contain: newer clients take it to mean that
+/// the server does not support "Regist".
 pub const EXPECTED_HEADER: &str = "Expected HEADER=HBas";
 
-/// Status and code that tell a client with KERBEROS or DIGEST to go on with SIMPLE: 0, then -88.
+/// Status 0 and code -88: a client with KERBEROS or DIGEST must continue with SIMPLE.
 pub const SWITCH_TO_SIMPLE: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xa8];
 
-/// How a client wants to authenticate.
+/// Authentication method of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication {
-    /// The user of the connection header is believed.
+    /// The user name in the connection header is accepted without proof.
     Simple,
     /// SASL with GSSAPI.
     Kerberos,
@@ -30,7 +31,7 @@ pub enum Authentication {
     Digest,
 }
 
-/// What a connection begins with.
+/// The first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preamble {
     /// RPC; the connection header follows.

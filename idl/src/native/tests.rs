@@ -1,4 +1,4 @@
-//! Frames and cells: bytes as HBase 2.6.1 sent them, round trips, and every cut and change of a byte.
+//! Frames and cells: bytes recorded from HBase 2.6.1, round trips, truncations and changed bytes.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn bytes(hex: &str) -> Bytes {
     pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
-/// A Get of `table:state` of row `pet` in meta, as Java 2.6 sent it, and HBase's response.
+/// A Get of `table:state` of row `pet` in meta, recorded from Java 2.6, and HBase's response.
 const GET: &str = "09 0801 1a03476574 2001 2a 0a11 0801 120d 68626173653a6d6574612c2c31 1215 0a03706574 120e 0a057461626c65 12057374617465";
 const GOT: &str = "06 0801 1a02 0827 06 0a04 1001 2000 00000023 00000019 00000002 0003 706574 05 7461626c65 7374617465 000001a21604d187 04 0800";
 
@@ -69,7 +69,7 @@ fn a_response_of_hbase_is_read_and_written_the_same() {
     assert_eq!(out[..4], (bytes(GOT).len() as u32).to_be_bytes());
 }
 
-/// Java counts calls from 0, and proto2 clients take a missing call id for a malformed response.
+/// Java counts calls from 0, and clients reject a response without a call id as malformed.
 #[test]
 fn call_id_zero_is_written() {
     let mut out = Vec::new();
@@ -87,7 +87,7 @@ fn call_id_zero_is_written() {
     assert_eq!(exception.do_not_retry, Some(true));
 }
 
-/// The whole answer to "Regist", as HBase 2.6.1 gave it.
+/// The whole response to "Regist", recorded from HBase 2.6.1.
 #[test]
 fn the_answer_to_regist_is_hbases() {
     use super::messages::GetConnectionRegistryResponse;
@@ -247,7 +247,7 @@ proptest! {
         }
     }
 
-    /// Whatever a byte is changed to, reading ends, and what is read lies within the block.
+    /// With any byte changed, decoding terminates and never reads beyond the block.
     #[test]
     fn changed_bytes_do_no_harm(at in 0_usize..200, to in any::<u8>(), garbage in prop::collection::vec(any::<u8>(), 0..64)) {
         let mut block = Vec::new();

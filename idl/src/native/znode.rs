@@ -1,10 +1,10 @@
-//! Payload of the ZooKeeper nodes in which clients look for a server.
+//! Payload of the ZooKeeper nodes in which clients look up a server.
 //!
 //! ```text
-//! ff | int32 n | n bytes: who wrote it | "PBUF" | protobuf message
+//! ff | int32 n | n bytes: the writer's identifier | "PBUF" | protobuf message
 //! ```
 //!
-//! Clients skip the identifier and refuse a payload without either magic.
+//! Clients skip the identifier. They refuse a payload in which `ff` or "PBUF" is missing.
 
 use prost::Message;
 
@@ -36,13 +36,13 @@ pub fn decode<M: Message + Default>(payload: &[u8]) -> Option<M> {
     decode_protobuf(rest.get(skip..)?)
 }
 
-/// Appends `message` with the magic in front, as the values of `info:regioninfo` in `hbase:meta` are.
+/// Appends "PBUF" and `message`: the form of `info:regioninfo` in `hbase:meta`.
 pub fn encode_protobuf(message: &impl Message, out: &mut Vec<u8>) {
     out.extend_from_slice(PROTOBUF_MAGIC);
     message.encode(out).expect("a Vec grows");
 }
 
-/// The message behind the magic; `None` when that is missing or the message is malformed.
+/// The message behind "PBUF"; `None` when that is missing or the message is malformed.
 pub fn decode_protobuf<M: Message + Default>(bytes: &[u8]) -> Option<M> {
     M::decode(bytes.strip_prefix(PROTOBUF_MAGIC)?).ok()
 }

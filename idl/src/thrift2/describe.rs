@@ -1,7 +1,8 @@
 //! Descriptors as text, in the form and order of `describe` in the shell of HBase 2.6.
 //!
-//! Everything that a descriptor says is printed, so that the text can be pasted behind `create` or `alter`. What a single-quoted string
-//! cannot hold is printed in double quotes, with escapes that the shell reads.
+//! Every setting of a descriptor is printed, so that the text can be pasted behind `create` or
+//! `alter`. A string that cannot stand in single quotes is printed in double quotes, with the
+//! shell's escapes.
 
 use super::{
     TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm, TDataBlockEncoding, TDurability,
@@ -64,7 +65,8 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Bytes as a string of the shell: in single quotes if that says everything, else in double quotes with escapes.
+/// Bytes as a string of the shell: in single quotes if no byte needs an escape, otherwise in double
+/// quotes with escapes.
 fn quoted(bytes: &[u8]) -> String {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\'' | b'\\');
     if bytes.iter().all(is_plain) {
@@ -81,7 +83,7 @@ fn hash<K: AsRef<[u8]>, V: AsRef<[u8]>>(settings: impl Iterator<Item = (K, V)>) 
     format!("{{{}}}", pairs.join(", "))
 }
 
-/// The names of attributes that stand for typed fields: they are printed as those.
+/// Attribute names of typed fields. Their attributes are not printed again as metadata.
 const FAMILY_FIELDS: [&str; 18] = [
     "VERSIONS",
     "MIN_VERSIONS",
@@ -103,7 +105,7 @@ const FAMILY_FIELDS: [&str; 18] = [
     "NAME",
 ];
 
-/// Typed settings without a place in HBase's fixed order, where they differ from the default.
+/// Typed settings that are not in HBase's fixed order and differ from their defaults.
 fn chosen_fields(family: &TColumnFamilyDescriptor) -> Vec<String> {
     let flags = [
         ("CACHE_DATA_ON_WRITE", family.cache_data_on_write, false),

@@ -10,14 +10,15 @@
 //!      00 00 0. ..  | letter        binary, old: the length of the method name, then the name
 //!      G E T ' '                    HTTP
 //!      H B a s                      HBase's RPC; also R e g i and S e c u
-//!      00 00 00 2c  | 00 00 00 00   ZooKeeper: the length of a connect request (or 2d), its version
+//!      00 00 00 2c  | 00 00 00 00   ZooKeeper: length (or 2d) and version of a connect request
 //!      r u o k                      ZooKeeper: a four-letter word
 //! ```
 //!
-//! No two rows share a prefix: a frame length has a first byte of up to 15 (hexadecimal; a first message of 352 MiB and more is not
-//! understood, since TLS and HTTP begin with greater bytes, nor are the 64 KiB from 0a0a0000 and from 0d0a0000 on, which are empty lines of
-//! text), and a method name starts with a letter, where a frame starts with 80, 82
-//! or 00. Eight bytes always suffice.
+//! No two rows share a prefix: a frame length has a first byte of up to 15 (hexadecimal), and a
+//! method name starts with a letter, where a frame starts with 80, 82 or 00. Eight bytes always
+//! suffice. Some lengths of a first message are not recognised: 352 MiB and more, since TLS and
+//! HTTP begin with greater bytes, and those that begin with 0a0a or 0d0a, which are empty lines of
+//! text.
 
 use super::METHOD_NAME_BYTES_MAX;
 use crate::zookeeper::CONNECT_BYTES;
@@ -73,7 +74,8 @@ pub fn detect(first: &[u8]) -> Detected {
         [0x80, 0x01, ..] => thrift(Protocol::BinaryStrict, false),
         [0x82, second, ..] if second & 0x1f == 1 => thrift(Protocol::Compact, false),
         [0x16, 0x03, ..] => Detected::Tls,
-        // Empty lines: somebody types. A message of 160 or 208 MiB does not come first.
+        // Empty lines of text. As a length they would be 160 or 208 MiB, too much for a first
+        // message.
         [b'\n' | b'\r', b'\n', ..] => Detected::Unknown,
         [0x00..=0x15, ..] => detect_length(first),
         [b'A'..=b'Z', ..] => detect_letters(first),
@@ -118,7 +120,7 @@ fn is_name_len(len: u32) -> bool {
 /// The first four letters of HBase's preambles.
 const HBASE_PREAMBLES: [&[u8; 4]; 3] = [b"HBas", b"Regi", b"Secu"];
 
-/// ZooKeeper's words that monitoring sends.
+/// ZooKeeper's four-letter words, which monitoring sends.
 const ZOOKEEPER_WORDS: [&[u8; 4]; 9] = [
     b"ruok", b"srvr", b"stat", b"mntr", b"conf", b"isro", b"envi", b"cons", b"dump",
 ];
@@ -143,7 +145,7 @@ fn detect_word(first: &[u8]) -> Detected {
     }
 }
 
-/// How far the first bytes are one of some words.
+/// How much of one of the expected words has arrived.
 enum Begin {
     Whole,
     Part,

@@ -350,10 +350,11 @@ pub trait Reader {
     /// an element of one byte on the wire can be a struct of some hundred bytes in memory.
     fn charge(&mut self, bytes: usize) -> Result<(), WireError>;
 
-    /// Memory that this message may still decode to: what a walk through it leaves tells what decoding it takes.
+    /// Bytes of memory that decoding the rest of this message may take. A walk through the message
+    /// lowers it by what decoding the message would take.
     fn memory_left(&self) -> usize;
 
-    /// Lets the message decode to at most so many bytes more.
+    /// Lowers [`Reader::memory_left`] to at most `bytes`.
     fn limit_memory(&mut self, bytes: usize);
 
     /// The whole message, of which [`Reader::position`] is an offset.

@@ -1,4 +1,4 @@
-//! Packets as Java, gohbase and asynchbase send them, and hostile ones.
+//! Packets in the form of Java, gohbase and asynchbase, and hostile packets.
 
 use super::*;
 
@@ -40,7 +40,8 @@ fn connect_requests_of_both_lengths_are_read() {
     }
 }
 
-/// A client that sent the read-only flag reads a response with one; one that did not would take the byte for the next packet.
+/// A client that sent the read-only flag reads one in the response. Any other client would take the
+/// byte for the beginning of the next packet.
 #[test]
 fn connect_responses_have_the_length_that_the_client_expects() {
     for (has_read_only, length) in [(false, 36), (true, 37)] {

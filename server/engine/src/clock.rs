@@ -1,6 +1,7 @@
 //! Time as the engine sees it: a seam, so that tests and the simulator own it.
 //!
-//! Cell timestamps and TTL use the wall clock, timestamps by way of [`Timestamps`]; leases, waits and rates use the monotonic one.
+//! Cell timestamps (through [`Timestamps`]) and TTLs use the wall clock; leases, waits and rates
+//! use the monotonic clock.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +11,14 @@ mod timestamps;
 
 pub use timestamps::{Ahead, BEHIND_MS, Timestamps, behind_text};
 
-/// The end of the year 9999. A wall clock that is set to a later time counts as standing there: dates can be printed, and sums of times
-/// do not overflow.
+/// The end of the year 9999. A wall clock that is set to a later time reads as this, so that dates
+/// can be printed and sums of times do not overflow.
 pub const WALL_MAX_MS: u64 = 253_402_300_799_999;
 
 /// Source of time.
 pub trait Clock: Send + Sync + Debug + 'static {
-    /// Milliseconds since 1970-01-01 UTC, 0 before that, [`WALL_MAX_MS`] at most. May step in both directions; [`Timestamps`] hides steps
-    /// backwards from cells.
+    /// Milliseconds since 1970-01-01 UTC, 0 before that, [`WALL_MAX_MS`] at most. May step in both
+    /// directions; [`Timestamps`] hides backward steps from cells.
     fn wall_ms(&self) -> u64;
     /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it with TTLs.
     fn coarse_wall_ms(&self) -> u64 {
@@ -45,7 +46,8 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn wall_ms(&self) -> u64 {
-        // A clock set before 1970 reads as 0: assigned time then goes on from its high-water mark.
+        // A clock set before 1970 reads as 0: assigned time then continues from its high-water
+        // mark.
         std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| milliseconds(since.as_secs(), since.subsec_nanos()))
@@ -63,7 +65,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The time of a wall clock that shows so many seconds and nanoseconds since 1970.
+/// The wall clock time for these seconds and nanoseconds since 1970, [`WALL_MAX_MS`] at most.
 fn milliseconds(seconds: u64, nanoseconds: u32) -> u64 {
     seconds
         .saturating_mul(1_000)
@@ -96,7 +98,7 @@ impl ManualClock {
         self.mono_ms.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Moves the monotonic clock alone: the wall clock stands still.
+    /// Advances only the monotonic clock.
     pub fn advance_mono_ms(&self, ms: u64) {
         self.mono_ms.fetch_add(ms, Ordering::SeqCst);
     }

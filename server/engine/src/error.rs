@@ -9,13 +9,13 @@ use std::sync::Arc;
 use crate::schema::TableName;
 use crate::schema::limits::Brief;
 
-/// How many namespaces [`Error::no_such_namespace`] names.
+/// Maximum number of namespaces that [`Error::no_such_namespace`] lists.
 const NAMESPACES_TOLD: usize = 10;
 
 /// Result of every engine call that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What an operator can do about a store file that cannot be used.
+/// Advice for an operator about a store file that cannot be used.
 pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
 
 /// What a caller can do about an [`Error`].
@@ -62,7 +62,7 @@ pub enum Error {
     /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop the last).
     #[error("{0}")]
     InvalidFamilyOperation(String),
-    /// No namespace of that name. The text is that of [`Error::no_such_namespace`].
+    /// The namespace does not exist. The text is that of [`Error::no_such_namespace`].
     #[error("{0}")]
     NoSuchNamespace(String),
     /// A namespace of that name is there already.
@@ -101,10 +101,11 @@ pub enum Error {
     /// The region's memstore or the server's memory is full. Not applied; try again after a pause.
     #[error("{0}")]
     RegionTooBusy(String),
-    /// A row was deleted and written again so often within a moment that its timestamps would run away from the clock.
+    /// A row was deleted and written again so often in a short time that its timestamps would get
+    /// too far ahead of the clock.
     #[error("{0}")]
     RowAhead(String),
-    /// The memory for calls is used up. Not applied; try again after a pause.
+    /// The memory for calls is used up. Not applied; retry after a pause.
     #[error("{0}")]
     CallMemory(String),
     /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
@@ -126,14 +127,15 @@ pub enum Error {
         /// What is wrong there.
         what: String,
     },
-    /// A store file of the region is missing or damaged, so the region is refused until the file is back or its data is given up.
+    /// A store file of the region is missing or damaged, so the region is refused until the file is
+    /// back or its data is given up.
     #[error("{region}, is refused because its store file {} cannot be used: {what}. {DAMAGE_REMEDY}", file.display())]
     RegionDamaged {
         /// The region, its table and its rows.
         region: String,
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: String,
     },
     /// The file system failed.
@@ -149,7 +151,7 @@ pub enum Error {
     /// Another process has the data directory open.
     #[error("data directory {} is in use by another process", .0.display())]
     Locked(PathBuf),
-    /// The directory that is to hold the database holds something else.
+    /// The data directory holds something other than a Basalt database.
     #[error(
         "data directory {} is neither empty nor a Basalt database: it holds {holds}. Nothing was written. Set data.dir (--data-dir) to a Basalt \
          database, or to a directory that is empty or does not exist",
@@ -161,7 +163,7 @@ pub enum Error {
         /// Some of the names in it.
         holds: String,
     },
-    /// The directory's name leads elsewhere while the database in it is open.
+    /// The data directory's path leads elsewhere while the database in it is open.
     #[error(
         "data directory {} was moved, removed or replaced while it was in use: no file can be made in it any more. Start again with the \
          directory where it is now",
@@ -196,7 +198,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::NoSuchNamespace`] that says which ones there are, of many the first ones.
+    /// An [`Error::NoSuchNamespace`] that lists the existing namespaces, or the first of them.
     pub fn no_such_namespace<'a>(
         name: &str,
         known: impl IntoIterator<Item = &'a String, IntoIter: ExactSizeIterator>,

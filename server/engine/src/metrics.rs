@@ -90,7 +90,7 @@ pub struct Counters {
     pub bloom_skips: BusyCounter,
     /// Files read although they did not hold the row: the bloom filter was wrong.
     pub bloom_false_positives: Counter,
-    /// Times that something damaged was found in an open store file.
+    /// Number of times that damage was found in an open store file.
     pub damaged_reads: Counter,
     /// Flushes that wrote a file.
     pub flushes: Counter,
@@ -188,7 +188,8 @@ pub trait EventListener: Send + Sync + Debug + 'static {
     fn writes_resumed(&self, after: Duration) {
         let _ = after;
     }
-    /// The wall clock is behind assigned time, by more than a second. At most once in ten minutes.
+    /// The wall clock is behind assigned time by more than a second. Called at most once in ten
+    /// minutes.
     fn clock_behind(&self, what: &str) {
         let _ = what;
     }

@@ -20,12 +20,12 @@ pub enum Background {
     Manual,
 }
 
-/// What all tables, namespaces and snapshots may take together. The limits of growth: what is there stays at the limit, and can be
-/// removed.
+/// Limits of all tables, namespaces and snapshots together. They limit growth: what exists at the
+/// limit stays, and can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Bytes of the state that the manifest describes, when it grows by a schema change. Flushes and compactions may go on up to what
-    /// a start accepts.
+    /// Bytes of the state that the manifest describes, after a schema change that makes it larger.
+    /// Flushes and compactions may continue up to what a start accepts.
     pub manifest_bytes: usize,
     /// Stores: one for each family of each region.
     pub stores: usize,
@@ -36,7 +36,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// What a server runs with.
+    /// The limits of a server.
     pub const DEFAULT: Self = Self {
         manifest_bytes: 64 << 20,
         stores: 100_000,
@@ -58,7 +58,7 @@ pub struct Options {
     pub wal_stall: Duration,
     /// The manifest is written anew when its edits have grown to this, and to four times what it then begins with.
     pub manifest_roll_bytes: u64,
-    /// What all tables, namespaces and snapshots may take together.
+    /// Limits of all tables, namespaces and snapshots together.
     pub totals: Totals,
     /// A region whose memstores hold more is flushed (HBase: `hbase.hregion.memstore.flush.size`).
     pub memstore_flush_bytes: u64,
@@ -70,8 +70,9 @@ pub struct Options {
     pub block_cache_bytes: u64,
     /// Whether point reads go past the system's page cache (RocksDB: `use_direct_reads`). Scans and compactions go through it.
     pub direct_reads: bool,
-    /// Most store files that have a descriptor at a time, those being written included (RocksDB: `max_open_files`); with
-    /// `direct_reads` a file counts twice. `usize::MAX` is no bound.
+    /// Maximum number of store files that have a descriptor at a time, including those being
+    /// written (RocksDB: `max_open_files`); with `direct_reads` a file counts twice. `usize::MAX`
+    /// is no bound.
     pub max_open_files: usize,
     /// A store with a file set larger than this makes its region split (HBase: `hbase.hregion.max.filesize`).
     pub region_max_bytes: u64,

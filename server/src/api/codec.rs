@@ -123,7 +123,7 @@ impl<'a, P: Codec> Reply<'a, P> {
                 let bytes = to_thrift::reply_bytes(batch);
                 if bytes > BATCH_FREE_BYTES {
                     caller.reply.take_over(batch.give(bytes) as u64);
-                    // Exactly: a large reply does not grow by doubling.
+                    // Exact: a large reply must not grow by doubling, beyond its reservation.
                     self.out.reserve_exact(bytes);
                 }
                 let mut writer = P::writer(self.out);
@@ -156,7 +156,8 @@ impl<'a, P: Codec> Reply<'a, P> {
         }
     }
 
-    /// A failure of a call that was refused before its arguments were decoded, as the exception for I/O that its interface has.
+    /// Answers a call that was refused before its arguments were decoded, with the I/O exception of
+    /// its interface where the method declares it.
     pub(crate) fn refused(&mut self, api: Api, method: &'static MethodDescriptor, failure: &Failure) {
         self.failed = Some(failure.label());
         let declared = |id: i16| method.throws.iter().any(|throws| throws.id == id);

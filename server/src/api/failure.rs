@@ -87,7 +87,7 @@ impl Failure {
         }
     }
 
-    /// A failure of one of HBase's classes that only native clients meet.
+    /// A failure with one of HBase's classes that only native clients receive.
     fn native(class: &'static str, message: impl Into<String>, can_retry: bool) -> Self {
         Self {
             kind: Kind::Io,
@@ -97,30 +97,30 @@ impl Failure {
         }
     }
 
-    /// A row outside the region that the client named: its location is stale.
+    /// The row is outside the region that the client named: the client's location is stale.
     pub(crate) fn wrong_region(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
         Self::native(class, message, true)
     }
 
-    /// A coprocessor service or a kind of read that is not there.
+    /// The coprocessor service or kind of read does not exist.
     pub(crate) fn unknown_protocol(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException";
         Self::native(class, message, false)
     }
 
-    /// A method that is not served; the text is HBase's for a method that it does not know.
+    /// The method is not served. The text is HBase's for an unknown method.
     pub(crate) fn unsupported(method: &str) -> Self {
         Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
     }
 
-    /// A question about a snapshot that is not there.
+    /// The snapshot does not exist.
     pub(crate) fn unknown_snapshot(name: &str) -> Self {
         let class = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException";
         Self::native(class, format!("no snapshot is called {name}"), false)
     }
 
-    /// A scanner that was closed, whose lease is over, or that another connection has.
+    /// The scanner is closed, has expired, or belongs to another connection.
     pub(crate) fn unknown_scanner(id: u64) -> Self {
         let class = "org.apache.hadoop.hbase.UnknownScannerException";
         Self::native(
@@ -130,7 +130,7 @@ impl Failure {
         )
     }
 
-    /// A fetch that is not the next one of its scanner.
+    /// The fetch is not the next one of its scanner.
     pub(crate) fn out_of_order(expected: u64, received: u64) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
         let message =
@@ -138,13 +138,13 @@ impl Failure {
         Self::native(class, message, false)
     }
 
-    /// A change of a region's state that makes no sense.
+    /// The region's state does not allow the change.
     pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";
         Self::native(class, message, false)
     }
 
-    /// The Java class.
+    /// HBase's Java class of the exception.
     pub(crate) fn class(&self) -> &'static str {
         self.class
     }
@@ -181,7 +181,8 @@ impl Failure {
         self.class.rsplit('.').next().unwrap_or(self.class)
     }
 
-    /// As Thrift 1 and native clients expect it: the class in front, where Java's stack trace would begin.
+    /// The text with the class in front, where Java's stack trace would begin, as Thrift 1 and
+    /// native clients expect it.
     pub(crate) fn with_class(&self) -> String {
         format!("{}: {}", self.class, self.message)
     }

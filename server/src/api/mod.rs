@@ -61,14 +61,15 @@ use codec::{Binary, Codec, Compact, Reply};
 pub(crate) use failure::Failure;
 pub(crate) use from_thrift::select;
 
-/// Arguments of so many bytes are decoded without being checked first, as long as they take little memory. What is wrong with them decoding
-/// itself finds out.
+/// Arguments up to this size are decoded without a check beforehand, as long as they take at most
+/// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.
 const UNCHECKED_BYTES: usize = 32 << 10;
-/// Memory that lists and maps of unchecked arguments may take. Those that take more are checked, and their memory is reserved before
-/// they are decoded: an element has a byte at least, and takes up to 320 in memory.
+/// Most memory of lists and maps in unchecked arguments. Arguments that need more are checked, and
+/// their memory is reserved, before they are decoded: an element of one byte on the wire may take
+/// 320 bytes in memory.
 const UNRESERVED_BYTES: usize = 64 << 10;
 
-/// Damaged regions that `/readyz` and the overview name each by itself.
+/// Most damaged regions that `/readyz` and the overview list one by one.
 const DAMAGED_LISTED: usize = 3;
 
 /// What all connections share.
@@ -81,13 +82,13 @@ pub(crate) struct Server {
     slow_log: SlowLog,
     heat: Heat,
     rates: Rates,
-    /// What the master that native clients see remembers.
+    /// State of the master that native clients see.
     master: MasterState,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
     thrift_address: SocketAddr,
-    /// What native clients are told to connect to: host and port.
+    /// Host and port that native clients connect to.
     advertised: (String, u16),
     started: SystemTime,
     started_mono: Instant,
@@ -107,11 +108,12 @@ pub(crate) struct Caller {
     scanned: Option<TableName>,
     /// Which service a call means.
     speaks: Speaks,
-    /// Results are collected in here, call after call; `None` while a call has it, and before the first.
+    /// Results are collected here, call after call; `None` while a call uses it, and when none is
+    /// kept.
     batch: Option<CellBatch>,
-    /// What is reserved for the reply of the call in hand. The connection takes it over.
+    /// The reservation for the reply of the call in hand. The connection takes it over.
     reply: Held,
-    /// Memory of the arguments of the call in hand, if it is more than a little.
+    /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
     arguments_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
     gone: Arc<AtomicBool>,
@@ -156,7 +158,7 @@ impl Caller {
         self
     }
 
-    /// The address that it comes from, without the port.
+    /// The client's address, without the port.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip())
     }
@@ -166,7 +168,7 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
-    /// Who owns the scanners that it opens.
+    /// The owner of the scanners that it opens.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
     }
@@ -177,7 +179,7 @@ impl Caller {
         self.batch.take().unwrap_or_else(new)
     }
 
-    /// What is reserved for the reply of the last call, to be taken over.
+    /// The reservation for the reply of the last call, to be taken over.
     pub(crate) fn reply(&mut self) -> &mut Held {
         &mut self.reply
     }
@@ -188,7 +190,8 @@ impl Caller {
         if batch.memory_bytes() <= KEEP_BYTES {
             batch.clear();
             batch.set_on_shortage(OnShortage::Leave);
-            // Its reservation may have gone with the reply. Without one it is not kept.
+            // The reply may have taken the batch's reservation. A batch that cannot be reserved
+            // again is not kept.
             self.batch = batch.is_reserved().then_some(batch);
         }
     }
@@ -292,7 +295,8 @@ impl Server {
         &self.rates
     }
 
-    /// Counts a native call: which of [`native::methods`], how long it took, and the class of its exception.
+    /// Counts a native call. `number` is its position in [`native::methods`], `failed` the class of
+    /// its exception.
     pub(crate) fn answered_native(&self, number: usize, took: Duration, failed: Option<&'static str>) {
         if let Some(method) = self.calls.method(Api::Native, number) {
             method.answered(took);
@@ -381,7 +385,8 @@ impl Server {
         [stalled, suspended, full, busy].into_iter().flatten().collect()
     }
 
-    /// What is damaged: each region that is refused, up to [`DAMAGED_LISTED`], and what reads have found. Empty when nothing is.
+    /// Lines about damage: refused regions, up to [`DAMAGED_LISTED`] one by one, and damaged blocks
+    /// that reads have found. Empty when nothing is damaged.
     pub(crate) fn damage(&self) -> Vec<String> {
         let damaged = self.engine.damaged_regions();
         let mut lines: Vec<_> = damaged
@@ -404,7 +409,7 @@ impl Server {
         lines
     }
 
-    /// What an operator should see to although everything is served.
+    /// Conditions that need an operator although everything is served.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let ahead = self.engine.ahead_of_clock();
         let behind = ahead > Duration::from_millis(BEHIND_MS);
@@ -498,7 +503,7 @@ impl Server {
             })
         };
         if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
-            // Boxed: few calls have so large arguments.
+            // Boxed: few calls have arguments this large.
             outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;
         }
         if let Err(error) = outcome {
@@ -575,7 +580,8 @@ impl Server {
         }
     }
 
-    /// Runs the method. Fails when the arguments are not what the interface says: before anything is done.
+    /// Runs the method. Fails, before anything is done, when the arguments do not match the
+    /// interface.
     async fn dispatch<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
@@ -590,9 +596,11 @@ impl Server {
         }
     }
 
-    /// The same for arguments that may take much memory. They are walked through before anything is built of them: arguments that the
-    /// interface does not allow are refused, with a message that names the field, and the connection goes on; the memory of others is
-    /// reserved, and as much again as the message has, for what a write puts into the log.
+    /// Runs a method whose arguments may take much memory. The encoded arguments are checked before
+    /// they are decoded. Arguments that the interface does not allow are refused with a message
+    /// that names the field, and the connection stays open. For the others, memory is reserved:
+    /// [`ARGUMENT_COPIES`] times their decoded size, and the size of the message for what a write
+    /// appends to the log.
     async fn dispatch_large<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
@@ -649,7 +657,7 @@ impl Server {
     }
 }
 
-/// Arguments as the interface's types, and as the engine's.
+/// Copies of decoded arguments: as the interface's types and as the engine's.
 const ARGUMENT_COPIES: usize = 2;
 
 /// A method of one of the interfaces.
@@ -661,7 +669,7 @@ enum Called {
 }
 
 impl Called {
-    /// The method of that name; `None` for one that the service does not have.
+    /// The method of that name; `None` if the service does not have it.
     fn of(service: Service, name: &str) -> Option<Self> {
         match service {
             Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
@@ -680,7 +688,8 @@ impl Called {
     }
 }
 
-/// The name of a Thrift service and one of its methods. REQUIRES: the service has so many.
+/// The name of a Thrift service, and its method with this number. REQUIRES: the service has such a
+/// method.
 fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
     let service = match api {
         Api::Thrift1 => &thrift1::SERVICE,
@@ -705,11 +714,11 @@ fn started_ms(started: SystemTime) -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Host and port that native clients are told: the setting, or the address of the port.
+/// Host and port that native clients connect to: `server.advertise`, or the bound address.
 fn advertised(setting: &str, bound: SocketAddr) -> (String, u16) {
     match setting.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() => {
-            // The settings were checked.
+            // `Config::validate` has checked the port.
             (host.to_owned(), port.parse().unwrap_or(bound.port()))
         }
         _ if setting == "auto" => (bound.ip().to_string(), bound.port()),

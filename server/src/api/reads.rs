@@ -1,5 +1,5 @@
-//! Gets: answered from memory on the network thread, from disk on the pool. So is one whose result needs memory that calls do not have
-//! at once: on the pool it may wait for it.
+//! Gets: answered from memory on the network thread, from disk on the pool. A get whose result does
+//! not fit into the memory for calls also goes to the pool, where it may wait for memory.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::admission::Held;
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;
 
-/// Memory of the filters of a call's gets, reserved one by one while they are made: a short text may need much.
+/// Memory of the filters of a call's gets, reserved filter by filter as they are built. A short
+/// filter text may need much memory.
 #[derive(Debug)]
 pub(super) struct FilterMemory<'a> {
     server: &'a Server,
@@ -28,7 +29,7 @@ impl<'a> FilterMemory<'a> {
         Self { server, held: None }
     }
 
-    /// Adds the filter of one more get.
+    /// Reserves the filter of one more get.
     pub(super) fn add(&mut self, spec: &ReadSpec) -> Result<(), Failure> {
         let Some(filter) = &spec.filter else {
             return Ok(());
@@ -71,7 +72,8 @@ struct Gets {
 }
 
 impl Gets {
-    /// Does the gets that are left; `false` when memory does not hold the next one, or there is none for its result.
+    /// Does the gets that are left; `false` when the next one is not in memory, or there is no
+    /// memory for its result.
     fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
         while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
             spec.tier = tier;

@@ -60,8 +60,8 @@ pub(super) fn target(server: &Server, name: &[u8]) -> Result<Target, Failure> {
 /// The region of that full name, encoded name, or printed name.
 pub(super) fn region(server: &Server, name: &[u8]) -> Result<RegionInfo, Failure> {
     let of_table = |table: &TableName| server.engine().regions(table).unwrap_or_default();
-    // A full name begins with the table's, and so does a printed one if the table's has only ASCII letters. An encoded one may be any
-    // table's region.
+    // A full name begins with the table's name. A printed name with escapes (`\x`) may have them in
+    // the table's name, and an encoded name has no table's name: both are looked up in all tables.
     let table = name
         .iter()
         .position(|byte| *byte == b',')

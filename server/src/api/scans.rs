@@ -30,25 +30,27 @@ const INLINE_BYTES: usize = 256 << 10;
 /// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
 /// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
-/// A turn of a fetch that only the response limit bounds holds no more than this before it is counted again.
+/// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
 /// One fetch takes at most this part of the memory that is left for calls in hand,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
 const FETCH_BYTES_LEAST: usize = 64 << 10;
 
-/// What may end a fetch that has fewer results than were asked for, before the end of the scan.
+/// The bound at which a fetch may return fewer results than requested, before the end of the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortest {
-    /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client fetches on until nothing comes.
+    /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client
+    /// fetches until an answer is empty.
     Page,
-    /// Only `thrift.max_response_bytes`: in HBase a short list is the end of the scan, and clients of this call take it for that.
+    /// Only `thrift.max_response_bytes`: in HBase a short list means the end of the scan, and
+    /// clients of this call rely on it.
     Response,
 }
 
-/// A scan keeps its arguments as they came and as the engine's.
+/// Copies of a scan's arguments that it keeps: as received and as the engine's types.
 const SCAN_COPIES: usize = 2;
-/// Arguments and filter of a scan that are not reserved: most are smaller.
+/// Arguments and filter of a scan up to this size are not reserved: most are smaller.
 const SCAN_FREE_BYTES: usize = 16 << 10;
 
 /// Results of a fetch, and whether their columns are to be sorted lists.
@@ -115,7 +117,7 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
     }
 }
 
-/// Reserves what a scan keeps of its arguments, and its filter; `None` if that is little.
+/// Reserves the arguments that a scan keeps, and its filter; `None` if they are small.
 fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Option<ScannerMemory>, Failure> {
     let filter = open.pending.scan.spec.filter.as_ref();
     let filter_bytes = filter.map_or(0, |filter| filter.memory_bytes());
@@ -156,16 +158,16 @@ pub(crate) async fn fetch(
     Ok(Results { batch, sort_columns })
 }
 
-/// What a native client wants of one fetch.
+/// Limits of one fetch of a native client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     /// Most results.
     pub(crate) results: usize,
-    /// Bytes from which on no further row is begun.
+    /// Once the results have this many bytes, no further row is begun.
     pub(crate) bytes: usize,
-    /// Whether an answer without results is one, when there is more to come.
+    /// Whether an empty answer is allowed before the end of the scan.
     pub(crate) may_be_empty: bool,
-    /// Time after which no further row is begun, instead of the setting's.
+    /// Time after which no further row is begun; `None` means `scanner.fetch_max_ms`.
     pub(crate) time: Option<Duration>,
 }
 
@@ -232,8 +234,8 @@ pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
     server.sessions().close(id, caller.owner)
 }
 
-/// Where a fetch stops beginning new rows: for a page the setting, or a part of the memory that is left for calls, so that many fetches
-/// at once return less each.
+/// Bytes after which a fetch begins no further row. For a page this is the setting or a part of the
+/// memory left for calls, whichever is less, so that many concurrent fetches return less each.
 fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
     if shortest == Shortest::Response {
         return server.config().thrift.max_response_bytes;
@@ -243,7 +245,7 @@ fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
     server.config().scanner.fetch_max_bytes.min(share)
 }
 
-/// After which a fetch begins no further row.
+/// Time after which a fetch begins no further row.
 fn fetch_time(server: &Server) -> Duration {
     Duration::from_millis(server.config().scanner.fetch_max_ms)
 }
@@ -254,9 +256,11 @@ fn result_count(count: i32) -> Result<usize, Failure> {
     })
 }
 
-/// Fetches up to `count` results, fewer when a bound on bytes or time is reached that `shortest` allows. An empty answer means the end of the scan
-/// to every client, so a fetch that has nothing to show goes on, for as long as its client is there. A fetch that is refused has
-/// lost nothing, and can be tried again.
+/// Fetches up to `wanted.count` results; returns them, and whether the scan is at its end. There
+/// are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. An empty
+/// answer means the end of the scan to every client, so a fetch that has nothing to show goes on,
+/// for as long as its client is there. A fetch that is refused has lost nothing, and can be tried
+/// again.
 async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -290,7 +294,7 @@ where
     // What has been read is not thrown away: the scan is behind it already.
     let mut may_be_refused = batch.is_empty();
     loop {
-        // With something to return, it does not wait for more memory.
+        // A fetch with results to return does not wait for more memory.
         batch.set_on_shortage(if batch.is_empty() {
             OnShortage::Wait
         } else {
@@ -328,9 +332,9 @@ struct Wanted {
     /// Where no further row is begun.
     bytes_max: usize,
     shortest: Shortest,
-    /// After which no further row is begun, if only a page is wanted.
+    /// Time after which no further row is begun, for a page ([`Shortest::Page`]).
     time_max: Duration,
-    /// Bounds on bytes and time do not end the fetch with fewer results.
+    /// Least results before bounds on bytes and time end the fetch.
     least: usize,
     /// When it began.
     began: Instant,
@@ -339,12 +343,12 @@ struct Wanted {
 /// The end of a fetch.
 #[derive(Clone, Copy, Debug)]
 struct FetchEnd {
-    /// Whether it is that of the scan.
+    /// Whether the scan is at its end, too.
     is_of_scan: bool,
 }
 
 impl Wanted {
-    /// What a Thrift client wants.
+    /// Limits of a fetch of a Thrift client.
     fn new(server: &Server, count: usize, shortest: Shortest) -> Self {
         Self {
             count,
@@ -420,7 +424,7 @@ impl Wanted {
         fetched
     }
 
-    /// Fewest results that are an answer when there is no memory for more.
+    /// Fewest results that may be returned when there is no memory for more.
     fn least_results(&self, open: &OpenScan) -> usize {
         if open.pending.scan.reversed {
             LEAST_RESULTS.min(self.count)
@@ -429,7 +433,8 @@ impl Wanted {
         }
     }
 
-    /// The end of the fetch, if a turn that ended so is its last one.
+    /// Decides whether a turn with this outcome is the fetch's last one; `None` if the fetch goes
+    /// on.
     fn end(
         &self,
         open: &mut OpenScan,
@@ -438,16 +443,17 @@ impl Wanted {
     ) -> Result<Option<FetchEnd>, Failure> {
         let end = |is_of_scan| Ok(Some(FetchEnd { is_of_scan }));
         let fetched = match fetched {
-            // What there was memory for is an answer, too.
+            // The rows that fit into memory are a valid answer.
             Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => return end(false),
-            // One row is not. The scan is behind it already: it must not go on as if it had been answered.
+            // Fewer rows are not. The scan has passed them, so it must fail: continuing would skip
+            // them.
             Err(error @ Error::CallMemory(_)) if !batch.is_empty() => {
                 if let Some(scanner) = &mut open.scanner {
                     scanner.fail(error.clone());
                 }
                 return Err(error.into());
             }
-            // What comes before a region that is not assigned is a page; the next fetch fails.
+            // Results before a region that is not assigned are a page; the next fetch fails.
             Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
                 return end(false);
             }

@@ -273,7 +273,7 @@ async fn a_scan_of_memory_passes_a_full_line() {
 
 const MIB: usize = 1 << 20;
 
-/// A server with 16 MiB for calls, in whose table `row` has a MiB and `small` a byte.
+/// A server with 16 MiB for calls. Row `row` has a value of 1 MiB, row `small` a value of one byte.
 async fn with_a_large_row() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.memory_bytes = 16 * MIB as u64;
@@ -297,7 +297,7 @@ async fn with_a_large_row() -> Arc<Server> {
     server
 }
 
-/// Leaves so many bytes of the memory for calls.
+/// Holds all but `bytes` of the memory for calls.
 fn leave(server: &Server, held: &mut Held, bytes: usize) {
     held.set(0);
     let memory = server.admission().memory();
@@ -306,7 +306,8 @@ fn leave(server: &Server, held: &mut Held, bytes: usize) {
     memory.enter(rest as u64);
 }
 
-/// Goal: a result is reserved before it is collected. Method: less memory than one result of a MiB and its reply need.
+/// Goal: a result is reserved before it is collected. Method: less memory is free than a result of
+/// 1 MiB and its reply need.
 #[tokio::test]
 async fn a_result_that_there_is_no_memory_for_is_refused() {
     let server = with_a_large_row().await;
@@ -356,7 +357,7 @@ async fn a_result_that_there_is_no_memory_for_is_refused() {
     call(&server, 1, close).await.expect("served");
 }
 
-/// The reply keeps its memory when the call is over, for whoever sends it.
+/// The reply's reservation outlives the call and passes to the sender.
 #[tokio::test]
 async fn a_reply_is_handed_over_with_its_memory() {
     let server = with_a_large_row().await;
@@ -376,8 +377,8 @@ async fn a_reply_is_handed_over_with_its_memory() {
     assert_eq!(memory.used(), reply);
 }
 
-/// Goal: arguments that are small on the wire and large in memory are reserved before they are built. Method: thousands of tiny gets, with
-/// and without memory for them.
+/// Goal: arguments that are small on the wire and large in memory are reserved before they are
+/// built. Method: two thousand tiny gets, with and without memory for them.
 #[tokio::test]
 async fn arguments_that_expand_are_reserved() {
     let server = with_a_large_row().await;
@@ -403,8 +404,8 @@ async fn arguments_that_expand_are_reserved() {
     assert_eq!(server.admission().memory().used(), 0);
 }
 
-/// Goal: filters of scans that are open are reserved, and so are those of gets. Method: a pattern of some bytes that takes much memory
-/// compiled, again and again.
+/// Goal: filters of open scans and of gets are reserved. Method: many filters with a short pattern
+/// that takes much memory once compiled.
 #[tokio::test]
 async fn filters_that_expand_are_reserved() {
     let server = with_a_large_row().await;

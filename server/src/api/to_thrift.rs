@@ -7,7 +7,8 @@ use basalt_idl::wire::{WireType, Writer};
 
 use super::reads::Found;
 
-/// At least the bytes of a reply with these cells, in any form and protocol: what stands around a cell, and around its row, is less than this.
+/// Upper bound on the size of a reply with these cells, in any form and protocol. The overhead of a
+/// cell, and of a row, is less than `AROUND_BYTES`.
 pub(super) fn reply_bytes(batch: &CellBatch) -> usize {
     const AROUND_BYTES: usize = 64;
     batch.data_bytes() + AROUND_BYTES * (batch.cell_count() + batch.row_count() + 4)

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift, gather};
 
-/// A write of more cells than this does not hold the network thread.
+/// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
 /// An increment of more columns than this does not hold the network thread.
 const INLINE_COLUMNS: usize = 64;
@@ -228,7 +228,7 @@ where
         (commit, batch)
     } else {
         server.admission().admit_to_line()?;
-        // The row's lock is held meanwhile, for which a network thread may wait.
+        // Refuse instead of waiting: the row's lock is held, and a network thread may wait for it.
         batch.set_on_shortage(OnShortage::Refuse);
         let work = move |server: &Server| {
             let commit = attempt(server, &arguments, &build, ReadTier::All, &mut batch)?;

@@ -1,16 +1,16 @@
-//! Which machines reach the ports, and under which names.
+//! Host names of the HTTP port, and the ports that other machines can reach.
 
 use std::net::SocketAddr;
 
 use super::ConfigError;
 
-/// Most names: each request is compared with all of them.
+/// Most names. Each request is compared with all of them.
 const NAMES_MAX: usize = 64;
 
 /// Longest name (RFC 1035).
 const NAME_BYTES_MAX: usize = 253;
 
-/// Refuses what no `Host` header can be equal to.
+/// Refuses names that no `Host` header can equal.
 pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
     let refuse = |message: String| {
         Err(ConfigError::Value {
@@ -43,7 +43,7 @@ pub(super) fn is_open(listen: SocketAddr) -> bool {
     !listen.ip().to_canonical().is_loopback()
 }
 
-/// See [`super::Config::exposure`].
+/// Describes the ports that other machines can reach; `None` when there are none.
 pub(super) fn exposure(ports: &[(&str, SocketAddr)]) -> Option<String> {
     let open = ports.iter().filter(|(_, listen)| is_open(*listen));
     let open: Vec<String> = open

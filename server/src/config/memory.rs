@@ -14,17 +14,18 @@ const PARTS: [(&str, &str, u64); 3] = [
     ("requests", "memory_bytes", 15),
 ];
 
-/// A message of so many bytes may have one cell more.
+/// Bytes of a largest message for each cell that a call may have.
 const MESSAGE_BYTES_PER_CELL: u64 = 64;
 
-/// Largest row whatever memory there is (HBase: `hbase.table.max.rowsize`).
+/// Largest row, however much memory there is (HBase: `hbase.table.max.rowsize`).
 const ROW_BYTES_MAX: u64 = 1 << 30;
 
 /// Less does not hold a few flushes, messages and blocks of largest cells.
 const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
-/// A message, a response and a row each have at most one part in so many of the memory for calls: a call holds its message or its result
-/// twice, as bytes and as what is made of them, and others need some, too.
+/// A message, a response and a row each have at most one part in this many of the memory for calls.
+/// A call holds its message or its result twice, encoded and decoded, and other calls need memory,
+/// too.
 pub(super) const CALL_SHARE: u64 = 3;
 
 /// Gives every part that is not in the settings its share, and what must fit into a part several times a size that does.
@@ -165,7 +166,7 @@ mod tests {
         );
     }
 
-    /// Rows follow the memory for calls, with and without a total, unless they are set.
+    /// The limit of rows follows the memory for calls unless it is set.
     #[test]
     fn a_row_fits_into_the_memory_for_calls() {
         let rows = |overrides: &[&str]| {

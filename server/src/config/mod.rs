@@ -39,7 +39,7 @@ pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
 pub struct Config {
     /// Where the data lies.
     pub data: Data,
-    /// What clients are told of the server.
+    /// Address at which clients reach the server.
     pub server: Server,
     /// The Thrift port.
     pub thrift: Thrift,
@@ -277,7 +277,7 @@ impl Config {
         Ok(())
     }
 
-    /// Says which ports other machines can reach, and what that means; `None` when none can be.
+    /// Describes the ports that other machines can reach, and the risk; `None` when there are none.
     pub fn exposure(&self) -> Option<String> {
         hosts::exposure(&[
             ("thrift.listen", self.thrift.listen),

@@ -58,10 +58,10 @@ pub enum ThriftTransport {
 }
 
 section! {
-    /// What clients are told of the server.
+    /// Address at which clients reach the server.
     Server {
-        /// Host, or host and port, by which HBase's native clients reach this server: what its ZooKeeper nodes and `hbase:meta` name.
-        /// `auto`: the address of the Thrift port.
+        /// Host, or host and port, by which HBase's native clients reach this server. The ZooKeeper
+        /// nodes and `hbase:meta` name it. `auto`: the address of the Thrift port.
         advertise: String = "auto".into(),
     }
 }
@@ -81,8 +81,8 @@ section! {
         max_connections: usize = 10_000,
         /// Largest message, framed or not.
         max_message_bytes: usize = 64 << 20,
-        /// Most cells of one call: a cell of a few bytes takes many times as much memory once it is read. By default one for each
-        /// 64 bytes of `max_message_bytes`.
+        /// Most cells of one call: a cell of a few bytes takes many times as much memory once
+        /// decoded. By default one for each 64 bytes of `max_message_bytes`.
         max_cells_per_call: usize = (64 << 20) / 64,
         /// A message that has begun must be complete after this.
         message_timeout_ms: u64 = 30_000,
@@ -90,7 +90,8 @@ section! {
         idle_timeout_ms: u64 = 0,
         /// A client that does not read its answer is disconnected after this.
         write_timeout_ms: u64 = 30_000,
-        /// Largest answer to one get or multi-get, and where a scan of one call and a fetch of Thrift 1 begin no further row.
+        /// Largest answer to one get or multi-get. At this size, a scan of one call and a fetch of
+        /// Thrift 1 begin no further row.
         max_response_bytes: usize = 64 << 20,
         /// Accepts listening on other addresses than loopback although nobody is authenticated.
         insecure_no_auth: bool = false,
@@ -104,7 +105,7 @@ section! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9095)),
         /// Most connections at once; one more is closed as soon as it is accepted.
         max_connections: usize = 10_000,
-        /// Host names that the port answers to, besides IP addresses and `localhost`.
+        /// Host names that the port accepts, besides IP addresses and `localhost`.
         allowed_hosts: Vec<String> = Vec::new(),
         /// Whether a POST to `/debug/pprof/profile` takes a profile.
         profiles: bool = false,
@@ -114,7 +115,8 @@ section! {
 section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
-        /// Most bytes of messages, arguments, results and replies in hand. They are reserved before they are allocated.
+        /// Most bytes of messages, arguments, results and replies in hand, reserved before they are
+        /// allocated.
         memory_bytes: u64 = 512 * MIB,
         /// Most calls that wait for a thread, for disk or for row locks.
         max_waiting: usize = 2_000,
@@ -231,7 +233,7 @@ section! {
 section! {
     /// Store files.
     Store {
-        /// Most store files that are open at a time; 0: as many as the limit of open files has room for.
+        /// Most store files open at a time; 0: as many as the limit of open files has room for.
         max_open_files: usize = 0,
     }
 }
@@ -251,7 +253,8 @@ section! {
         lock_wait_ms: u64 = 30_000,
         /// Largest cell, key and value together; 0: no limit.
         cell_max_bytes: usize = 10 << 20,
-        /// Largest row, or piece of one, that a read collects. Where it is not set it is a third of `requests.memory_bytes`, 1 GiB at most.
+        /// Largest row, or piece of one, that a read collects. By default a third of
+        /// `requests.memory_bytes`, 1 GiB at most.
         max_bytes: usize = (512 << 20) / 3,
     }
 }

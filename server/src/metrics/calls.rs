@@ -19,7 +19,7 @@ pub(crate) enum Api {
     Thrift2,
     /// `BasaltAdmin`
     Admin,
-    /// The services of HBase's native RPC, together.
+    /// All services of HBase's native RPC.
     Native,
 }
 

@@ -1,12 +1,14 @@
-//! The few ZooKeeper nodes in which native clients look for a server.
+//! A read-only ZooKeeper server with the nodes in which native clients look up the HBase server.
 //!
-//! 1. A client connects and asks for a session. Sessions live as long as their connection and are not remembered: a client that
+//! 1. A client connects and requests a session. A session ends with its connection: a client that
 //!    reconnects gets a new one.
-//! 2. It reads `hbaseid`, `meta-region-server`, `master`, and the state of a table, below the base node.
-//! 3. It closes the session, or pings until it needs it again.
+//! 2. The client reads `hbaseid`, `meta-region-server`, `master` and the states of tables below the
+//!    base node.
+//! 3. The client closes the session, or sends pings to keep it.
 //!
-//! Nothing can be changed and no watch ever fires: the answers follow from the settings and the catalog. A connection that
-//! sends nothing for its session's timeout is closed. Packets are bounded by `PACKET_BYTES_MAX`.
+//! Nodes are computed from the settings and the catalog. Changes are refused, and no watch events
+//! are sent. A connection that sends nothing for its session's timeout is closed. Packets are
+//! bounded by `PACKET_BYTES_MAX`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +28,8 @@ use nodes::Nodes;
 
 mod nodes;
 
-/// Bounds of a session's timeout, as a ZooKeeper with ticks of two seconds has them.
+/// Bounds of a session's timeout: ZooKeeper's default minimum (two ticks of 2 s), and HBase's
+/// default `zookeeper.session.timeout`, which its clients request.
 const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<i32> = 4_000..=90_000;
 
 /// Why a session ended, when it was not the client that closed it.
@@ -42,7 +45,7 @@ pub(crate) enum End {
     Io(#[from] std::io::Error),
 }
 
-/// The words of four letters that monitoring sends, and their answers.
+/// The four-letter words that are answered, with their answers.
 const WORDS: [(&[u8; 4], &str); 3] = [
     (b"ruok", "imok"),
     (b"isro", "rw"),
@@ -52,7 +55,7 @@ const WORDS: [(&[u8; 4], &str); 3] = [
     ),
 ];
 
-/// Answers a four-letter word, if it is one of those that are served; the connection ends.
+/// Answers a four-letter word and closes the connection. Words not in [`WORDS`] get no answer.
 pub(crate) async fn answer_word(mut socket: TcpStream, first: &[u8]) -> Result<(), End> {
     if let Some((_, answer)) = WORDS.iter().find(|(word, _)| first.starts_with(*word)) {
         socket.write_all(answer.as_bytes()).await?;
@@ -61,7 +64,7 @@ pub(crate) async fn answer_word(mut socket: TcpStream, first: &[u8]) -> Result<(
     Ok(())
 }
 
-/// Serves a session until either side ends it. `received` is what has arrived already.
+/// Serves a session until either side ends it. `received` holds the bytes that have arrived.
 pub(crate) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
@@ -98,7 +101,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Takes a whole packet off what has arrived.
+/// Takes the next packet off `received`; `None` when it is not complete.
 fn next_packet(received: &mut BytesMut) -> Result<Option<BytesMut>, End> {
     let Some(length) = received
         .first_chunk::<4>()

@@ -1,4 +1,4 @@
-//! Which nodes there are, and what is in them.
+//! The nodes and their data.
 //!
 //! | node | data |
 //! | --- | --- |
@@ -18,7 +18,8 @@ use basalt_idl::native::znode;
 use crate::api::Server;
 use crate::native::server_name;
 
-/// The base nodes that are served: HBase's default, and those of distributions with and without Kerberos.
+/// The base nodes that are served: HBase's default, and the defaults of distributions without and
+/// with Kerberos.
 const BASES: [&str; 3] = ["/hbase", "/hbase-unsecure", "/hbase-secure"];
 
 /// A node.
@@ -39,12 +40,13 @@ impl<'a> Nodes<'a> {
         Self { server }
     }
 
-    /// Transaction id of every answer: the start's time, which never goes down within a session or over restarts.
+    /// Transaction id of every response: the server's start time. It must never decrease, also not
+    /// over restarts.
     pub(super) fn zxid(&self) -> i64 {
         self.server.start_code()
     }
 
-    /// The node of that path.
+    /// The node at a path.
     pub(super) fn get(&self, path: &[u8]) -> Option<Node> {
         let path = std::str::from_utf8(path).ok()?;
         if path == "/" {

@@ -212,8 +212,9 @@ impl Life {
         })
     }
 
-    /// Deletes a row and writes it, in turns, while the clock stands still. Only the engine knows how far the row goes
-    /// ahead, so its times are read back; the model says what each read must find.
+    /// Deletes a row and writes it, in turns, while the clock stands still. Only the engine knows
+    /// how far the row's timestamps run ahead, so the model takes them from a read. The values of
+    /// that read must be those of the model.
     fn rush(&mut self, table: &str) -> std::result::Result<(), Stop> {
         let row = self.draw_row();
         let turns = self.pick(4) + 2;
@@ -222,7 +223,7 @@ impl Life {
             self.told.writes
         ));
         let rushed = self.rush_row(table, &row, turns);
-        // Assigned time passes the row again: from here on times are as the model says.
+        // Moves assigned time past the row, so that the model predicts timestamps again.
         self.machine.clock.advance_ms(2 * ROW_AHEAD_MS.unsigned_abs());
         rushed
     }
@@ -241,7 +242,8 @@ impl Life {
         Ok(())
     }
 
-    /// The next read of a row that was just written finds what was written, and tells its times.
+    /// Reads a row that was just written, compares it with the model, and copies its timestamps to
+    /// the model.
     fn take_times(&mut self, table: &str, row: &str) -> std::result::Result<(), Stop> {
         let (known, found) = (self.told.row(table, row), read::row(&self.engine, table, row)?);
         if !known.is(&found) {

@@ -5,8 +5,8 @@
 //!
 //! After each damage the database is checked and, on a copy, opened and read: all tables by scan with all versions, raw, and by gets. It
 //! must be refused, or the read fail, with an error that names the file; or all answers must be what they were. In the latter case
-//! the check must have said something of the file, or the place must be in [`unused`]. Damage to store files alone must not refuse the
-//! start, and must not fail reads of tables that have none of them.
+//! the check must have said something of the file, or the place must be in [`unused`]. Damage to
+//! store files alone must not fail the start, and must not fail reads of other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -278,7 +278,7 @@ fn judge(reference: &Reference, disk: &SimFs, paths: &[&PathBuf]) -> Result<Outc
     }
 }
 
-/// The tables that have these store files; `None` when one of the files is something else.
+/// The tables that these store files belong to; `None` if one of the files is no store file.
 fn owners(paths: &[&PathBuf]) -> Option<BTreeSet<String>> {
     let owner = |path: &&PathBuf| {
         let below = path.strip_prefix(super::below("tables")).ok()?;

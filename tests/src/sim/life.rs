@@ -27,9 +27,9 @@ pub(crate) enum Kind {
     Check,
     /// A write with ASYNC_WAL or SKIP_WAL.
     Weak,
-    /// Deletes and writes of one row within a millisecond.
+    /// Deletes and puts of one row within a millisecond.
     Rush,
-    /// The machine's clock is set: back or forward, by seconds or by years.
+    /// A step of the machine's clock, back or forward, by a millisecond up to years.
     SetClock,
     /// A flush of a table.
     Flush,
@@ -170,7 +170,8 @@ pub(crate) fn draw(dice: &mut SplitMix64) -> Kind {
     Kind::Put
 }
 
-/// Where a clock that shows `wall_ms` is set to: somewhere before or behind, or back to about when the first life began.
+/// The new time of a clock that shows `wall_ms`: earlier, later, near the start of the first life,
+/// or 0.
 pub(crate) fn draw_clock(wall_ms: u64, dice: &mut SplitMix64) -> u64 {
     const STEPS_MS: [u64; 5] = [1, 40, 5_000, 3_600_000, 365 * 24 * 3_600_000];
     let step_ms = STEPS_MS[dice.below(STEPS_MS.len() as u64) as usize];
@@ -207,7 +208,8 @@ impl Life {
         }
     }
 
-    /// The timestamp that a write made now gets, unless its row has been deleted in this millisecond ([`super::act`] knows such writes).
+    /// The timestamp that a write made now gets. A put whose row was deleted in the same
+    /// millisecond gets a later one, which [`super::act`] reads back.
     pub(crate) fn now(&self) -> i64 {
         self.engine.assigned_ms()
     }

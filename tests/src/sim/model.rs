@@ -1,8 +1,12 @@
 //! What the database must hold.
 //!
-//! Assigned times rise from call to call whatever the machine's clock does, so no two writes of a column have the same timestamp, and HBase's
-//! rules about equal ones are not needed. Writes of one row within a millisecond are later than the model knows ([`Row::is`]). Families keep either one version, and get no tombstone that would bring an older one back, or more than are ever
-//! written: so what can be seen never depends on what flushes and compactions have dropped.
+//! Assigned timestamps rise from call to call whatever the machine's clock does, so no two writes
+//! of a column have the same timestamp, and HBase's rules about equal ones are not needed. Writes
+//! of one row within a millisecond have later timestamps than the model expects ([`Row::is`]).
+//!
+//! Families either keep one version and get no tombstone that would uncover an older one, or keep
+//! more versions than are ever written. So the visible cells never depend on what flushes and
+//! compactions have dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +17,8 @@ use basalt_engine::schema::TableDescriptor;
 /// Versions that the families which keep many keep.
 pub(crate) const MANY: i32 = 1000;
 
-/// How far a row goes ahead of assigned time when it is deleted and written within a millisecond, as often as the workload does so.
+/// Maximum time by which a row runs ahead of assigned time when the workload deletes and writes it
+/// within a millisecond.
 pub(crate) const ROW_AHEAD_MS: i64 = 12;
 
 /// One version of a column.
@@ -49,7 +54,8 @@ impl Row {
         });
     }
 
-    /// Whether the engine shows this row: the same values in the same order, each at its time, or as much later as a row may go ahead.
+    /// Whether a row read from the engine matches this one: the same values in the same order, each
+    /// with its timestamp or one at most [`ROW_AHEAD_MS`] later.
     pub(crate) fn is(&self, shown: &Self) -> bool {
         let same = |(known, shown): (&Version, &Version)| {
             known.1 == shown.1 && (known.0..=known.0 + ROW_AHEAD_MS).contains(&shown.0)
@@ -61,7 +67,7 @@ impl Row {
             })
     }
 
-    /// The newest time in it.
+    /// The newest timestamp in the row, 0 if it is empty.
     pub(crate) fn newest_time(&self) -> i64 {
         let versions = self.0.values().flatten();
         versions.map(|(timestamp, _)| *timestamp).max().unwrap_or(0)

@@ -4,8 +4,9 @@
 //! are changed by checks alone, for which clients race; and rows with everything mixed: puts, deletes, increments, appends, checks and row
 //! mutations. In each life clients use a few rows of a larger pool together, so that rows also rest for a while and are found in store files.
 //!
-//! Of a put and a delete that overlap, timestamps decide which one counts, and a read between them may have seen the order of the log. So a
-//! write with a delete in it has its row for itself among the writes; readers do not wait, and neither does the next write.
+//! If a put and a delete overlap, timestamps decide which one takes effect, and a read between the
+//! two may see the order of the log. So a write with a delete excludes other writes of its row.
+//! Readers do not wait, and the next write may follow in the same millisecond.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -32,7 +32,8 @@ pub(crate) fn start_with_open_files(open_files: u32) -> Arc<Shared> {
     Arc::new(Shared { server, _dir: dir })
 }
 
-/// Stops the server and starts it again as a process that may have that many open files. Nobody else may use it.
+/// Stops the server and starts it again as a process that may have that many open files. `shared`
+/// must be the only reference.
 pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) -> Arc<Shared> {
     let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
     server.stop();
@@ -40,7 +41,7 @@ pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) ->
     Arc::new(Shared { server, _dir: dir })
 }
 
-/// A server whose wall clock the file `clock` in its folder sets; `None` where there is no libfaketime.
+/// A server whose wall clock follows the file `clock` in its folder; `None` without libfaketime.
 pub(crate) fn start_with_clock(set: &str) -> Option<Arc<Shared>> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let clock = dir.path().join("clock");
@@ -50,9 +51,9 @@ pub(crate) fn start_with_clock(set: &str) -> Option<Arc<Shared>> {
 }
 
 impl Shared {
-    /// Sets the clock of a server that was started with one.
+    /// Sets the clock of a server from [`start_with_clock`].
     pub(crate) fn set_clock(&self, set: &str) {
-        // At once, so that the server never finds half of it.
+        // Renamed into place, so that the server never reads half of the file.
         let (new, clock) = (
             self.data_dir().with_file_name("clock.new"),
             self.data_dir().with_file_name("clock"),

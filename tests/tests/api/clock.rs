@@ -25,7 +25,8 @@ fn values(wire: &mut Wire, table: &str, row: &str) -> Vec<String> {
     cells.iter().filter_map(value).collect()
 }
 
-/// One client deletes a row and writes it again, as fast as it can.
+/// Goal: a put right after a delete is visible. Method: one client deletes and puts rows without
+/// pauses.
 #[test]
 fn a_put_right_after_a_delete_is_visible() {
     let mut wire = Wire::connect();
@@ -42,7 +43,7 @@ fn a_put_right_after_a_delete_is_visible() {
     }
 }
 
-/// Asks until it is so, for half a minute at most.
+/// Waits until the condition holds; panics after half a minute.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -51,7 +52,9 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The clock is set back by an hour: no write is lost, versions stay apart, lives are not longer, and the server says what is wrong.
+/// Goal: after the clock is set back by an hour, every write is visible, versions have different
+/// timestamps, a cell TTL ends within half a minute, and `/readyz`, a metric and the log report the
+/// clock.
 #[test]
 fn a_clock_that_is_set_back_loses_no_write() {
     let Some(shared) = start_with_clock("+0") else {
@@ -70,7 +73,7 @@ fn a_clock_that_is_set_back_loses_no_write() {
     }
     for value in ["1", "2", "3"] {
         wire.put("t", "before", "f:q", value, None);
-        // Time has to pass: versions of one millisecond are one.
+        // Time has to pass: versions of the same millisecond replace each other.
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(values(&mut wire, "t", "before"), ["3", "2", "1", "0"]);
@@ -97,7 +100,8 @@ fn a_clock_that_is_set_back_loses_no_write() {
     assert_eq!(log.matches("ahead of this machine's clock").count(), 1, "{log}");
 }
 
-/// Before 1970 and after the year 9999, at the start and while it runs: writes are visible and pages can be read.
+/// Goal: with the clock before 1970 or after the year 9999, at the start or later, writes are
+/// visible and pages are served.
 #[test]
 fn no_year_is_too_early_or_too_late() {
     for begin in ["-80y", "+8100y"] {
@@ -123,7 +127,7 @@ fn no_year_is_too_early_or_too_late() {
                 "/heat?table=default:t",
             ] {
                 let text = shared.server.http_get(page);
-                // HTTP has no dates before 1970 and after 9999.
+                // HTTP has no dates before 1970 or after 9999: the reply says to set the clock.
                 let shown = if set.ends_with('y') {
                     "set the clock"
                 } else {

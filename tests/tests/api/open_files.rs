@@ -26,9 +26,9 @@ fn fill(wire: &mut Wire, table: &str) {
     wire.ok(&own::BasaltFlush { table: bytes(table) });
 }
 
-/// Goal: store files never take the last descriptors. Method: more store files than the process may
-/// have open files; then everything else that needs a descriptor, before and after a restart with
-/// the same limit.
+/// Goal: store files never use the last descriptors. Method: more store files than the process may
+/// have open files, then connections, pages and reads, before and after a restart with the same
+/// limit.
 #[test]
 fn store_files_leave_descriptors_for_everything_else() {
     let mut shared = start_with_open_files(LIMIT);
@@ -64,8 +64,8 @@ fn store_files_leave_descriptors_for_everything_else() {
     );
 }
 
-/// Goal: a limit that cannot work is told at the start, with the numbers and the remedy, and before
-/// anything is written.
+/// Goal: a limit of open files that is too small fails the start before anything is written. The
+/// error has the numbers and the remedy.
 #[test]
 fn a_limit_that_is_too_small_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -272,7 +272,7 @@ fn a_region_without_server_answers_as_in_hbase() {
         ..Default::default()
     };
     wire.refused(&scan("t", from("b")), &words);
-    // A short list would be taken for the end of the scan.
+    // Clients would take a short list for the end of the scan.
     wire.refused(&scan("t", from("")), &words);
     assert_eq!(wire.scan("t", from("c")), ["c"]);
     assert_eq!(wire.row("t", "a").len(), 1);

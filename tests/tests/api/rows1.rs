@@ -137,8 +137,8 @@ fn the_row_or_the_one_before_it() {
     wire.refused(&missing, &["TableNotFoundException"]);
 }
 
-/// HappyBase's `batch()` sends everything in one call. The limit on cells is about memory, so it follows the limit on bytes; a call beyond it is
-/// told what to do.
+/// HappyBase's `batch()` sends all its cells in one call. The limit on cells protects memory, so it
+/// follows the limit on bytes. A call over it is refused with an error that names the remedy.
 #[test]
 fn a_large_batch_of_small_cells_is_taken() {
     const CELLS: usize = 120_000;

@@ -227,8 +227,9 @@ fn a_page_has_two_rows_however_large_they_are() {
     assert_eq!(seen, ["c", "b", "a"]);
 }
 
-/// In HBase a short list is the end of a scan, and clients of calls without a scanner, and of Thrift 1's lists, take it for that. So the bounds
-/// of a page do not end them, forwards, backwards and with a filter; the pages of a scanner of Thrift 2 keep them.
+/// In HBase a short list ends a scan, and clients of calls without a scanner and of Thrift 1's
+/// lists rely on that. So the bounds of a page do not shorten these lists, forwards, backwards and
+/// with a filter. Pages of a Thrift 2 scanner keep the bounds.
 #[test]
 fn a_short_list_is_the_end_of_a_scan() {
     const ROWS: usize = 300;

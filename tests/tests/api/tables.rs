@@ -272,8 +272,9 @@ fn snapshot(table: &str, name: &str) -> own::BasaltSnapshot {
     }
 }
 
-/// Goal: a name that is too long is refused with the limit, in both services and in every place that takes one, and says nothing of the
-/// server's disk.
+/// Goal: a name that is too long is refused with an error that names the limit: names of tables,
+/// families, namespaces and snapshots, and split keys. A table name at the limit survives a
+/// kill.
 #[test]
 fn long_names_are_refused() {
     let mut wire = Wire::to(start(&[]));
@@ -325,7 +326,7 @@ fn long_names_are_refused() {
     assert_eq!(wire.rows("hbase:namespace").len(), 2);
 }
 
-/// Goal: a table and a namespace in other scripts go through every call that prints or reads a name.
+/// Goal: calls that print or parse a name accept tables and namespaces in other scripts.
 #[test]
 fn names_in_other_scripts() {
     let mut wire = Wire::to(start(&[]));

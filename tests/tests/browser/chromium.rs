@@ -174,7 +174,7 @@ impl Chromium {
         self.wait_for("Page.frameNavigated");
     }
 
-    /// Clicks on what leads to another page, and waits for that.
+    /// Clicks on an element that leads to another page, and waits for the navigation.
     pub(crate) fn click_to_go(&mut self, selector: &str) {
         self.events.clear();
         self.evaluate(&format!("document.querySelector('{selector}').click()"));

@@ -274,8 +274,8 @@ fn ten_thousand_regions_are_shown_in_pages() {
     drop(server);
 }
 
-/// Goal: the guard against pages of other sites lets our own form through. Method: the form for a profile, sent by a browser with all headers
-/// that it adds to a POST.
+/// Goal: the guard against pages of other sites accepts our own form. Method: a browser sends the
+/// form for a profile, with all headers that it adds to a POST.
 #[test]
 fn our_own_form_is_not_taken_for_a_strangers() {
     let Some(mut browser) = Chromium::start() else {
@@ -290,7 +290,7 @@ fn our_own_form_is_not_taken_for_a_strangers() {
     let shown = browser
         .evaluate("document.documentElement.textContent")
         .to_string();
-    // A server that rests may have no samples.
+    // An idle server may have no samples: both replies contain the word.
     assert!(shown.contains("samples"), "{shown}");
     server.stop();
 }

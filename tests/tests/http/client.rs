@@ -36,7 +36,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> V
     request_as("127.0.0.1", method, path, headers, body)
 }
 
-/// The same to the host of that name.
+/// A request with this `Host` header, these header lines, and the length of its body.
 fn request_as(host: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head =
@@ -95,7 +95,7 @@ impl Http {
         self.answer().expect("the server answers")
     }
 
-    /// The same to the host of that name, as a browser would that was given it.
+    /// Sends a request with this `Host` header and returns the reply.
     pub(crate) fn ask_as(
         &mut self,
         host: &str,

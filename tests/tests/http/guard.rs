@@ -1,4 +1,5 @@
-//! A browser is a client, too: what web pages of other sites can make it send is refused on every path, whatever the method.
+//! A browser can be made to send requests by web pages of other sites. The port refuses them on
+//! every path, with any method.
 
 use basalt_idl::call;
 use basalt_idl::thrift1;
@@ -8,7 +9,7 @@ use basalt_tests::Server;
 use super::client::{Answer, Http};
 use super::rows::create;
 
-/// Every path of the port, and some that are none. `T`: the table `t`.
+/// Paths of the port, with existing and missing tables and regions, and one path without a route.
 const PATHS: [&str; 20] = [
     "/",
     "/tables",
@@ -32,7 +33,7 @@ const PATHS: [&str; 20] = [
     "/nothing",
 ];
 
-/// A request with these header lines and no others.
+/// Sends a request with these header lines and a `Content-Length` of 0.
 fn send(server: &Server, method: &str, path: &str, headers: &str) -> Answer {
     let mut http = Http::connect(server.http);
     http.send(format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: 0\r\n\r\n").as_bytes());
@@ -47,7 +48,8 @@ fn started(dir: &tempfile::TempDir, settings: &[&str]) -> Server {
     server
 }
 
-/// A page whose name was pointed at the server after it was loaded has the same origin as the server: only `Host` gives it away.
+/// DNS rebinding: if the name of a page is pointed at the server after it was loaded, browsers
+/// treat both as the same origin. Only `Host` shows the difference.
 #[test]
 fn a_rebound_name_reads_nothing() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -87,7 +89,7 @@ fn a_rebound_name_reads_nothing() {
     assert_eq!(lines.count(), 1, "one line a minute: {log}");
 }
 
-/// A scrape by host name works once the name is allowed, and no other does.
+/// A scrape by host name works if `http.allowed_hosts` has the name; other names are refused.
 #[test]
 fn allowed_names_are_answered() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -113,7 +115,8 @@ fn allowed_names_are_answered() {
     );
 }
 
-/// Requests of other sites are refused, those that only follow a link, too; the user's own and those of our pages are answered.
+/// Requests from other sites are refused, also those of a followed link. Requests by the user and
+/// from our own pages are served.
 #[test]
 fn cross_site_requests_are_refused() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -146,7 +149,7 @@ fn cross_site_requests_are_refused() {
             "{told}"
         );
     }
-    // Thrift is for programs: our own pages do not call either.
+    // Thrift calls with an `Origin` are refused: no page of ours makes one.
     let mut message = Vec::new();
     call::write_call(
         &mut BinaryWriter::new(&mut message),
@@ -159,7 +162,7 @@ fn cross_site_requests_are_refused() {
     server.stop();
 }
 
-/// Whatever the answer, no page may frame it, guess its type or embed it.
+/// The headers of every reply forbid browsers to frame it, to guess its type and to embed it.
 #[test]
 fn every_answer_says_what_browsers_may_do() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -182,7 +185,7 @@ fn every_answer_says_what_browsers_may_do() {
     server.stop();
 }
 
-/// A server that strangers reach, or that is a rehearsal, says so: on every page, and in the log from the start on.
+/// A server that is open to strangers, or a rehearsal, has a notice on its pages and in its log.
 #[test]
 fn every_page_says_who_reaches_the_server() {
     let dir = tempfile::tempdir().expect("a temporary folder");

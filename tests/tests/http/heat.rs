@@ -98,7 +98,8 @@ fn requests_are_in_the_picture() {
     let rates = writes["rates"].as_array().expect("a list");
     assert_eq!(rates.len() as u64, columns * rows.len() as u64);
     let step_ms = writes["step_ms"].as_u64().expect("a number");
-    // The picture begins with the first load, a moment ago, and not an hour before it; as long as is asked for by name.
+    // The picture begins with the first load, which is less than five minutes ago. An earlier start
+    // must be asked for as an absolute time.
     let begun = |data: &Value| {
         let [now_ms, from_ms] = ["now_ms", "from_ms"].map(|name| data[name].as_u64().expect("a number"));
         now_ms - from_ms

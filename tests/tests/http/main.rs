@@ -226,7 +226,8 @@ fn errors_of_http_say_what_is_wrong() {
     http.send(b"POST /thrift1 HTTP/1.1\r\nHo");
     assert!(http.answer().is_none(), "closed");
 
-    // Four bodies, doAs, three that are too large, and the body that stops; the page of another origin does not get as far.
+    // Four bad bodies, one `doAs`, three bodies that are too large, and the body that stops. The
+    // request from another origin is refused before it counts.
     assert_eq!(server.metric("basalt_thrift_protocol_errors_total"), 9);
     server.stop();
 }

@@ -484,7 +484,8 @@ fn readiness_has_reasons() {
     server.stop();
 }
 
-/// Goal: a table whose name is in another script has its pages, links that lead there, its key visualiser, and its metrics.
+/// Goal: a table whose name is in another script has pages, links to them, a key visualizer and
+/// metrics.
 #[test]
 fn tables_in_other_scripts_have_pages() {
     let dir = tempfile::tempdir().expect("a temporary folder");

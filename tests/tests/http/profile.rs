@@ -132,7 +132,7 @@ fn a_profile_that_cannot_be_taken_says_why() {
     let stopped = come.recv().expect("an answer");
     assert_eq!((stopped.status, &stopped.text()[..]), (503, "stopping\n"));
 
-    // As long as nobody switches them on, there are none.
+    // Profiles are off by default.
     let server = Server::start(&dir.path().join("data"), &[]);
     let answer = ask(&server, "POST", "/debug/pprof/profile");
     assert_eq!(answer.status, 403);

@@ -1,4 +1,5 @@
-//! What the pages say is true: their figures agree with each other and with the metrics, and their links lead somewhere.
+//! The figures on the pages agree with each other and with the metrics, and the links lead to
+//! pages.
 
 use basalt_client::admin::{Admin, Compaction};
 use basalt_client::{Client, FamilySchema, Get, Put, Scan, TableSchema};
@@ -25,7 +26,7 @@ async fn create(client: &Client, name: &str) {
     client.create_table(schema).await.expect("a table");
 }
 
-/// Writes rows of a kibibyte, and a file of them.
+/// Writes rows of a kilobyte and flushes them to a store file.
 async fn fill(client: &Client, name: &str, rows: std::ops::Range<usize>) {
     let table = client.table(name).expect("a name");
     let put = |row: usize| Put::new(format!("row-{row:06}")).cell("f", "q", "x".repeat(1_000));
@@ -43,8 +44,8 @@ fn links(page: &str) -> Vec<String> {
     local.map(|link| link.replace("&amp;", "&")).collect()
 }
 
-/// Goal: no link leads to a table that was dropped, wherever its name is remembered: jobs, slow calls, the key visualiser. Method: a table is
-/// used and dropped, and every link of every page is followed.
+/// Goal: no page links to a dropped table, although jobs, slow requests and the key visualizer keep
+/// its name. Method: a table is used and dropped, and every link of the pages is followed.
 #[test]
 fn links_never_lead_to_dropped_tables() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -91,7 +92,7 @@ fn links_never_lead_to_dropped_tables() {
     server.stop();
 }
 
-/// The busiest table is listed first, whatever its name.
+/// Tables are listed by load, the busiest first, and not by name.
 #[test]
 fn the_busiest_table_comes_first() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -122,7 +123,7 @@ fn the_busiest_table_comes_first() {
     server.stop();
 }
 
-/// The figure in the row of that name.
+/// The number in the table row of that name.
 fn figure(page: &str, name: &str) -> u64 {
     let (_, row) = page
         .split_once(&format!("<th scope=\"row\">{name}</th>"))
@@ -136,9 +137,10 @@ fn figure(page: &str, name: &str) -> u64 {
     digits.parse().expect("a number")
 }
 
-/// Goal: the cache's figures add up. Method: gets of rows that are not cached and of some that are, a compaction that takes blocks away with
-/// their files; then each block that was put in is still there, was pushed out, or was removed, each miss is one read from disk, and the page
-/// has what the metrics have.
+/// Goal: the figures of the block cache add up. Method: gets of rows that are not cached and of
+/// some that are, then a compaction that removes files and their blocks. Each block that was put in
+/// is still cached, was evicted, or was removed; each miss is one read from disk; and the page
+/// shows the values of the metrics.
 #[test]
 fn the_figures_of_the_block_cache_add_up() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -158,7 +160,8 @@ fn the_figures_of_the_block_cache_add_up() {
         let mut scan = table.scan(Scan::new().stop_row("row-000500")).expect("a scan");
         while scan.next().await.expect("no error").is_some() {}
     });
-    // Each block that was read from disk is in the cache now: a get that goes to the disk asks the cache twice, and misses once.
+    // Each block that was read from disk is cached now. A get that goes to the disk looks into the
+    // cache twice, and counts one miss.
     let (before, misses) = (
         page(&server, "/cache"),
         server.metric("basalt_block_cache_misses_total "),
@@ -195,7 +198,8 @@ fn the_figures_of_the_block_cache_add_up() {
         let lines = metrics.lines().filter(|line| line.starts_with(name));
         lines.filter_map(of).sum::<f64>() as u64
     };
-    // Files of a compaction are removed in the background: as soon as nothing moves, both show the same.
+    // Files of a compaction are removed in the background. Once the figures stop changing, the page
+    // and the metrics agree.
     let (text, metrics) = loop {
         let (text, metrics) = (page(&server, "/cache"), server.http_get("/metrics"));
         if page(&server, "/cache") == text && figure(&text, "removed with their file, or pinned") > 0 {

@@ -32,7 +32,7 @@ impl Client {
         Self { socket }
     }
 
-    /// A connection for a service, as Java's client of today opens it.
+    /// A connection for a service, opened as by Java's client 2.6.
     pub(crate) fn connect(server: &Server, service: &str) -> Self {
         Self::connect_with(server, &header(service))
     }
@@ -102,7 +102,7 @@ pub(crate) fn exception(response: &Response) -> (String, String) {
     (class.rsplit('.').next().expect("a name").to_owned(), text)
 }
 
-/// What Java's client of today says of itself.
+/// Connection header of Java's client 2.6.
 pub(crate) fn header(service: &str) -> ConnectionHeader {
     ConnectionHeader {
         service_name: Some(service.to_owned()),
@@ -141,7 +141,7 @@ pub(crate) fn create(server: &Server, table: &str) {
     master.ask::<basalt_idl::native::messages::CreateTableResponse>("CreateTable", &call);
 }
 
-/// The full name of the only region of a table, from `hbase:meta` as gohbase looks it up.
+/// The full name of a table's only region, looked up in `hbase:meta` as gohbase does.
 pub(crate) fn region(server: &Server, table: &str) -> RegionSpecifier {
     use basalt_idl::native::cells::Cells;
     use basalt_idl::native::messages::{Scan, ScanRequest};

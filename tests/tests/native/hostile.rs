@@ -1,4 +1,4 @@
-//! Bad input of each kind: a clear exception of HBase's class, and a server that lives on.
+//! Bad input of each kind gets an exception of HBase's class, and the server keeps serving.
 
 use basalt_idl::native::frame::CONNECTION_CALL_ID;
 use basalt_idl::native::messages::{
@@ -47,7 +47,8 @@ fn bad_greetings_are_refused_by_name() {
     server.stop();
 }
 
-/// Newer clients ask who serves before they authenticate; the second question leaves the connection open.
+/// Newer clients send "Regist" or "Securi" before they authenticate. "Securi" leaves the connection
+/// open.
 #[test]
 fn questions_before_the_greeting_are_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -142,7 +143,8 @@ fn bad_calls_are_refused_and_the_connection_lives() {
     server.stop();
 }
 
-/// A frame over the limit is refused by the id of its call before it has arrived; the connection ends, the server goes on.
+/// A frame over the limit is refused with the id of its call before it has arrived. The connection
+/// ends, and the server keeps serving.
 #[test]
 fn a_frame_over_the_limit_is_refused_by_its_call() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! HBase's native protocol on the one port, with a client that sends what it is told, however wrong.
+//! HBase's native protocol on the Thrift port, with a client that can send malformed input.
 //!
-//! Clients that we did not write are in `client_native.rs`; here are the cases that they do not send: bad input of each kind, which
-//! must be answered with HBase's exception class and leave the server alive, and what an old or sparing client sends.
+//! `client_native.rs` tests the protocol with HBase's own client. The cases here are those that the
+//! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
 mod client;
 mod hostile;

@@ -1,4 +1,5 @@
-//! Rows over a native connection: what Java's client does not show of the protocol.
+//! Rows over a native connection: the parts of the protocol that Java's client does not use or
+//! show.
 
 use basalt_idl::native::cells::{CellType, Cells, LATEST_TIMESTAMP, WireCell};
 use basalt_idl::native::messages::{
@@ -43,7 +44,8 @@ fn get(region: &basalt_idl::native::messages::RegionSpecifier, row: &'static str
     }
 }
 
-/// Cells of a block and of messages come out as they went in, to clients with a codec, without a version, and without a codec.
+/// A cell written in a block is read back in a block or in the message, as the client's codec and
+/// version require.
 #[test]
 fn cells_travel_as_each_client_expects() {
     let dir = tempfile::tempdir().unwrap();
@@ -93,7 +95,8 @@ fn cells_travel_as_each_client_expects() {
     server.stop();
 }
 
-/// Calls of one connection are answered by their ids, whatever the order, and a thousand at once do no harm.
+/// Calls of one connection are answered by their ids, in any order. The client sends more calls
+/// than a connection may have in flight.
 #[test]
 fn calls_in_flight_are_answered_by_their_ids() {
     let dir = tempfile::tempdir().unwrap();
@@ -122,7 +125,8 @@ fn calls_in_flight_are_answered_by_their_ids() {
     server.stop();
 }
 
-/// In a batch each action has its own answer; one that fails takes no cells of the others.
+/// Each action of a batch has its own result. An action that fails does not shift the cells of the
+/// others.
 #[test]
 fn actions_of_a_batch_fail_by_themselves() {
     let dir = tempfile::tempdir().unwrap();
@@ -171,7 +175,7 @@ fn actions_of_a_batch_fail_by_themselves() {
     server.stop();
 }
 
-/// A scanner counts its fetches, ends with its region, and is gone after that.
+/// A scanner checks the sequence numbers of fetches and is closed at the end of its region.
 #[test]
 fn scanners_count_fetches_and_end() {
     let dir = tempfile::tempdir().unwrap();

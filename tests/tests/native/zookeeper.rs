@@ -1,4 +1,5 @@
-//! The ZooKeeper nodes in which clients look for the server, by packets as go-zookeeper and Java send them.
+//! The ZooKeeper nodes in which clients look up the server, read with the packets of go-zookeeper
+//! and of Java.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +14,7 @@ struct Session {
 }
 
 impl Session {
-    /// Opens a session; the length of the answer depends on whether the client knows the read-only flag.
+    /// Opens a session. The length of the response depends on the read-only flag in the request.
     fn open(server: &Server, has_read_only: bool) -> Self {
         let socket = TcpStream::connect(server.thrift).unwrap();
         socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -85,7 +86,7 @@ fn the_nodes_name_this_server() {
             (meta.server.host_name.as_str(), meta.server.port),
             ("127.0.0.1", Some(u32::from(server.thrift.port())))
         );
-        // No such node: asynchbase asks for it first, to tell old servers from new ones.
+        // No such node. asynchbase reads it first, to distinguish old servers from new ones.
         assert_eq!(session.ask(4, "/hbase/root-region-server").0, -101);
         assert_eq!(session.ask(3, "/hbase/hbaseid").0, 0);
         let (code, children) = session.ask(8, "/hbase");
@@ -103,7 +104,7 @@ fn the_nodes_name_this_server() {
     server.stop();
 }
 
-/// What clients are told is the setting, where the server cannot know the name by which they reach it.
+/// The nodes contain the name and port of `server.advertise`.
 #[test]
 fn the_advertised_name_is_told() {
     let dir = tempfile::tempdir().unwrap();

@@ -558,7 +558,7 @@ fn calls_are_sent_when_they_are_due() {
     server.stop();
 }
 
-/// `basalt-bench ycsb` that would run for ten minutes.
+/// `basalt-bench ycsb` with more operations than it can finish during the test.
 fn long_run(server: &Server, out: &Path) -> Command {
     let mut bench = Command::new(binary("basalt-bench"));
     bench
@@ -581,7 +581,8 @@ fn long_run(server: &Server, out: &Path) -> Command {
     bench
 }
 
-/// Ctrl-C ends a run with the figures that there are: of the phase that is over, and of the one that is broken off.
+/// Ctrl-C ends a run. The program prints the figures of the finished load and of the interrupted
+/// run.
 #[test]
 fn ctrl_c_ends_a_run_with_its_figures() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -589,7 +590,7 @@ fn ctrl_c_ends_a_run_with_its_figures() {
     let running = long_run(&server, &dir.path().join("report"))
         .spawn()
         .expect("the binary was built");
-    // Reads come after the load.
+    // The first get shows that the load is finished.
     while server.metric("basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"}") == 0 {
         std::thread::yield_now();
     }
@@ -609,7 +610,8 @@ fn ctrl_c_ends_a_run_with_its_figures() {
     server.stop();
 }
 
-/// Readers of the output that are gone end the program without a panic.
+/// With standard output closed, and standard error too, the program writes its report and exits
+/// with 1, without a panic.
 #[test]
 fn closed_pipes_end_a_run_without_a_panic() {
     let dir = tempfile::tempdir().expect("a temporary folder");

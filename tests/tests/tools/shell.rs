@@ -7,7 +7,8 @@ use basalt_tests::{Python, Server, binary, happybase};
 
 use super::text;
 
-/// The shell with this text on its standard input. It goes on after errors, and ends with 1 then.
+/// Runs the shell with this text on its standard input. After an error the shell continues, and
+/// exits with 1 at the end.
 pub(super) fn piped(server: &Server, input: &str) -> Output {
     let mut shell = Command::new(binary("basalt-shell"))
         .args(["--target", &server.thrift.to_string()])
@@ -222,8 +223,8 @@ fn the_shell_shows_filters_that_the_server_knows() {
     server.stop();
 }
 
-/// Goal: the shell writes, lists, describes and drops a table whose name is in another script; a namespace that is not there, and a
-/// compression that is not known, are refused with those that are.
+/// Goal: the shell writes, lists, describes and drops a table whose name is in another script. The
+/// error for an unknown namespace or compression lists the known ones.
 #[test]
 fn the_shell_takes_names_in_other_scripts() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -400,7 +401,7 @@ fn the_shell_runs_every_command() {
     server.stop();
 }
 
-/// With `-e` one command runs after the other; the first error ends the shell with 1 and is said in one line.
+/// With `-e` commands run in order. The first error is printed and ends the shell with 1.
 #[test]
 fn the_shell_stops_commands_of_its_own_at_the_first_error() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! What `basalt-shell` reads: the forms that the help, the book and the users of HBase's shell have.
+//! Forms of commands that `basalt-shell` accepts: those of its help, of HBase's book and of HBase's
+//! shell.
 
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
@@ -8,7 +9,7 @@ use basalt_tests::{Server, binary};
 use super::shell::{piped, shell};
 use super::text;
 
-/// The shell with these arguments and nothing on its standard input.
+/// Runs the shell with these arguments and an empty standard input.
 fn with_arguments(server: &Server, arguments: &[&str]) -> Output {
     Command::new(binary("basalt-shell"))
         .args(["--target", &server.thrift.to_string()])
@@ -18,7 +19,7 @@ fn with_arguments(server: &Server, arguments: &[&str]) -> Output {
         .expect("the binary was built")
 }
 
-/// The lines of `describe` that say what a table is: its settings, if it has any, and its families.
+/// The settings of a table, empty if it has none, and its families, as `describe` prints them.
 fn described(server: &Server, table: &str) -> (String, Vec<String>) {
     let printed = shell(server, &format!("describe '{table}'"));
     let mut lines = printed.lines().skip(1);
@@ -28,7 +29,7 @@ fn described(server: &Server, table: &str) -> (String, Vec<String>) {
     (settings.to_owned(), families.collect())
 }
 
-/// Everything that `describe` prints can be pasted behind `create`, and makes the same table.
+/// The output of `describe` can be pasted behind `create`, and creates the same table.
 #[test]
 fn the_shell_reads_back_what_it_describes() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -61,7 +62,7 @@ fn the_shell_reads_back_what_it_describes() {
         &format!("create 'pasted'{settings}, {}", families.join(", ")),
     );
     assert_eq!(described(&server, "pasted"), (settings, families.clone()));
-    // Over a table with other families it is a change.
+    // The families can also be pasted behind `alter`.
     shell(
         &server,
         &format!(
@@ -73,7 +74,7 @@ fn the_shell_reads_back_what_it_describes() {
     server.stop();
 }
 
-/// Times to live in words, in any case, and with the total in front (HBASE-28185).
+/// TTLs in words, in upper or lower case, also with the total in front (HBASE-28185).
 #[test]
 fn the_shell_reads_times_in_words() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -104,7 +105,8 @@ fn the_shell_reads_times_in_words() {
     server.stop();
 }
 
-/// Tombstones and what they hide, converters behind columns, and every option that HBase's help documents.
+/// Raw scans with tombstones, converters behind columns, and the options of gets, scans and writes
+/// in HBase's help.
 #[test]
 fn the_shell_reads_with_hbases_options() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -139,7 +141,7 @@ fn the_shell_reads_with_hbases_options() {
             "get 't', 's', {COLUMN => 'f:i', FORMATTER => 'toHex'}",
             "value=00000005",
         ),
-        // As in HBase, the text of the whole cell is cut.
+        // As in HBase, MAXLENGTH applies to the text of the whole cell.
         (
             "scan 't', {COLUMNS => 'f:v', MAXLENGTH => 4}",
             "column=f:v, time\n",
@@ -219,7 +221,7 @@ fn the_shell_reads_with_hbases_options() {
     server.stop();
 }
 
-/// Short forms of commands that HBase's shell has.
+/// Short forms of commands from HBase's shell.
 #[test]
 fn the_shell_reads_short_forms() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -265,7 +267,8 @@ fn the_shell_reads_short_forms() {
     server.stop();
 }
 
-/// A script goes on after errors and says at its end that there were some; with `-n` it stops at the first. `exit` may say otherwise.
+/// A script continues after errors, and the shell exits with 1 at its end. With `-n` it stops at
+/// the first error. `exit` with a number sets the exit code.
 #[test]
 fn the_shell_runs_scripts() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -320,7 +323,7 @@ fn the_shell_runs_scripts() {
     server.stop();
 }
 
-/// A reader that has seen enough ends the shell at once and without a word, in scripts too.
+/// When the reader closes the output, the shell exits with 1 and prints no error, in scripts too.
 #[test]
 fn a_closed_output_ends_the_shell_quietly() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -340,7 +343,7 @@ fn a_closed_output_ends_the_shell_quietly() {
             .expect("the binary was built");
         let mut stdout = child.stdout.take().expect("it is piped");
         let mut stdin = child.stdin.take().expect("it is piped");
-        // With -e nothing reads it.
+        // With `-e` the shell does not read its standard input, so this may fail.
         let sent = stdin.write_all("scan 't'\n".repeat(50).as_bytes());
         drop(stdin);
         stdout.read_exact(&mut [0; 10]).expect("the scan prints");
@@ -352,7 +355,8 @@ fn a_closed_output_ends_the_shell_quietly() {
     server.stop();
 }
 
-/// What help shows is true: every form of every command gets as far as the server, which may have nothing of that name.
+/// The shell accepts every form of every command in its help. The server may refuse it, because the
+/// table does not exist.
 #[test]
 fn the_shell_takes_every_form_that_its_help_shows() {
     let dir = tempfile::tempdir().expect("a temporary folder");

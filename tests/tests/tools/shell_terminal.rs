@@ -1,12 +1,12 @@
-//! `basalt-shell` with a person at a terminal who presses Ctrl-C, and with terminals that go away.
+//! `basalt-shell` on a terminal: Ctrl-C, a kill, and a terminal that is closed.
 
 use std::path::Path;
 
 use basalt_tests::{binary, happybase};
 
-/// A server that takes calls and never answers, a shell on a terminal, and a person who loses patience.
+/// Runs the shell on a terminal against a server that accepts calls and never replies.
 ///
-/// 1. A command that hangs is ended by Ctrl-C, and the prompt is back.
+/// 1. Ctrl-C ends a command that hangs, and the prompt returns.
 /// 2. Ctrl-C clears a line that is half written.
 /// 3. The shell is killed, or its terminal closed, while a command hangs.
 const IMPATIENT: &str = r#"
@@ -57,7 +57,8 @@ status = os.waitpid(child, 0)[1]
 print("ended by signal", os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
 "#;
 
-/// Ctrl-C ends a command and keeps the shell. The history has every command, whatever becomes of the shell, and is the owner's alone.
+/// Ctrl-C ends a command and not the shell. The history file has every command but those that begin
+/// with a space, also after a kill, and only its owner may read it.
 #[test]
 fn ctrl_c_ends_the_command_and_not_the_shell() {
     let Some(python) = happybase() else { return };

@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::speech::{Client, PROTOCOLS, Transport, until};
 
 const CONNECTIONS: usize = 5_000;
-/// The HTTP port has one part in 16 of the files that the server may have open, so that it leaves the rest to the Thrift port.
+/// Connections to the HTTP port, whose share is a sixteenth of the limit of open files.
 const HTTP_CONNECTIONS: usize = 1_000;
 const BYTES_MAX: u64 = 16 << 10;
 

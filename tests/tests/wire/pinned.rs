@@ -116,8 +116,8 @@ fn strangers_are_answered_in_their_own_words() {
     server.stop();
 }
 
-/// Clients of other protocols, and typing people, are named in the log once, with what to do instead. Where their protocol has a form for
-/// it they read the same.
+/// The log names the protocol of clients that do not speak Thrift in one line with the remedy, also
+/// for typed text. If the protocol has a form for an error, the client receives the same message.
 #[test]
 fn strangers_are_named_in_the_log() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -160,7 +160,8 @@ fn strangers_are_named_in_the_log() {
             "{answer:?}"
         );
     }
-    // The HTTP port refuses a Thrift message in Thrift, so that the client's error says it, and does not forget how to speak HTTP.
+    // The HTTP port refuses a Thrift message with a Thrift exception, so that the client's error
+    // has the reason. HTTP still works.
     let mut message = Vec::new();
     basalt_idl::call::write_call(
         &mut basalt_idl::wire::BinaryWriter::new(&mut message),

@@ -369,7 +369,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Applies one write to the row of a number; returns how often it was refused and tried again.
+/// Applies one write to row `number`; returns how often it was refused and retried.
 fn mutate(database: &Database, number: u64, write: Write<'_>, sync: bool) -> Result<u64> {
     let row = key(number);
     let mutations = [RowMutation {

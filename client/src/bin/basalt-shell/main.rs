@@ -1,12 +1,14 @@
 //! `basalt-shell`: HBase's shell for Basalt, and for HBase through its Thrift 2 server.
 //!
-//! Commands come from `-e`, else from a script file, else from the terminal, else from standard input.
+//! Commands come from the first of these that there is: `-e`, a script file, the terminal, standard
+//! input.
 //!
 //! - `-e` stops at the first error, with exit code 1.
-//! - A script, from a file or from standard input, goes on after errors, as in `hbase shell`; the exit code is 1 if a command failed.
-//!   With `-n` it stops at the first error.
-//! - At a terminal errors are printed, and Ctrl-C ends the command that runs ([`terminal`]).
-//! - When the reader of the output is gone, as with `| head`, the shell ends without a word, with exit code 1.
+//! - A script, from a file or from standard input, continues after errors, as in `hbase shell`. The
+//!   exit code is 1 if a command failed. With `-n` it stops at the first error.
+//! - At a terminal, errors are printed, and Ctrl-C ends the running command ([`terminal`]).
+//! - When the reader of the output is gone, as with `| head`, the shell ends without a message,
+//!   with exit code 1.
 
 mod script;
 mod terminal;
@@ -50,7 +52,8 @@ struct Options {
     /// Stop at the first error, with exit code 1, also in a script or at a terminal.
     #[arg(short = 'n', long)]
     noninteractive: bool,
-    /// Run the commands of this file and leave; - is standard input. Errors are printed and the next command runs, unless -n is given.
+    /// Run the commands of this file and leave; - is standard input. Errors are printed and the
+    /// next command runs, unless -n is given.
     #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
     script: Option<PathBuf>,
 }
@@ -85,7 +88,7 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
         && options.script.is_none()
         && !options.noninteractive
         && std::io::stdin().is_terminal();
-    // Written in larger pieces, and flushed at the end of each command.
+    // Buffered, and flushed at the end of each command.
     let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())));
     let mut session = Session::new(client.clone(), output, at_terminal);
     if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
@@ -135,6 +138,6 @@ async fn run_text(session: &mut Session, text: &str) -> ShellResult<Next> {
 }
 
 fn print_error(error: &dyn std::fmt::Display) {
-    // Nobody is left to tell if standard error is closed.
+    // Standard error may be closed; the error cannot be reported elsewhere.
     drop(writeln!(std::io::stderr(), "ERROR: {error}"));
 }

@@ -1,7 +1,8 @@
 //! Commands from a file or from standard input.
 //!
-//! Commands run as their lines arrive, so that a program that talks to the shell gets answers in between. After an error the next line is
-//! read, as HBase's shell does: scripts that set tables up drop them first and do not care whether they were there.
+//! Commands run as their lines arrive, so that a program that pipes commands to the shell gets
+//! answers in between. After an error the next line is read, as in HBase's shell: scripts that set
+//! up tables begin with drops that may fail.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -87,7 +88,8 @@ impl<'s> Script<'s> {
         Ok(self.code())
     }
 
-    /// Runs the commands of a text that begins on this line. The exit code if the shell is to end.
+    /// Runs the commands of `text`, which begins on line `first_line`. Returns the exit code if the
+    /// shell must end.
     fn commands(&mut self, text: &str, first_line: usize) -> ShellResult<Option<ExitCode>> {
         let error = match self.runtime.block_on(run_text(self.session, text)) {
             Ok(Next::Continue) => return Ok(None),
@@ -103,8 +105,8 @@ impl<'s> Script<'s> {
         Ok(self.stop_at_error.then_some(ExitCode::FAILURE))
     }
 
-    /// Prints an error with its line, if the commands come from a file. A mistake in the text has its own place, which counts from the
-    /// first line of the text.
+    /// Prints an error, with file and line if the commands come from a file. The line of a syntax
+    /// error counts from the beginning of its text, so the lines before the text are added.
     fn print(&self, error: ShellError, first_line: usize) {
         let (error, line) = match error {
             ShellError::Syntax(mut error) => {

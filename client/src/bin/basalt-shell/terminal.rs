@@ -1,9 +1,11 @@
 //! Commands from a person at a terminal.
 //!
-//! - Ctrl-C clears the line at the prompt, ends a command that runs, and answers a question with no.
-//! - Each command is in the history file before it runs, so that a terminal that is closed, or a shell that is killed, loses none. The file
-//!   is the owner's alone, and keeps the last [`HISTORY_ENTRIES`] commands; lines that begin with a blank stay out of it.
-//! - A terminal that is gone ends the shell like Ctrl-D.
+//! - Ctrl-C clears the line at the prompt and ends a running command, also one that waits for the
+//!   answer to a question.
+//! - Each command is in the history file before it runs, so that no command is lost when the
+//!   terminal is closed or the shell is killed. Only the owner can read the file. It keeps the last
+//!   [`HISTORY_ENTRIES`] commands, without those that begin with a blank.
+//! - A closed terminal ends the shell like Ctrl-D.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -29,23 +31,24 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{print_error, run_text};
 
-/// How long the names of tables are good for completion, and how long the server may take to tell them.
+/// Maximum age of the table names used for completion, and the timeout for fetching them.
 const TABLES_AGE_MAX: Duration = Duration::from_secs(2);
-/// Most commands in the history.
+/// Maximum number of commands in the history.
 const HISTORY_ENTRIES: usize = 1_000;
-/// A longer command is not kept: it was pasted, and the file has to stay small.
+/// Maximum size of a command in the history. Longer ones, which were pasted, are not recorded.
 const HISTORY_ENTRY_BYTES: usize = 16 << 10;
 
-/// What the line editor asks while a person types.
+/// Completion for the line editor.
 struct Typing<'r> {
     runtime: &'r Runtime,
     client: Client,
-    /// The names of tables, and when they were asked for.
+    /// The table names, and when they were fetched.
     tables: RefCell<Option<(Instant, Vec<String>)>>,
 }
 
 impl Typing<'_> {
-    /// The names of all tables; none when the server does not tell them in time. The command itself will say what is wrong.
+    /// Returns the names of all tables; none if the server fails or times out, since the command
+    /// that is being typed will report the error.
     fn tables(&self) -> Vec<String> {
         let mut known = self.tables.borrow_mut();
         if let Some((asked, names)) = &*known
@@ -90,7 +93,7 @@ fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ShellEr
     }
 }
 
-/// The line editor, and the file of its history.
+/// The line editor and its history file.
 struct Prompt<'r> {
     editor: Editor<Typing<'r>, DefaultHistory>,
     history: Option<PathBuf>,
@@ -107,13 +110,13 @@ impl<'r> Prompt<'r> {
         editor.set_helper(Some(typing));
         let history = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".basalt_shell_history"));
         if let Some(history) = &history {
-            // The first session has no history, and a history that cannot be read is not worth an error.
+            // The first session has no history, and an unreadable history must not stop the shell.
             drop(editor.load_history(history));
         }
         Ok(Prompt { editor, history })
     }
 
-    /// A line; `None` when there are no more.
+    /// Reads a line; `None` at the end of input.
     fn line(&mut self, prompt: &str) -> ShellResult<Option<String>> {
         match self.editor.readline(prompt) {
             Ok(line) => Ok(Some(line)),
@@ -124,7 +127,8 @@ impl<'r> Prompt<'r> {
         }
     }
 
-    /// Keeps a command, in the file at once. What goes wrong there is told and is no reason not to run the command.
+    /// Records a command in the history and appends it to the file at once. A failed append is
+    /// printed once, and the command still runs.
     fn remember(&mut self, command: &str) -> ShellResult<()> {
         if command.len() > HISTORY_ENTRY_BYTES {
             return Ok(());
@@ -147,7 +151,7 @@ impl<'r> Prompt<'r> {
     }
 }
 
-/// Whether the terminal has been taken away, as when its window was closed.
+/// Whether the terminal is gone, as when its window was closed.
 fn is_gone(error: &ReadlineError) -> bool {
     let code = match error {
         ReadlineError::Io(error) => error.raw_os_error(),
@@ -158,7 +162,7 @@ fn is_gone(error: &ReadlineError) -> bool {
     matches!(code, Some(5 | 6))
 }
 
-/// Reads commands from a person until Ctrl-D or exit. Errors are printed and forgotten.
+/// Reads commands from the terminal until Ctrl-D or `exit`. Errors do not affect the exit code.
 pub(crate) fn interact(
     runtime: &Runtime,
     client: Client,
@@ -217,9 +221,9 @@ pub(crate) fn interact(
     }
 }
 
-/// Runs commands until they end or Ctrl-C is pressed. A call that is broken off has perhaps been carried out.
+/// Runs commands until they end or Ctrl-C is pressed. An interrupted call may have been applied.
 async fn run_until(interrupts: &mut Signal, session: &mut Session, text: &str) -> ShellResult<Next> {
-    // One that came while nothing ran is of no concern.
+    // Discards a Ctrl-C that arrived while no command ran.
     poll_fn(|context| {
         while let Poll::Ready(Some(())) = interrupts.poll_recv(context) {}
         Poll::Ready(())
@@ -232,7 +236,8 @@ async fn run_until(interrupts: &mut Signal, session: &mut Session, text: &str) -
     }
 }
 
-/// A line from the person at the terminal, by an editor of its own: a plain read would not notice Ctrl-C.
+/// Reads the answer to a question with a separate line editor: a plain read would not notice
+/// Ctrl-C.
 fn read_answer() -> std::io::Result<String> {
     let mut editor = DefaultEditor::new().map_err(IoError::other)?;
     match editor.readline("") {

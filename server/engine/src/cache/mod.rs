@@ -93,13 +93,13 @@ pub struct CacheUsage {
     pub pinned_bytes: u64,
     /// Reads answered by each.
     pub hits: [u64; 3],
-    /// Blocks pushed out of each.
+    /// Blocks evicted from each.
     pub evictions: [u64; 3],
     /// Reads not answered, each of which went to the disk.
     pub misses: u64,
-    /// Blocks put in. Each of them is still here, or was pushed out or taken out.
+    /// Blocks put in. Each of them is still cached, or was evicted or removed.
     pub insertions: u64,
-    /// Blocks taken out: with their file, or by a reader that pins them.
+    /// Blocks removed with their file, or by a reader that pins them.
     pub removals: u64,
     /// Blocks not put in because they are larger than a shard allows.
     pub rejections: u64,
@@ -135,8 +135,8 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).get(hash, key)
     }
 
-    /// The block, if it is here. As [`BlockCache::get`], but a miss is not counted: the caller gives up, and asks again where it may read
-    /// from disk.
+    /// The block, if it is cached. Unlike [`BlockCache::get`] this does not count a miss: a
+    /// memory-only read is retried where it may read from disk, and counts there.
     pub fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
         let hash = key.hash();
         self.shard(hash).find(hash, key)

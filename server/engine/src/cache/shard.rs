@@ -134,7 +134,7 @@ impl<V: Weighted> Shard<V> {
         found
     }
 
-    /// Counts a hit, and no miss.
+    /// Looks a block up. Counts a hit, but not a miss.
     pub(super) fn find(&self, hash: u64, key: BlockKey) -> Option<Arc<V>> {
         let state = self.state.read();
         let slot = state.find(hash, key)?;

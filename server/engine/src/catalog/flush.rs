@@ -1,22 +1,26 @@
-//! Flush: frozen memstores of regions become store files, one for each family of each region.
+//! Flush: writes frozen memstores of regions to store files, one for each family of each region.
 //!
-//! A flush takes a batch: one region, or several that are flushed together because syncs take most of the time. Of many regions each
-//! batch has at most [`BATCH_REGIONS`] of them.
+//! A flush takes a batch: one region, or several that are flushed together because syncs take most
+//! of the time. A batch has at most [`BATCH_REGIONS`] regions.
 //!
-//! 1. With writers of a region kept out for a moment, all its memstores are frozen, and the last sequence id given out so far
-//!    is noted: every edit of the region up to it is in frozen memstores or files.
-//! 2. Wait until those sequence ids are published. A store file never holds what is not durable yet.
+//! 1. While the writers of a region are blocked, all its memstores are frozen, and the last
+//!    sequence id given out so far is noted: every edit of the region up to it is in frozen
+//!    memstores or files.
+//! 2. Wait until those sequence ids are published. A store file never holds what is not durable
+//!    yet.
 //! 3. Write and sync the files, side by side. Readers and writers go on.
 //! 4. Sync each directory that has new files, once.
-//! 5. One manifest edit for each region names all its files and its sequence id; all edits of the batch share one sync. Then one
-//!    version of each region is published that has the files instead of the frozen memstores.
+//! 5. One manifest edit for each region names all its files and its sequence id; all edits of the
+//!    batch share one sync. Then one version of each region is published that has the files instead
+//!    of the frozen memstores.
 //! 6. WAL segments that no region needs any more are removed.
 //!
-//! When anything fails for a region, its frozen memstores stay where they are and readers miss nothing; the next flush takes them
-//! along. The other regions of the batch go on. One flush of a region at a time (`Region::flushing`); a batch locks its regions in the
-//! order of their ids.
+//! If anything fails for a region, its frozen memstores stay where they are and readers miss
+//! nothing; the next flush includes them. The other regions of the batch continue. A region has one
+//! flush at a time (`Region::flushing`); a batch locks its regions in the order of their ids.
 //!
-//! Without background threads everything runs on the caller's, in the order of region ids: a simulation repeats it exactly.
+//! Without background threads the caller's thread does everything, in the order of region ids, so
+//! that a simulation is repeatable.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,14 +43,14 @@ use crate::region::{Region, RegionVersion};
 use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
 use crate::sync::RwLockWriteGuard;
 
-/// Most regions in a batch.
+/// Maximum number of regions in a batch.
 const BATCH_REGIONS: usize = 64;
 
-/// Most bytes in the memstores of a batch of several regions. Files of more take the disk and the processors, so that writing several at
-/// a time would only slow down everybody else.
+/// Maximum memstore bytes in a batch of several regions. Larger files keep the disk and the
+/// processors busy, so that writing several at a time would only slow down everything else.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Most threads that write the files of a batch. They wait for syncs most of the time.
+/// Maximum number of threads that write the files of a batch. They wait for syncs most of the time.
 const BATCH_THREADS: usize = 32;
 
 /// One family's share of a flush.
@@ -60,18 +64,18 @@ struct FamilyFlush {
 /// A region in a batch.
 struct Share<'a> {
     region: &'a Region,
-    /// With the frozen memstores.
+    /// The version that has the frozen memstores.
     version: Arc<RegionVersion>,
     flushed: SeqId,
-    /// `None`: nothing is frozen.
+    /// `None`: nothing is frozen, or the region is retired.
     job: Option<JobGuard<'a>>,
     state: State,
 }
 
 enum State {
-    /// It goes on, with these files so far.
+    /// The flush continues; these families are written so far.
     Open(Vec<FamilyFlush>),
-    /// It is over. `None`: nothing was in memory, or the region is gone.
+    /// The flush is over. `Ok(None)`: nothing was in memory, or the region is retired.
     Ended(Result<Option<FlushEvent>>),
 }
 
@@ -80,7 +84,7 @@ impl Share<'_> {
         matches!(self.state, State::Open(_))
     }
 
-    /// The families flushed so far, unless it is over.
+    /// The families written so far; none after the end.
     fn done(&self) -> &[FamilyFlush] {
         match &self.state {
             State::Open(done) => done,
@@ -94,12 +98,13 @@ impl Share<'_> {
             .filter_map(|family| family.result.file.as_ref())
     }
 
-    /// The directories of its new files.
+    /// The directories of the new files.
     fn dirs(&self) -> impl Iterator<Item = &Path> {
         self.files().filter_map(|file| file.reader.path().parent())
     }
 
-    /// Ends it. Returns the files, which no manifest edit names.
+    /// Ends the share and returns its files. The caller removes those that no manifest edit can
+    /// name.
     fn end(&mut self, result: Result<Option<FlushEvent>>) -> Vec<WrittenFile> {
         match std::mem::replace(&mut self.state, State::Ended(result)) {
             State::Open(done) => done.into_iter().filter_map(|family| family.result.file).collect(),
@@ -139,8 +144,8 @@ impl Catalog {
         result.expect("a flush has a result for each of its regions")
     }
 
-    /// Flushes regions, those that are small together. Returns an error for each region that could not be flushed; after a fatal one the
-    /// rest is not tried.
+    /// Flushes regions, small ones together. Returns an error for each region that could not be
+    /// flushed; after a fatal error the remaining batches are not tried.
     pub fn flush_regions(&self, regions: &[Arc<Region>]) -> Vec<Error> {
         let mut regions: Vec<&Region> = regions.iter().map(AsRef::as_ref).collect();
         regions.sort_by_key(|region| region.id());
@@ -154,12 +159,12 @@ impl Catalog {
         errors
     }
 
-    /// [`Self::flush_regions`]; fails with the first error when all regions were tried.
+    /// Flushes regions ([`Self::flush_regions`]) and returns the first error.
     pub(super) fn flush_all(&self, regions: &[Arc<Region>]) -> Result<()> {
         self.flush_regions(regions).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// A result for each of the regions, which are in the order of their ids.
+    /// Flushes regions, which are in the order of their ids, and returns a result for each.
     fn flush_batch(&self, regions: &[&Region]) -> Vec<Result<Option<FlushEvent>>> {
         let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
         let frozen: Vec<_> = regions
@@ -172,7 +177,7 @@ impl Catalog {
         self.flush_frozen(&frozen, &flushing)
     }
 
-    /// Flushes regions while writers are kept out, so that afterwards nothing is left in their memory.
+    /// Flushes regions while their writers are blocked, so that nothing is left in their memstores.
     pub(super) fn flush_blocked(
         &self,
         regions: &[impl AsRef<Region>],
@@ -195,7 +200,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Steps 2 to 6. `_flushing` are the locks of the regions.
+    /// Runs steps 2 to 6. `_flushing` are the flush locks of the regions.
     fn flush_frozen(
         &self,
         frozen: &[(&Region, SeqId)],
@@ -255,14 +260,14 @@ impl Catalog {
         result
     }
 
-    /// Ends a share that failed before the manifest knew of its files.
+    /// Ends a share that failed before the manifest edit, and removes its files.
     fn fail(&self, share: &mut Share<'_>, error: Error) {
         for file in share.end(Err(error)) {
             self.remove_file(file);
         }
     }
 
-    /// Steps 2 and 3.
+    /// Runs steps 2 and 3.
     fn write_all(&self, shares: &mut [Share<'_>]) {
         let open: Vec<_> = shares.iter_mut().filter(|share| share.is_open()).collect();
         let newest = open.iter().map(|share| share.flushed).max();
@@ -287,7 +292,7 @@ impl Catalog {
         thread::scope(|scope| {
             for _ in 1..threads {
                 let thread = thread::Builder::new().name("basalt-flush".into());
-                // With fewer threads, or with this one alone, it takes longer and that is all.
+                // A thread that cannot be started only makes the flush slower.
                 if thread.spawn_scoped(scope, work).is_err() {
                     break;
                 }
@@ -328,7 +333,7 @@ impl Catalog {
         }
     }
 
-    /// Step 4.
+    /// Runs step 4.
     fn sync_all_names(&self, shares: &mut [Share<'_>]) {
         let dirs: BTreeSet<PathBuf> = shares
             .iter()
@@ -347,7 +352,7 @@ impl Catalog {
         }
     }
 
-    /// Steps 5 and 6. No share is open afterwards.
+    /// Runs steps 5 and 6. No share is open afterwards.
     fn install_all(&self, shares: &mut [Share<'_>], began: Duration) {
         let mut useless = Vec::new();
         let mut installed = Vec::new();
@@ -370,7 +375,8 @@ impl Catalog {
                 }
                 Err(error) => {
                     let files = share.end(Err(error));
-                    // On a full disk the files of every try would make it fuller. Where the edit may be on disk, the files stay.
+                    // On a full disk the files of every attempt would make it fuller. If the edit
+                    // may be on disk, its files stay.
                     if !manifest.is_poisoned() {
                         useless.extend(files);
                     }
@@ -395,8 +401,8 @@ impl Catalog {
         }
     }
 
-    /// Appends the edits of a batch, which share a sync. When they are refused together and without effect, each is tried by itself:
-    /// one does not keep the others out.
+    /// Appends the edits of a batch with one sync. If they are refused together and without effect,
+    /// each is retried by itself, so that one edit does not block the others.
     fn append_flushes(
         &self,
         manifest: &mut MutexGuard<'_, Manifest>,
@@ -406,7 +412,8 @@ impl Catalog {
             return Vec::new();
         }
         let mut edits = Vec::with_capacity(flushes.len() + 1);
-        // Once the cells are in files the log no longer tells recovery which times the server has given out.
+        // Once cells are in files, recovery no longer learns from the log which times were
+        // assigned.
         let mark = self.high_water();
         if manifest.state().timestamp_ms < mark.timestamp_ms {
             edits.push(mark.into());
@@ -426,7 +433,8 @@ impl Catalog {
         }
     }
 
-    /// Publishes the version of a region that has the new files. Under the manifest's lock, after the edit.
+    /// Publishes the version of a region that has the new files. Called under the manifest's lock,
+    /// after the edit.
     fn publish_flush(&self, region: &Region, done: &[FamilyFlush]) {
         let opened: Vec<_> = done
             .iter()
@@ -453,7 +461,7 @@ impl Catalog {
         self.shared.let_go.fetch_add(1, Ordering::Release);
     }
 
-    /// Enters a flush that was published into the figures, and tells of it.
+    /// Counts a published flush and notifies the listener.
     fn note_flush(&self, share: &Share<'_>, took: Duration) -> FlushEvent {
         let (region, counters) = (share.region, &self.shared.counters);
         let event = share.event(took);
@@ -488,7 +496,7 @@ impl Catalog {
     }
 }
 
-/// How many of the first regions make a batch: at least one.
+/// Number of leading regions that make a batch: at least one.
 fn batch_len(regions: &[&Region]) -> usize {
     let mut bytes = 0_u64;
     let fits = |region: &&&Region| {

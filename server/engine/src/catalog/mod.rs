@@ -19,8 +19,8 @@
 //! writing (split, merge, alter), or takes each of them once after publishing (disable): afterwards no writer is left that
 //! acts on the old table.
 //!
-//! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held for the append and sync of one
-//! edit, or of a batch of flushes, and the publication that follows.
+//! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
+//! for the append and sync of one edit, or of a batch of flushes, and the publication that follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Table {
         &self.descriptor.name
     }
 
-    /// Its stores: one for each family of each region.
+    /// Number of stores: one for each family of each region.
     fn stores(&self) -> usize {
         self.regions.len() * self.descriptor.families.len()
     }
@@ -134,12 +134,12 @@ impl Tables {
         Ok(table)
     }
 
-    /// The refusal of a call on a namespace that is not there.
+    /// The error for a namespace that does not exist.
     pub fn no_such_namespace(&self, name: &str) -> Error {
         Error::no_such_namespace(name, self.namespaces.keys())
     }
 
-    /// Stores of all tables but `except`: one for each family of each region.
+    /// Number of stores in all tables but `except`: one for each family of each region.
     fn stores_without(&self, except: &TableName) -> usize {
         let tables = self.by_name.values().filter(|table| table.name() != except);
         tables.map(|table| table.stores()).sum()
@@ -195,7 +195,7 @@ pub struct Catalog {
     noted_segment: AtomicU64,
 }
 
-/// How far timestamps and sequence ids have come.
+/// The greatest timestamp and sequence id assigned so far.
 #[derive(Clone, Copy, Debug)]
 struct HighWater {
     timestamp_ms: u64,
@@ -255,7 +255,7 @@ impl Catalog {
         }
     }
 
-    /// A system table that tells of this moment. Fails if something has a name that is too long for a row.
+    /// Builds a system table of the current state. Fails if a name is too long for a row.
     fn system_table(&self, table: SystemTable) -> Result<Arc<Table>> {
         let servers = self.shared.servers.names();
         self.system.table(table, &self.current.load_full(), servers)
@@ -356,7 +356,7 @@ impl Catalog {
         self.append_high_water(&mut self.manifest.lock())
     }
 
-    /// How far timestamps and sequence ids have come.
+    /// The greatest timestamp and sequence id assigned so far.
     fn high_water(&self) -> HighWater {
         HighWater {
             timestamp_ms: self.shared.timestamps.greatest(),
@@ -364,7 +364,8 @@ impl Catalog {
         }
     }
 
-    /// States it if timestamps have come too far since: so that they do not go back when the clock does over a restart.
+    /// Appends the high-water mark to the manifest if timestamps are too far beyond the last one
+    /// (`too_far`). After a restart timestamps then do not go back, even if the clock does.
     pub fn keep_high_water(&self, too_far: impl Fn(&Timestamps) -> bool) -> Result<()> {
         let timestamps = &self.shared.timestamps;
         if !too_far(timestamps) {
@@ -399,7 +400,8 @@ impl Catalog {
         self.limiter.wake();
     }
 
-    /// Refuses a change after which `table` has `stores` and all tables have too many. One that makes the table smaller is never refused.
+    /// Refuses a change after which `table` has `stores` stores if all tables together would have
+    /// too many. A change that does not make the table larger is never refused.
     fn check_stores(&self, table: &TableName, stores: usize) -> Result<()> {
         let tables = self.current.load();
         if tables.table(table).is_ok_and(|table| stores <= table.stores()) {
@@ -412,7 +414,8 @@ impl Catalog {
         )
     }
 
-    /// Refuses what [`Self::append`] would refuse, before anything that belongs to the edit is on disk.
+    /// Refuses an edit that [`Self::append`] would refuse, before anything that belongs to it is on
+    /// disk.
     fn check_edit(&self, edit: &ManifestEdit) -> Result<()> {
         self.manifest.lock().check(edit).map(drop)
     }

@@ -24,7 +24,8 @@ impl Catalog {
         self.check_new_name(&descriptor.name)?;
         self.check_stores(&descriptor.name, (splits.len() + 1) * descriptor.families.len())?;
         let created_ms = self.shared.clock.wall_ms();
-        // Only schema changes take ids of regions, so these are still free when the edit is appended.
+        // Only schema changes take ids of regions, so these are still free when the edit is
+        // appended.
         let regions = self.with_state(|state| region_metas(state, &descriptor.name, &splits, created_ms));
         let edit = ManifestEdit::CreateTable {
             descriptor: descriptor.clone(),
@@ -354,7 +355,7 @@ fn check_splits(mut splits: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     Ok(splits)
 }
 
-/// Refuses a start row with which the region's name would not fit into a row of `hbase:meta`.
+/// Refuses a start row that would make the region's name too long for a row of `hbase:meta`.
 pub(super) fn check_split_key(row: &[u8]) -> Result<()> {
     SPLIT_KEY.check(row.len(), format_args!("split key {}", Brief(row)))
 }

@@ -1,14 +1,17 @@
 //! Results: a packed run of cells, grouped in rows, that the caller reuses from call to call.
 //!
-//! Cells are copied once, out of memstore or block, into chunks of bytes; the server encodes its answer from here. A small result
-//! has one chunk, which grows by doubling up to [`CHUNK_BYTES`]; after the first few calls nothing is allocated any more. A large
-//! one goes on in further chunks, so that its memory is what it holds and at most one chunk more, and nothing is copied again.
+//! Cells are copied once, out of memstore or block, into chunks of bytes; the server encodes its
+//! reply from here. A small result has one chunk, which grows by doubling up to [`CHUNK_BYTES`];
+//! after the first few calls nothing is allocated any more. A larger one continues in further
+//! chunks, so that it takes at most one chunk more than it holds, and nothing is copied again.
 //!
-//! A batch may have a budget ([`CellBatch::charged_to`]): then every buffer is reserved before it grows, and a cell that would
-//! exceed the budget is not appended. It is reserved together with the reply that will be made of it, so that a complete result
-//! never waits for memory; who encodes the reply takes that part over ([`CellBatch::give`]).
+//! A batch may have a budget ([`CellBatch::charged_to`]). Then every buffer is reserved before it
+//! grows, and a cell that would exceed the budget is not appended. The reply that will be encoded
+//! from the batch is reserved with it, so that a complete result never waits for memory; the
+//! encoder takes over that part ([`CellBatch::give`]).
 //!
-//! Invariant: but for what was given away, the account has what the buffers have, and again what a reply of their size takes.
+//! Invariant: apart from what was given away, the account has the size of the buffers plus that of
+//! a reply with the same cells.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,26 +21,27 @@ use super::{Cell, Key};
 use crate::error::Result;
 use crate::id::SeqId;
 
-/// A chunk of this size or more is not grown: the next cell begins another one.
+/// A chunk of this size or more does not grow: the next cell that does not fit begins another one.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Size of the chunks of a large result, but for cells that are larger.
+/// Maximum size of a chunk of a large result, except for cells that are larger.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
-/// Least room that is made for cells.
+/// Minimum number of cells that room is made for.
 const CELLS_MIN: usize = 8;
-/// Least room that is made for bytes.
+/// Minimum number of bytes that room is made for.
 const BYTES_MIN: usize = 256;
-/// What a place for a cell is accounted with: its span, the end of a row, which each cell may be, and what a reply has around a cell.
+/// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and what a
+/// reply has around a cell.
 const CELL_BYTES: usize = size_of::<Span>() + size_of::<RowEnd>() + 64;
-/// Bytes of keys and values are accounted so often: here and in the reply.
+/// How many times the bytes of keys and values are charged: here and in the reply.
 const COPIES: usize = 2;
-/// Results of so many bytes are not reserved, nor are their replies: most are smaller.
+/// Results up to this many bytes are not reserved, nor are their replies: most are smaller.
 pub const BATCH_FREE_BYTES: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// Where the key starts in its chunk; value and tags follow it.
     start: usize,
-    /// Number of the chunk: that of the last one is the number of the chunks before it.
+    /// Number of the chunk. The last chunk has the number of chunks before it.
     chunk: u32,
     key_len: u32,
     value_len: u32,
@@ -46,7 +50,7 @@ struct Span {
 }
 
 impl Span {
-    /// The cell that lies here in its chunk.
+    /// The cell that this span describes in its chunk.
     fn cell(self, chunk: &[u8]) -> Cell<'_> {
         let value_at = self.start + self.key_len as usize;
         let tags_at = value_at + self.value_len as usize;
@@ -70,10 +74,10 @@ struct RowEnd {
 /// The chunks of a batch.
 #[derive(Clone, Debug, Default)]
 struct Chunks {
-    /// Those before the last one, if there are any. Boxed: batches are moved, and most are small.
+    /// The chunks before the last one, if any. Boxed: batches are moved, and most are small.
     #[expect(clippy::box_collection, reason = "three words less in every batch")]
     full: Option<Box<Vec<Vec<u8>>>>,
-    /// The one that cells are appended to.
+    /// The chunk that cells are appended to.
     last: Vec<u8>,
 }
 
@@ -100,18 +104,18 @@ impl Chunks {
         self.full().len() as u32
     }
 
-    /// Bytes in all of them.
+    /// Bytes in all chunks.
     #[inline]
     fn bytes(&self) -> usize {
         self.last.len() + self.full().iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Memory of all of them.
+    /// Allocated bytes of all chunks.
     fn capacity(&self) -> usize {
         self.last.capacity() + self.full().iter().map(Vec::capacity).sum::<usize>()
     }
 
-    /// Begins a chunk of this size.
+    /// Begins a chunk with this capacity.
     fn begin(&mut self, bytes: usize) {
         let full = std::mem::replace(&mut self.last, Vec::with_capacity(bytes));
         if !full.is_empty() {
@@ -119,7 +123,7 @@ impl Chunks {
         }
     }
 
-    /// Drops all bytes behind this place. A chunk before becomes the last one again.
+    /// Drops all bytes from this position on. The chunk of the position becomes the last one.
     fn truncate(&mut self, chunk: u32, start: usize) {
         while chunk < self.number_of_last() {
             let Some(last) = self.full.as_mut().and_then(|full| full.pop()) else {
@@ -146,7 +150,8 @@ impl CellBatch {
         Self::default()
     }
 
-    /// An empty batch that reserves its memory, but for the first [`BATCH_FREE_BYTES`].
+    /// An empty batch that reserves its memory from `budget`, except for the first
+    /// [`BATCH_FREE_BYTES`].
     pub fn charged_to(budget: Arc<dyn Budget>) -> Self {
         Self {
             account: Account::new(budget, COPIES * BATCH_FREE_BYTES, OnShortage::Leave),
@@ -154,7 +159,7 @@ impl CellBatch {
         }
     }
 
-    /// An empty batch that reserves its memory in this account.
+    /// An empty batch that reserves its memory in `account`.
     pub fn charged_in(account: Account) -> Self {
         Self {
             account,
@@ -167,7 +172,7 @@ impl CellBatch {
         self.account.set_on_shortage(on_shortage);
     }
 
-    /// Empties it and keeps the memory of one chunk.
+    /// Empties the batch and keeps the memory of one chunk.
     pub fn clear(&mut self) {
         self.chunks.full = None;
         self.chunks.last.clear();
@@ -176,18 +181,20 @@ impl CellBatch {
         self.settle();
     }
 
-    /// Appends a cell to the open row. REQUIRES: the batch has no budget; else [`Self::add`] is for it.
+    /// Appends a cell to the open row. REQUIRES: the batch has no budget; with one, use
+    /// [`Self::add`].
     pub fn push(&mut self, cell: Cell<'_>) {
         self.push_with_value(cell, cell.value);
     }
 
-    /// Appends a cell with another value. REQUIRES: as [`Self::push`].
+    /// Appends a cell with another value. REQUIRES: the batch has no budget.
     pub fn push_with_value(&mut self, cell: Cell<'_>, value: &[u8]) {
         self.add_with_value(cell, value)
             .expect("a batch without a budget refuses nothing");
     }
 
-    /// Appends a cell to the open row, if there is memory for it. It is unchanged after an error.
+    /// Appends a cell to the open row if memory for it can be reserved. After an error the batch
+    /// has the same cells as before.
     #[inline]
     pub fn add(&mut self, cell: Cell<'_>) -> Result<()> {
         self.add_with_value(cell, cell.value)
@@ -218,7 +225,7 @@ impl CellBatch {
         Ok(())
     }
 
-    /// Makes room for so many cells of so many bytes together: adding them cannot fail then.
+    /// Makes room for `cells` cells of `bytes` bytes together. Adding them then cannot fail.
     pub fn reserve(&mut self, cells: usize, bytes: usize) -> Result<()> {
         self.make_room(cells, bytes)
     }
@@ -247,7 +254,7 @@ impl CellBatch {
             return Ok(());
         }
         if last.is_empty() {
-            // One that rows were dropped from: it makes way.
+            // Dropped rows left this chunk empty: the new one replaces it.
             *last = Vec::new();
             self.account.remove(COPIES * before);
         }
@@ -257,23 +264,23 @@ impl CellBatch {
         Ok(())
     }
 
-    /// What its buffers are accounted with.
+    /// Bytes that the buffers are charged with.
     fn accounted(&self) -> usize {
         COPIES * self.chunks.capacity() + self.cells.capacity() * CELL_BYTES
     }
 
-    /// Releases what the buffers do not have any more.
+    /// Releases what the buffers no longer have.
     fn settle(&mut self) {
         let bytes = self.accounted();
         self.account.lower_to(bytes);
     }
 
-    /// Gives away the reservation of so many bytes, or what there is of it, and returns how many they are.
+    /// Gives away the reservation of up to `bytes` bytes, and returns its size.
     pub fn give(&mut self, bytes: usize) -> usize {
         self.account.give(bytes)
     }
 
-    /// Whether its memory is reserved, or can be.
+    /// Charges the account with the buffers, and returns whether their memory is reserved.
     pub fn is_reserved(&mut self) -> bool {
         let bytes = self.accounted();
         self.account.set(bytes).is_ok()
@@ -303,7 +310,7 @@ impl CellBatch {
         }
     }
 
-    /// Drops all bytes from the beginning of this cell on.
+    /// Drops all bytes from the start of this cell on.
     fn truncate_to(&mut self, span: Span) {
         let was_large = self.chunks.full.is_some();
         self.chunks.truncate(span.chunk, span.start);
@@ -320,8 +327,8 @@ impl CellBatch {
         self.abandon_row();
     }
 
-    /// Drops those cells of the open row for which `keep` says no. The bytes of a row of which nothing is left are dropped with it;
-    /// otherwise they stay until the batch is cleared.
+    /// Drops the cells of the open row for which `keep` returns false. If none is left, their bytes
+    /// are dropped too; otherwise the bytes stay until the batch is cleared.
     pub fn retain_open(&mut self, mut keep: impl FnMut(Cell<'_>) -> bool) {
         let open = self.open_cells();
         let Some(first) = self.cells.get(open.start).copied() else {

@@ -1,14 +1,17 @@
 //! Memory that a call holds in the engine, reserved before it is allocated.
 //!
-//! The server has one limit for the memory of all calls ([`Budget`]). Whatever a call makes the engine hold beyond a few KiB is
-//! entered in an [`Account`]: results while they are collected, large blocks, read-ahead windows, copies of stored values.
-//! Flushes, compactions and recovery have no budget; their memory has bounds of its own.
+//! The server has one limit for the memory of all calls ([`Budget`]). Everything beyond a few KiB
+//! that a call makes the engine hold is charged to an [`Account`]: results while they are
+//! collected, large blocks, read-ahead windows, copies of stored values.
 //!
 //! Invariants:
-//! - An account reserves bytes before its owner allocates them, and releases them after they are freed or when it is dropped.
-//! - The first `free` bytes of an account are not reserved, so a small read touches no shared counter.
-//! - A reservation waits only with [`OnShortage::Wait`]. Network threads and holders of row locks use one of the others.
-//! - A failed reservation changes nothing: the account has what it had.
+//! - An account reserves bytes before its owner allocates them, and releases them after they are
+//!   freed or when it is dropped.
+//! - The first `free` bytes of an account are not reserved, so a small read touches no shared
+//!   counter.
+//! - A reservation waits only with [`OnShortage::Wait`]. Network threads and holders of row locks
+//!   use one of the others.
+//! - A failed reservation leaves the account unchanged.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,17 +20,17 @@ use crate::error::{Error, Result};
 
 /// The memory that calls may hold together. The server implements it.
 pub trait Budget: fmt::Debug + Send + Sync {
-    /// Reserves bytes, with [`OnShortage::Wait`] after a short wait if need be. Fails with [`Error::CallMemory`], or with another
-    /// error if it could never be had.
+    /// Reserves bytes; with [`OnShortage::Wait`] after a short wait if necessary. Fails with
+    /// [`Error::CallMemory`], or with another error if so many bytes can never be reserved.
     fn reserve(&self, bytes: usize, on_shortage: OnShortage) -> Result<()>;
     /// Releases reserved bytes.
     fn release(&self, bytes: usize);
 }
 
-/// What a reservation does that cannot be had at once.
+/// The behaviour of a reservation for which there is no memory at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnShortage {
-    /// Fails with [`Error::NotInMemory`]: the read is done again where it may wait.
+    /// Fails with [`Error::NotInMemory`]: the read is retried where it may wait.
     #[default]
     Leave,
     /// Waits for a while, then fails with [`Error::CallMemory`].
@@ -39,10 +42,10 @@ pub enum OnShortage {
 /// Bytes that one owner has reserved.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// `None`: nothing is reserved, whatever the account has.
+    /// `None`: the account only counts, and reserves nothing.
     budget: Option<Arc<dyn Budget>>,
     bytes: usize,
-    /// Bytes of the account that are not reserved.
+    /// How many bytes of the account are not reserved.
     free: u32,
     on_shortage: OnShortage,
 }
@@ -58,32 +61,32 @@ impl Account {
         }
     }
 
-    /// Sets what later reservations do that cannot be had at once.
+    /// Sets how later reservations behave for which there is no memory at once.
     pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
         self.on_shortage = on_shortage;
     }
 
-    /// Whether a budget stands behind it.
+    /// Whether the account has a budget.
     pub fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
 
-    /// Bytes that it has.
+    /// Bytes in the account.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Reserves so many bytes more.
+    /// Reserves `bytes` more.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.set(self.bytes.saturating_add(bytes))
     }
 
-    /// Releases so many bytes.
+    /// Releases `bytes`.
     pub fn remove(&mut self, bytes: usize) {
         self.lower_to(self.bytes.saturating_sub(bytes));
     }
 
-    /// Reserves or releases what is missing to have so many bytes.
+    /// Reserves or releases until the account has `bytes`.
     pub fn set(&mut self, bytes: usize) -> Result<()> {
         if bytes <= self.bytes {
             self.lower_to(bytes);
@@ -101,7 +104,7 @@ impl Account {
         Ok(())
     }
 
-    /// Releases all beyond so many bytes.
+    /// Releases everything beyond `bytes`.
     pub fn lower_to(&mut self, bytes: usize) {
         if bytes >= self.bytes {
             return;
@@ -113,7 +116,8 @@ impl Account {
         self.bytes = bytes;
     }
 
-    /// Gives away so many bytes, or what there is; returns how many of them were reserved. Whoever gets them releases them.
+    /// Gives away up to `bytes` bytes; returns how many of them were reserved. The new owner must
+    /// release these.
     pub fn give(&mut self, bytes: usize) -> usize {
         let left = self.bytes.saturating_sub(bytes);
         let given = self.reserved(self.bytes) - self.reserved(left);
@@ -126,7 +130,7 @@ impl Account {
     }
 }
 
-/// A copy has reserved nothing.
+/// A clone is an empty account without a budget.
 impl Clone for Account {
     fn clone(&self) -> Self {
         Self::default()
@@ -139,17 +143,17 @@ impl Drop for Account {
     }
 }
 
-/// Where the engine finds the budget of calls. Without one, nothing is reserved.
+/// The budget of calls, shared and set at most once. Without one, nothing is reserved.
 #[derive(Clone, Debug, Default)]
 pub struct CallMemory(Arc<OnceLock<Arc<dyn Budget>>>);
 
 impl CallMemory {
-    /// Gives it a budget. The first one stays.
+    /// Sets the budget. Only the first call has an effect.
     pub fn set(&self, budget: Arc<dyn Budget>) {
         let _ = self.0.set(budget);
     }
 
-    /// An empty account that reserves what is beyond its free bytes.
+    /// An empty account that reserves what is beyond its first `free` bytes.
     pub fn account(&self, free: usize, on_shortage: OnShortage) -> Account {
         match self.0.get() {
             Some(budget) => Account::new(Arc::clone(budget), free, on_shortage),

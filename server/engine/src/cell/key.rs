@@ -141,9 +141,10 @@ impl KeyBuf {
 
     /// Appends the flat bytes of a key to `out`.
     ///
-    /// A row that is longer than its length field can say is cut. It can only be a place to seek to: rows of cells have at most
-    /// [`ROW_MAX_BYTES`](super::ROW_MAX_BYTES), which is checked where requests enter the engine, and a cell's row compares with
-    /// the cut row as with the whole one.
+    /// A row that is longer than its length field can express is truncated. It can only be a seek
+    /// target: rows of cells have at most [`ROW_MAX_BYTES`](super::ROW_MAX_BYTES), which is checked
+    /// where requests enter the engine, and they compare with the truncated row as with the whole
+    /// one.
     /// REQUIRES: the family is within its limit.
     pub fn append(
         out: &mut Vec<u8>,

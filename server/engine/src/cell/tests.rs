@@ -48,7 +48,8 @@ fn order_of_keys() {
     }
 }
 
-/// Goal: a place to seek to may have any length. It is cut where no row of a cell can reach, so the cut makes no difference.
+/// Goal: a seek target may have any length. It is truncated beyond the longest row of a cell, so
+/// that the order stays the same.
 #[test]
 fn a_row_longer_than_any_is_a_place_to_seek_to() {
     let long = |bytes: usize| KeyBuf::first_on_row(&vec![b'x'; bytes], b"f");
@@ -151,7 +152,7 @@ proptest! {
     }
 }
 
-/// A batch of so many cells of so many bytes, each a row; the value of each begins with its number.
+/// Adds rows of one cell with a value of `bytes` bytes; the value begins with the row's number.
 fn add_rows(batch: &mut CellBatch, rows: std::ops::Range<u8>, bytes: usize) -> crate::Result<()> {
     let buf = key("r", "f", "q", 1, CellType::Put);
     for row in rows {
@@ -175,7 +176,8 @@ fn first_bytes(batch: &CellBatch) -> Vec<u8> {
         .collect()
 }
 
-/// Goal: a large result takes what it holds, not twice as much, and is whole. Method: rows over several chunks, some of them dropped again.
+/// Goal: a large result takes little more memory than it holds, and is whole. Method: rows over
+/// several chunks, some of them dropped again.
 #[test]
 fn a_large_batch_goes_on_in_further_chunks() {
     let mut batch = CellBatch::new();
@@ -199,7 +201,7 @@ fn a_large_batch_goes_on_in_further_chunks() {
     assert_eq!(first_bytes(&batch), [7, 8]);
 }
 
-/// A filter that leaves out all cells of all rows leaves nothing behind.
+/// A filter that drops all cells of all rows leaves no bytes behind.
 #[test]
 fn rows_of_which_nothing_is_kept_take_no_memory() {
     let mut batch = CellBatch::new();
@@ -218,7 +220,8 @@ fn rows_of_which_nothing_is_kept_take_no_memory() {
     assert!(batch.memory_bytes() < 10_000, "{}", batch.memory_bytes());
 }
 
-/// Goal: what a batch has is reserved before it has it, with its reply. Method: a budget that ends in the middle.
+/// Goal: a batch reserves its memory, and that of its reply, before it allocates. Method: a budget
+/// that is used up midway.
 #[test]
 fn a_batch_stays_within_its_budget() {
     let budget = budget::tests::Fixed::new(1_000_000);
@@ -239,7 +242,7 @@ fn a_batch_stays_within_its_budget() {
     );
     assert_eq!(first_bytes(&batch), (0..rows as u8).collect::<Vec<_>>());
 
-    // The reply takes its part over.
+    // The reply takes over its part.
     let given = batch.give(batch.data_bytes());
     assert_eq!((given, budget.used()), (batch.data_bytes(), used));
     batch.clear();

@@ -1,9 +1,11 @@
 //! Assigned time: the timestamps of writes that carry none.
 //!
-//! Assigned time follows the wall clock and never goes back. When the wall clock shows an earlier time than was assigned already (it stepped
-//! back, or the process started again with a clock that is wrong), assigned time goes on by the monotonic clock at three quarters of its
-//! speed, until the wall clock has caught up. So two writes some milliseconds apart have different timestamps whatever the wall clock does,
-//! and assigned time is never further ahead of the wall clock than the last step was long.
+//! Assigned time follows the wall clock and never goes back. If the wall clock shows an earlier
+//! time than was already assigned (it stepped back, or the process restarted with a wrong clock),
+//! assigned time advances with the monotonic clock at three quarters of its speed, until the wall
+//! clock has caught up. So two writes some milliseconds apart have different timestamps whatever
+//! the wall clock does, and assigned time is never further ahead of the wall clock than the last
+//! step was long.
 //!
 //! ```text
 //! assigned |            ____----/        wall clock
@@ -14,12 +16,13 @@
 //!          +-------------------------- monotonic clock
 //! ```
 //!
-//! A row whose tombstones and puts follow each other within a millisecond takes later times still: see `region::RowTimes`. They are not
-//! part of assigned time, so other rows do not follow them; [`Timestamps::greatest`] counts them, and the high-water mark on disk with it.
+//! A row with tombstones and puts in the same millisecond gets later times still: see
+//! `region::RowTimes`. These are not part of assigned time, so other rows do not follow them;
+//! [`Timestamps::greatest`] includes them, and so does the high-water mark on disk.
 //!
 //! Invariants:
-//! - [`Timestamps::issue`] never returns less than a call that ended before it began.
-//! - After a start it returns more than everything that was assigned before (`recovery`).
+//! - A call of [`Timestamps::issue`] never returns less than one that ended before it began.
+//! - After a start it returns more than every timestamp assigned before (`recovery`).
 //!
 //! Reasons and costs: docs/decisions/0016-timestamps.md.
 
@@ -30,41 +33,45 @@ use parking_lot::Mutex;
 
 use super::Clock;
 
-/// From this difference between assigned time and the clock on, the log, `/readyz` and an alert say so.
+/// The log, `/readyz` and an alert report assigned time that is ahead of the wall clock by more
+/// than this.
 pub const BEHIND_MS: u64 = 1_000;
 
-/// Assigned time ends here: what rows may add stays below HBase's "latest", `i64::MAX`.
+/// Maximum of assigned time. Rows may add to it and stay below HBase's "latest", `i64::MAX`.
 const LAST_MS: u64 = i64::MAX as u64 - 1_000_000;
 
-/// The mark on disk may be this much behind what was assigned. Recovery counts on it (`STAMP_SLACK_MS`).
+/// From this lag behind assigned time on, the mark on disk is updated in the background. At one and
+/// a half times this lag a write updates the mark first, so the lag stays below what recovery
+/// allows for (`STAMP_SLACK_MS`).
 const MARK_LAG_MS: u64 = 60_000;
 
-/// A wall clock that shows no later time for so long stands still.
+/// A wall clock that has shown the same time for this long stands still.
 const STANDS: Duration = Duration::from_millis(50);
 
 /// Issues cell timestamps that never go back, whatever the wall clock does. Shared by all threads.
 #[derive(Debug)]
 pub struct Timestamps {
-    /// Assigned time as of the last write or look.
+    /// Assigned time as of the last [`Self::issue`] or [`Self::look`].
     last_ms: AtomicU64,
     /// The greatest timestamp of a row that went ahead of assigned time.
     rows_ms: AtomicU64,
-    /// While assigned time is ahead of the wall clock: where it was when that began. Else [`u64::MAX`].
+    /// While assigned time is ahead of the wall clock: where it was when that began. Else
+    /// [`u64::MAX`].
     ahead_from_ms: AtomicU64,
-    /// What the manifest states as the greatest assigned timestamp.
+    /// The greatest assigned timestamp that the manifest states.
     marked_ms: AtomicU64,
     course: Mutex<Course>,
 }
 
-/// How assigned time goes on without the wall clock.
+/// How assigned time advances without the wall clock.
 #[derive(Debug, Default)]
 struct Course {
     line: Option<Line>,
-    /// What the wall clock showed at the last look, and since which monotonic time.
+    /// The wall clock's time at the last look, and the monotonic time since which it shows that.
     seen: Option<(u64, Duration)>,
 }
 
-/// Time by the monotonic clock, from `base_ms` on.
+/// Assigned time by the monotonic clock, from `base_ms` on, at three quarters of its speed.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     base_ms: u64,
@@ -80,11 +87,12 @@ impl Line {
     }
 }
 
-/// The part of assigned time that the wall clock has not reached. TTLs of cells with such timestamps go by assigned time: by the
-/// wall clock they would live longer by all that it is behind.
+/// The part of assigned time that the wall clock has not reached. TTLs of cells with such
+/// timestamps follow assigned time: by the wall clock, the cells would live longer by the whole
+/// lag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// Timestamps above this may have been assigned since the wall clock is behind.
+    /// Timestamps above this may have been assigned since the wall clock fell behind.
     pub from_ms: i64,
     /// Assigned time.
     pub now_ms: i64,
@@ -105,7 +113,8 @@ impl Default for Timestamps {
 }
 
 impl Timestamps {
-    /// Assigned time of a process that finds `greatest_ms` as the greatest timestamp that was assigned before it; 0 for none.
+    /// Assigned time of a process that starts when timestamps up to `greatest_ms` are already
+    /// assigned; 0 for none.
     pub fn after(greatest_ms: u64) -> Self {
         let first = if greatest_ms == 0 {
             0
@@ -122,9 +131,11 @@ impl Timestamps {
     }
 
     /// Assigned time now.
-    /// REQUIRES: for a write, that the caller holds the row's lock, so that a later writer of the row never gets a smaller time.
+    /// REQUIRES: for a write, that the caller holds the row's lock, so that a later writer of the
+    /// row never gets a smaller time.
     pub fn issue(&self, clock: &dyn Clock) -> i64 {
-        // Loaded before the clock is read: a clock that then shows less is behind for sure, not only behind another thread.
+        // Loaded before the clock is read: a clock that then shows less is certainly behind, not
+        // only behind another thread.
         let last = self.last_ms.load(Ordering::Acquire);
         let wall = clock.wall_ms();
         let now = match wall.cmp(&last) {
@@ -135,15 +146,16 @@ impl Timestamps {
         now as i64
     }
 
-    /// Assigned time without the wall clock.
+    /// Advances assigned time without the wall clock.
     #[cold]
     fn go_on(&self, course: &mut Course, clock: &dyn Clock) -> u64 {
         let last = self.last_ms.load(Ordering::Acquire);
         let mono = clock.mono();
         let on_line = course.line.map(|line| line.at(mono)).filter(|time| *time >= last);
         let time = on_line.unwrap_or_else(|| {
-            // The wall clock has gone on since the line began, or there is none: a new one begins here, one step further, so that
-            // a write before the clock stepped back and one after it have different timestamps.
+            // There is no line, or the wall clock has passed it. A new line begins here, one step
+            // further, so that a write before the clock stepped back and one after it have
+            // different timestamps.
             let base_ms = last.saturating_add(1).min(LAST_MS);
             if self.ahead_from_ms.load(Ordering::Acquire) == u64::MAX {
                 self.ahead_from_ms.store(last, Ordering::Release);
@@ -154,8 +166,9 @@ impl Timestamps {
         self.last_ms.fetch_max(time, Ordering::AcqRel).max(time)
     }
 
-    /// Looks at the clocks; to be called several times a second. Finds a wall clock that stands still and one that has caught up, which
-    /// writes do not look for. Returns by how much assigned time is ahead of the wall clock.
+    /// Compares the clocks; must be called several times a second. Detects a wall clock that stands
+    /// still and one that has caught up, which [`Self::issue`] does not. Returns how far assigned
+    /// time is ahead of the wall clock.
     pub fn look(&self, clock: &dyn Clock) -> Duration {
         let mut course = self.course.lock();
         let last = self.last_ms.load(Ordering::Acquire);
@@ -165,7 +178,8 @@ impl Timestamps {
         course.seen = Some((wall, since));
         let stands = mono.saturating_sub(since) >= STANDS;
         if stands {
-            // Goes on before the next write comes, which would only see that it is not behind.
+            // `go_on` then moves past the wall clock; `issue` alone would only see that the clock
+            // is not behind.
             self.last_ms.fetch_max(wall, Ordering::AcqRel);
         }
         if wall < last || stands {
@@ -177,14 +191,14 @@ impl Timestamps {
         Duration::from_millis(self.last_ms.load(Ordering::Acquire).saturating_sub(wall))
     }
 
-    /// By how much assigned time is ahead of the wall clock, as of the last write or look.
+    /// How far assigned time is ahead of the wall clock, as of the last write or look.
     pub fn ahead_of_clock(&self, clock: &dyn Clock) -> Duration {
         // Loaded first, as in `issue`.
         let last = self.last_ms.load(Ordering::Acquire);
         Duration::from_millis(last.saturating_sub(clock.wall_ms()))
     }
 
-    /// What TTLs must know of a wall clock that is behind.
+    /// The timestamps whose TTLs follow assigned time instead of the wall clock.
     #[inline]
     pub fn ahead(&self) -> Ahead {
         let from = self.ahead_from_ms.load(Ordering::Acquire);
@@ -197,37 +211,38 @@ impl Timestamps {
         }
     }
 
-    /// Notes that a row has gone ahead to this timestamp.
+    /// Records that a row has gone ahead to this timestamp.
     pub fn note_row(&self, timestamp: i64) {
         self.rows_ms
             .fetch_max(u64::try_from(timestamp).unwrap_or_default(), Ordering::AcqRel);
     }
 
-    /// The greatest timestamp assigned, rows that went ahead included.
+    /// The greatest timestamp assigned, including rows that went ahead.
     pub fn greatest(&self) -> u64 {
         let rows = self.rows_ms.load(Ordering::Acquire);
         self.last_ms.load(Ordering::Acquire).max(rows)
     }
 
-    /// Moves assigned time beyond all that was assigned. To be called where rows get other row locks, which do not know what the rows were
-    /// given.
+    /// Moves assigned time beyond every assigned timestamp. Must be called when rows get other row
+    /// locks, which have not recorded the rows' times.
     pub fn pass_rows(&self) {
         let passed = self.greatest().saturating_add(1).min(LAST_MS);
         self.last_ms.fetch_max(passed, Ordering::AcqRel);
     }
 
-    /// The manifest states this as the greatest assigned timestamp.
+    /// Records that the manifest states this as the greatest assigned timestamp.
     pub fn set_marked(&self, ms: u64) {
         self.marked_ms.fetch_max(ms, Ordering::AcqRel);
     }
 
-    /// Whether the mark on disk should be brought up to date in the background.
+    /// Whether the mark on disk should be updated in the background.
     pub fn lags_mark(&self) -> bool {
         self.greatest() >= self.marked_ms.load(Ordering::Acquire).saturating_add(MARK_LAG_MS)
     }
 
-    /// Whether a write with this timestamp must not be logged before the mark on disk is up to date: recovery would take the timestamp for
-    /// a client's, and assign smaller ones after it. Happens after a pause and after a jump of the clock.
+    /// Whether the mark on disk must be updated before a write with this timestamp is logged.
+    /// Otherwise recovery would take the timestamp for a client's, and assign smaller ones after
+    /// it. Happens after a pause and after a forward jump of the clock.
     #[inline]
     pub fn is_beyond_mark(&self, now: i64) -> bool {
         let limit = self
@@ -238,7 +253,7 @@ impl Timestamps {
     }
 }
 
-/// What the log and `/readyz` say of a clock that is behind.
+/// The text of the log and `/readyz` about a clock that is behind.
 pub fn behind_text(ahead: Duration) -> String {
     format!(
         "clock: new timestamps are {} s ahead of this machine's clock, which was set back or was wrong before. They go on at three quarters of \

@@ -23,10 +23,10 @@ pub struct RegionRequests {
     pub writes: u64,
 }
 
-/// A region that is refused, and the files that it lacks.
+/// A region that is refused, with the store files that it lacks.
 #[derive(Clone, Debug)]
 pub struct DamagedRegion {
-    /// Which.
+    /// The region.
     pub region: RegionInfo,
     /// Store files that are missing or damaged; at least one.
     pub files: Vec<Arc<DamagedFile>>,
@@ -42,7 +42,7 @@ impl std::fmt::Display for DamagedRegion {
 }
 
 impl Engine {
-    /// The regions that are refused because they lack a store file, by id.
+    /// The regions that are refused because a store file is missing or damaged, by id.
     pub fn damaged_regions(&self) -> Vec<DamagedRegion> {
         let tables = self.catalog.tables();
         let damaged = tables

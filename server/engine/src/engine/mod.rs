@@ -143,8 +143,8 @@ impl Engine {
         self.cluster_id
     }
 
-    /// Fails when the data directory's name leads elsewhere by now: new files would not lie in the directory that is locked. What cannot be
-    /// found out is no failure.
+    /// Fails if the data directory's path no longer leads to the locked directory: new files would
+    /// be created elsewhere. Failures of the check itself are ignored.
     pub fn check_directory(&self) -> Result<()> {
         let lock = self.lock.lock();
         match lock.as_ref().map(|lock| lock.is_in_place()) {
@@ -310,7 +310,8 @@ impl Engine {
 
     // Data.
 
-    /// Reserves from this budget what calls make the engine hold besides their batches. The first call counts.
+    /// Sets the budget from which calls reserve what the engine holds besides their batches. Only
+    /// the first call has an effect.
     pub fn charge_calls_to(&self, budget: Arc<dyn Budget>) {
         self.catalog.shared().store.reader.calls.set(budget);
     }
@@ -422,7 +423,7 @@ impl Engine {
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
     }
-    /// Descriptors of store files.
+    /// File descriptors in use by store files.
     pub fn handle_usage(&self) -> HandleUsage {
         self.catalog.shared().store.reader.handles.usage()
     }
@@ -436,12 +437,12 @@ impl Engine {
         let waited = shared.wal.waiting()?;
         (waited > shared.options.wal_stall).then_some(waited)
     }
-    /// The timestamp that a write without one gets now, unless its row has gone ahead.
+    /// The timestamp that a write without one gets now, unless its row is ahead.
     pub fn assigned_ms(&self) -> i64 {
         let shared = self.catalog.shared();
         shared.timestamps.issue(&*shared.clock)
     }
-    /// By how much assigned timestamps are ahead of the wall clock.
+    /// How far assigned timestamps are ahead of the wall clock.
     pub fn ahead_of_clock(&self) -> Duration {
         let shared = self.catalog.shared();
         shared.timestamps.ahead_of_clock(&*shared.clock)

@@ -90,9 +90,11 @@ struct Ahead {
 /// A region that was split or merged is read to its end as it was.
 ///
 /// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan ends; flushes and
-/// compactions keep what can be seen there. After an error the scan is of no more use, but for three that fail a fetch in front of a row or
-/// region, where the next fetch begins: [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only,
-/// until it is told to read from disk, too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan without filter and batch.
+/// compactions keep what can be seen there. After an error the scan is of no more use, with three
+/// exceptions, which fail a fetch before a row or region, where the next fetch begins:
+/// [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only, until
+/// it may read from disk too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan
+/// without filter and batch.
 ///
 /// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
 /// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
@@ -102,8 +104,8 @@ pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,
     range: ScanRange,
-    /// Reads the region in hand; `None` until it is begun. Dropped before the version that it reads: a file loses its name with
-    /// the last version that has it.
+    /// Reads the region in hand; `None` until it is begun. Dropped before the version that it
+    /// reads: a file loses its name with the last version that has it.
     current: Option<RegionScanner>,
     /// In the order of the scan; the first is in hand.
     ahead: VecDeque<Ahead>,
@@ -195,13 +197,14 @@ impl Scanner {
         }
     }
 
-    /// Ends the scan: each further fetch fails with this error.
+    /// Ends the scan: every further fetch fails with this error.
     pub fn fail(&mut self, error: Error) {
         self.failed = Some(error);
         self.finish();
     }
 
-    /// Releases blocks and read-ahead windows; the next fetch seeks its place again. In the middle of a row it keeps them.
+    /// Releases blocks and read-ahead windows; the next fetch seeks its position again. In the
+    /// middle of a row they are kept.
     pub fn rest(&mut self) {
         if let Some(current) = &mut self.current {
             current.pause();
@@ -247,8 +250,9 @@ impl Scanner {
         result
     }
 
-    /// Whether the next fetch may try again. A region that is not assigned fails the fetch before it is touched: the scan goes on
-    /// when it is. A row that is not in memory, or for which calls have no memory, has been left.
+    /// Whether the next fetch may continue after this error. A region that is not assigned fails
+    /// the fetch before it is read, so the scan continues once it is. A row that is not in memory,
+    /// or for which calls have no memory, has been left.
     fn goes_on_after(&self, error: &Error) -> bool {
         match error {
             Error::NotServingRegion(_) => true,

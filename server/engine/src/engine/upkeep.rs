@@ -43,7 +43,8 @@ impl Engine {
         Ok(removed)
     }
 
-    /// Flushes a table's regions and waits. Fails with the first error when all were tried.
+    /// Flushes a table's regions and waits. Returns the first error; only a fatal one leaves
+    /// regions untried.
     pub fn flush(&self, table: &TableName) -> Result<()> {
         let table = self.open_catalog()?.table(table)?;
         self.check_not_paused(Work::Flushes)?;
@@ -60,8 +61,8 @@ impl Engine {
         self.flush_one(&region)
     }
 
-    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done. Regions that lack a store file are left
-    /// out, and the call fails when the others are done.
+    /// Compacts a table's stores (of one family, or all); with `wait`, returns when it is done.
+    /// Regions that lack a store file are skipped, and the call then fails after the others.
     pub fn compact(&self, table: &TableName, family: Option<&[u8]>, major: bool, wait: bool) -> Result<()> {
         let table = self.open_catalog()?.table(table)?;
         self.compact_regions(&table.descriptor, &table.regions, family, major, wait)

@@ -337,11 +337,12 @@ pub(super) fn update(
     }
 }
 
-/// Copies of a stored value that an update makes besides the one in its result: the new value, with room to grow, and the log's.
+/// Copies of a stored value that an update makes besides the one in its result: the new value, with
+/// room to grow, and the log's.
 const VALUE_COPIES: usize = 3;
 
-/// What a write that holds a row's lock does when there is no memory for what it reads: who waits for the lock may be a network
-/// thread.
+/// The behaviour of a write that holds a row's lock when there is no memory for what it reads. It
+/// does not wait, because a network thread may be waiting for the lock.
 fn under_lock(tier: ReadTier) -> OnShortage {
     match tier {
         ReadTier::Memory => OnShortage::Leave,
@@ -349,15 +350,15 @@ fn under_lock(tier: ReadTier) -> OnShortage {
     }
 }
 
-/// Where a write reads a stored cell.
+/// The buffer for a stored cell that a write reads.
 fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
     let calls = &shared.store.reader.calls;
     CellBatch::charged_in(calls.account(BATCH_FREE_BYTES, under_lock(tier)))
 }
 
-/// At least what the cells written take in a batch.
+/// Upper bound of the bytes that the written cells take in a batch.
 fn result_bytes(table: &Table, plan: &RowPlan<'_>) -> usize {
-    /// Of a key besides its parts, and of a tag.
+    /// Bytes of a key besides its parts, and of a tag.
     const CELL_BYTES: usize = 64;
     let bytes = |cell: &PlannedCell<'_>| {
         let family = &table.descriptor.families[cell.family].name;
@@ -367,7 +368,7 @@ fn result_bytes(table: &Table, plan: &RowPlan<'_>) -> usize {
 }
 
 /// The cells written, as one row of `out`.
-/// REQUIRES: room for them was made.
+/// REQUIRES: `out` has room for them ([`CellBatch::reserve`]).
 fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatch) {
     for cell in &plan.cells {
         let family = &table.descriptor.families[cell.family].name;
@@ -387,22 +388,22 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatc
 struct AssignedTime<'c>(&'c Catalog);
 
 impl AssignedTime<'_> {
-    /// Assigned time; `None` when it is so far beyond the mark on disk that recovery would take it for a client's: then the mark comes first
-    /// ([`Self::mark`]), without row locks, and the write starts again.
-    /// REQUIRES: the rows are locked.
+    /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would take it
+    /// for a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`])
+    /// and starts again.
     fn now(&self) -> Option<i64> {
         let shared = self.0.shared();
         let now = shared.timestamps.issue(&*shared.clock);
         (!shared.timestamps.is_beyond_mark(now)).then_some(now)
     }
 
-    /// Brings the mark on disk up to date.
+    /// Updates the mark on disk.
     #[cold]
     fn mark(&self) -> Result<()> {
         self.0.keep_high_water(Timestamps::lags_mark)
     }
 
-    /// Notes how far rows went ahead. To be called before they are logged.
+    /// Records how far rows went ahead. Must be called before they are logged.
     fn note_rows(&self, now: i64, ahead_ms: i64) {
         if ahead_ms > 0 {
             self.0.shared().timestamps.note_row(now + ahead_ms);
@@ -524,8 +525,9 @@ fn plan_mutation<'a>(
     })
 }
 
-/// Refuses a write to a region that is not served, when the disk has too little space, or when the region's memstores or all of them together are too full; the
-/// texts about memory are HBase's.
+/// Refuses a write to a region that is not served or is damaged, when the disk has too little
+/// space, or when the region's memstores or all of them together are too full; the texts about
+/// memory are HBase's.
 fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
     shared.servers.check_assigned(region)?;
     region.check_undamaged()?;

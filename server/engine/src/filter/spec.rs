@@ -328,7 +328,8 @@ impl FilterSpec {
         }
     }
 
-    /// Memory of its regular expressions, compiled and in use, and of those of the filters in it: what a short text may need much of.
+    /// Memory of the filter and of those in it, with their compiled regular expressions: a short
+    /// pattern may need a lot.
     pub fn memory_bytes(&self) -> usize {
         let below: usize = match &self.node {
             Node::Skip(filter) | Node::WhileMatch(filter) => filter.memory_bytes(),

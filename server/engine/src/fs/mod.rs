@@ -112,7 +112,8 @@ pub trait File: Send + Sync + Debug {
 
 /// Held while a directory is in use; released when dropped or when the process ends.
 pub trait DirLock: Send + Sync + Debug {
-    /// Whether the directory's name still leads to the directory that was locked. If not, another process may hold what is there now.
+    /// Whether the directory's path still leads to the directory that was locked. If not, another
+    /// process may have locked the one that is there now.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -138,11 +139,11 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the directory's names durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Locks the directory of `path`, a file in it (created if missing), for this process; `None` when another holder has it. Removing
-    /// the file does not end the lock.
+    /// Locks the directory of `path`, a file in it (created if missing), for this process; `None`
+    /// if there is another holder. Removing the file does not release the lock.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
-    /// Keeps holders of [`Vfs::lock`] out of the directory of `path`, and creates nothing; `None` when there is one. Others may hold a
-    /// lock of this kind, too.
+    /// Excludes holders of [`Vfs::lock`] from the directory of `path`, and creates nothing; `None`
+    /// if there is one. Several locks of this kind may be held at a time.
     fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
     /// Space of the file system that holds `dir`.
     fn space(&self, dir: &Path) -> io::Result<Space>;

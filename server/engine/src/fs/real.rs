@@ -36,8 +36,9 @@ struct RealFile {
     direct: Option<direct::Alignment>,
 }
 
-/// The lock lives as long as the open file descriptions that took it: that of the directory, which nobody can delete while it holds a
-/// database, and that of a file in it, which also those see who lock only that, and file systems that cannot lock directories.
+/// A lock of a directory and of a file in it, which lives as long as the open file descriptions. A
+/// directory that holds a database cannot be deleted, so its lock cannot be lost. The file's lock
+/// excludes processes that lock only the file, and works where directories cannot be locked.
 #[derive(Debug)]
 struct RealLock {
     dir: fs::File,
@@ -51,19 +52,19 @@ impl DirLock for RealLock {
     }
 }
 
-/// Attempts to lock what a path leads to while others replace it.
+/// Attempts to lock a path whose file or directory is being replaced.
 const LOCK_ATTEMPTS: u32 = 10;
 
 /// How a directory is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Share {
-    /// For one process, which may write.
+    /// Exclusive: for one process, which may write.
     Alone,
-    /// For any number that only read.
+    /// Shared: for any number of processes that only read.
     Reading,
 }
 
-/// Whether the path leads to the open file, and not to another one of the same name.
+/// Whether the path leads to the open file, and not to another file of the same name.
 fn names(path: &Path, open: &fs::File) -> io::Result<bool> {
     let opened = open.metadata()?;
     match fs::metadata(path) {
@@ -80,8 +81,8 @@ fn names(path: &Path, open: &fs::File) -> io::Result<bool> {
     }
 }
 
-/// Takes the lock of an open file; `false`: another holder has it. It belongs to the open file description, so a second engine in this
-/// process is refused as well.
+/// Locks an open file; `false`: another holder has the lock. It belongs to the open file
+/// description, so a second engine in this process is refused as well.
 fn flock(file: &fs::File, share: Share) -> io::Result<bool> {
     let operation = match share {
         Share::Alone => FlockOperation::NonBlockingLockExclusive,
@@ -94,7 +95,8 @@ fn flock(file: &fs::File, share: Share) -> io::Result<bool> {
     }
 }
 
-/// The same for a directory. NFS and some other file systems cannot lock one; there the file's lock has to do.
+/// Locks an open directory. NFS and some other file systems cannot do that; there the file's lock
+/// has to suffice.
 fn flock_dir(dir: &fs::File, share: Share) -> io::Result<bool> {
     match flock(dir, share) {
         Err(error)
@@ -130,7 +132,7 @@ fn lock(path: &Path, share: Share) -> io::Result<Option<RealLock>> {
         {
             return Ok(None);
         }
-        // A lock of something that was replaced meanwhile keeps no process out.
+        // A lock on something that was replaced meanwhile excludes no process.
         let is_file_in_place = file.as_ref().map_or(Ok(true), |file| names(path, file))?;
         if is_file_in_place && names(dir_path, &dir)? {
             return Ok(Some(RealLock {
@@ -374,7 +376,8 @@ mod tests {
         assert!(RealFs.lock(&path).unwrap().is_some());
     }
 
-    /// Goal: a lock outlives its file, and ends neither with it nor with the directory's name; a holder is told of the latter.
+    /// Goal: a lock is lost neither with its file nor with the directory's name; a holder can
+    /// detect the latter.
     #[test]
     fn a_deleted_lock_file_and_a_moved_directory_let_nobody_in() {
         let root = tempfile::tempdir().unwrap();
@@ -393,7 +396,7 @@ mod tests {
         assert!(!held.is_in_place().unwrap());
     }
 
-    /// Goal: readers keep the one who writes out, and not each other; they leave no file.
+    /// Goal: readers exclude a writer, but not each other; they leave no file.
     #[test]
     fn readers_share_a_lock() {
         let root = tempfile::tempdir().unwrap();

@@ -3,10 +3,11 @@
 //! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to cell; a block border
 //! moves the path by one entry. A failed move leaves the cursor where it was.
 //!
-//! A reversed step first looks at the list of rows that the step before has made (`row_starts`). Where that is used up, it is made
-//! again, of the same block or of the one before, to which the path leads without a search. Only a step from somewhere else, or over
-//! a row that is larger than a stretch or a block, searches from the root. A cursor that goes backward holds its last two data blocks: a row
-//! that begins in one block and ends in the next is read there and back.
+//! A reversed step first uses the list of rows that an earlier step has made (`row_starts`). When
+//! the list is used up, it is made again, of the same block or of the one before, which the path
+//! reaches without a search. Only a step from somewhere else, or over a row that is larger than a
+//! stretch or a block, searches from the root. A cursor that goes backward holds its last two data
+//! blocks, because a row that begins in one block and ends in the next is read there and back.
 
 use std::sync::Arc;
 
@@ -51,19 +52,20 @@ impl Choose<'_> {
     }
 }
 
-/// What a cursor has that goes backward.
+/// The state of a cursor that goes backward.
 #[derive(Debug, Default)]
 struct Backward {
-    /// Rows of the data block that the cursor stands in, and that the path leads to; empty when it does not.
+    /// Rows of the current data block; empty if the path does not lead to it.
     rows: RowStarts,
-    /// The data blocks that were used last, by offset, the last one first.
+    /// The data blocks used last, by offset, the most recent first.
     recent: SmallVec<[(u64, Arc<Block>); RECENT_BLOCKS]>,
 }
 
 /// Data blocks that a cursor holds when it goes backward.
 const RECENT_BLOCKS: usize = 2;
 
-/// A data block that is larger on disk is not held: reading it again is little beside reading its cells.
+/// A data block that is larger on disk is not held: reading it again costs little compared with
+/// reading its cells.
 const RECENT_BLOCK_BYTES_MAX: u32 = 1 << 20;
 
 impl Backward {
@@ -98,7 +100,7 @@ pub struct FileCursor {
     ahead: ReadAhead,
     /// `None` until the first reversed step.
     backward: Option<Box<Backward>>,
-    /// What a call has reserved for the block, if it is a large one.
+    /// The reservation for the current block, if it is a large one.
     account: Account,
 }
 
@@ -118,7 +120,8 @@ impl FileCursor {
         }
     }
 
-    /// Reserves the memory of a large block, beside that of the one that the cursor stands in. [`Self::stand`] releases the latter.
+    /// Reserves the memory of a large block, in addition to that of the current one.
+    /// [`Self::stand`] releases the latter.
     fn charge(&mut self, block: &Block) -> Result<()> {
         let bytes = block.large_bytes();
         let Some(on_shortage) = self.options.charge.filter(|_| bytes > 0) else {
@@ -160,8 +163,8 @@ impl FileCursor {
         }
     }
 
-    /// Goes down from entry `entry` at `depth` of the present path to a data block and returns it. `toward`: where the cursor goes on from
-    /// there.
+    /// Descends from entry `entry` at `depth` of the present path to a data block and returns it.
+    /// `toward` says where the cursor goes from there.
     /// REQUIRES: the path is that deep and the index block there has the entry.
     fn descend(
         &mut self,
@@ -212,7 +215,8 @@ impl FileCursor {
             None => reader.data_block(index, entry, is_first, self.options, &mut self.ahead, toward)?,
         };
         if let Some(backward) = &mut self.backward
-            // A large block is reserved for as long as the cursor stands in it, and no longer.
+            // A large block is reserved only while the cursor stands in it, so it is not held
+            // longer.
             && block.large_bytes() == 0
         {
             backward.hold(handle, &block);
@@ -298,7 +302,8 @@ impl FileCursor {
         Ok(())
     }
 
-    /// The index key of the data block before the present one, or that of an earlier one where the index has a border in between.
+    /// The index key of the data block before the present one or, across a border of index blocks,
+    /// that of an earlier one.
     fn previous_index_key(&self) -> Option<Key<'_>> {
         (0..=self.path.len()).rev().find_map(|depth| {
             let (index, entry) = self.level(depth);
@@ -306,7 +311,8 @@ impl FileCursor {
         })
     }
 
-    /// Whether the index tells that the first cell of the block is the first one of its row. `block`: where the path leads.
+    /// Whether the index shows that the first cell of the block is the first one of its row. The
+    /// path leads to `block`.
     fn begins_row(&self, block: &Block) -> bool {
         let (index, entry) = self.level(self.path.len());
         let first = block.data().first_key();
@@ -314,7 +320,7 @@ impl FileCursor {
         is_first_block || index.key(entry).row() < first.row()
     }
 
-    /// A step back by the list of rows.
+    /// Steps back by the list of rows.
     fn step_back(&mut self, row: &[u8]) -> SteppedBack {
         match (&self.block, &mut self.backward) {
             (Some(block), Some(backward)) => block.data().step_back(row, &mut backward.rows, &mut self.place),
@@ -322,9 +328,10 @@ impl FileCursor {
         }
     }
 
-    /// Stands at the start of the greatest row before `target` (`None`: the end). Returns false, and stays where it is, if the block has
-    /// no cell before `target`.
-    /// REQUIRES: the path leads to the block, `target` is before all cells of its row, and no later block has a cell before it.
+    /// Stands at the start of the greatest row before `target` (`None`: the end). Returns false,
+    /// and does not move, if the block has no cell before `target`.
+    /// REQUIRES: the path leads to the block, `target` is before all cells of its row, and no later
+    /// block has a cell before it.
     fn stand_before(&mut self, target: Option<Key<'_>>, block: Arc<Block>) -> Result<bool> {
         let begins_row = self.begins_row(&block);
         let rows = &mut self.backward.get_or_insert_default().rows;
@@ -345,8 +352,8 @@ impl FileCursor {
         Ok(true)
     }
 
-    /// A step back to the row before `target`, in the block where the list of rows was used up, or in the one before it. Returns false, and
-    /// stays where it is, if it is in neither.
+    /// Steps back to the row before `target`, in the block whose list of rows is used up or in the
+    /// one before it. Returns false, and does not move, if it is in neither.
     fn step_on_back(&mut self, target: Key<'_>) -> Result<bool> {
         let Some(block) = &self.block else {
             return Ok(false);
@@ -376,7 +383,8 @@ impl FileCursor {
         if self.stand_before(Some(target), block)? {
             return Ok(());
         }
-        // An index key may be smaller than the first cell of its block. Then the cell before is in the block before.
+        // An index key may be smaller than the first cell of its block. Then the cell before is in
+        // the block before.
         let found = match self.previous_block()? {
             Some(block) => self.stand_before(Some(target), block)?,
             None => false,

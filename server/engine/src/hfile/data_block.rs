@@ -294,7 +294,7 @@ impl DataBlock {
         (position.next < *to).then(|| self.at(position.next))
     }
 
-    /// Whether cells lie whole in the block.
+    /// Whether the block is not encoded: its cells lie whole in it.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.cells, Cells::Plain { .. })
@@ -306,7 +306,7 @@ impl DataBlock {
         plain_key(&self.bytes, position)
     }
 
-    /// How many of the cells at which a search can begin are before `target` (`None`: the end). They come first.
+    /// Number of search entries (cells at which a search can begin) before `target` (`None`: all).
     pub(super) fn search_entries_before(&self, target: Option<Key<'_>>) -> usize {
         match (&self.cells, target) {
             (Cells::Plain { marks, .. }, Some(target)) => {
@@ -318,7 +318,8 @@ impl DataBlock {
         }
     }
 
-    /// How many of those cells the shortest stretch has that a reversed walk decodes at once (`row_starts`).
+    /// Number of search entries in the shortest stretch that a reversed walk decodes at once
+    /// (`row_starts`).
     pub(super) fn search_entries_of_a_stretch(&self) -> usize {
         match &self.cells {
             Cells::Plain { .. } => 8,
@@ -326,8 +327,8 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place, of this block or of another, to one of those cells.
-    /// REQUIRES: there is that one.
+    /// Moves a place, of this block or of another, to a search entry.
+    /// REQUIRES: the entry exists.
     pub(super) fn begin_at_search_entry(&self, entry: usize, place: &mut Place) {
         match &self.cells {
             Cells::Plain { marks, .. } => {

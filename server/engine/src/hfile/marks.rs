@@ -117,7 +117,7 @@ impl Marks {
         starts + self.count * Heads::NUMBER_BYTES
     }
 
-    /// How many there are.
+    /// Number of marks.
     pub(super) fn len(&self) -> usize {
         self.count
     }

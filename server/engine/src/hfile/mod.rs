@@ -25,7 +25,8 @@
 //! - A block is believed only if its checksums are right and it is what and where the index says: kind, size, offset of the
 //!   data block before it, first key not before the index key. All else is [`crate::Error::Corrupt`] with file and offset.
 //! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a block.
-//! - A cursor of a call holds a block of more than `LARGE_BLOCK_BYTES`, and a window read ahead, only if it has reserved them.
+//! - A cursor of a call holds a block of more than `LARGE_BLOCK_BYTES`, or a window of several
+//!   blocks, only after reserving it.
 //! - A file never changes after [`Writer::finish`]. A [`Reader`] is shared by all threads; a [`FileCursor`] and a [`Writer`]
 //!   belong to one.
 //! - All cells of a file are of one family.
@@ -146,7 +147,7 @@ pub struct Written {
 /// How a reader gets at its blocks.
 #[derive(Clone, Debug)]
 pub struct ReaderContext {
-    /// Opens files, and bounds how many are open.
+    /// Opens files, and bounds how many are open at a time.
     pub handles: Arc<HandleCache>,
     /// The cache, shared by all files.
     pub cache: Arc<BlockCache<Block>>,
@@ -154,7 +155,7 @@ pub struct ReaderContext {
     pub counters: Arc<Counters>,
     /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the system reads ahead there.
     pub direct_reads: bool,
-    /// The memory that large blocks and read-ahead windows of calls are reserved from.
+    /// The memory from which large blocks and read-ahead windows of calls are reserved.
     pub calls: CallMemory,
 }
 
@@ -167,7 +168,8 @@ pub struct ReadOptions {
     pub priority: Priority,
     /// Fail with `Error::NotInMemory` instead of reading from disk.
     pub memory_only: bool,
-    /// For a call: large blocks are reserved from the memory for calls before they are read. `None`: for background work.
+    /// For a call: the behaviour when the memory of a large block cannot be reserved. `None`:
+    /// background work, which reserves nothing.
     pub charge: Option<OnShortage>,
     /// What will be read.
     pub access: Access,

@@ -1,12 +1,14 @@
-//! What a cursor reads of the file beyond the block that it needs: a window of the blocks that come next.
+//! Read-ahead: a window of blocks next to the one that a cursor needs.
 //!
-//! A cursor that goes forward reads a window that begins with the block, one that goes backward a window that ends with it. Windows
-//! double while the cursor goes on in the same direction, so a short scan reads little too much, and from the second one on the
-//! system is told of the window to come, so that the disk works while this one is used.
+//! A cursor that goes forward reads a window that begins with the block, one that goes backward a
+//! window that ends with it. Windows double while the cursor continues in the same direction, so a
+//! short scan reads little too much. From the second window on, the system is advised of the window
+//! to come, so that the disk works while this one is used.
 //!
 //! A call that cannot reserve a window reads block by block.
 //!
-//! Belongs to one cursor. Holds one window: [`WINDOW_BYTES_MAX`] bytes, or one block that is larger.
+//! Belongs to one cursor. Holds one window: at most [`WINDOW_BYTES_MAX`] bytes, or one larger
+//! block.
 
 use super::ReadOptions;
 use super::index::Handle;
@@ -17,10 +19,10 @@ use crate::error::Result;
 /// Where a cursor that needs a block will go next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Toward {
-    /// To the block behind it.
+    /// To the block after it.
     #[default]
     End,
-    /// To the block in front of it.
+    /// To the block before it.
     Start,
 }
 
@@ -37,7 +39,8 @@ const WINDOW_BYTES_MIN: usize = 128 << 10;
 pub(super) const WINDOW_BYTES_MAX: usize = 1 << 20;
 
 impl ReadAhead {
-    /// The bytes of a block, read now together with what is next to it if they are not here yet.
+    /// The bytes of a block, read now together with the blocks next to it if the window does not
+    /// have them.
     /// REQUIRES: it ends before the load-on-open section.
     pub(super) fn read(
         &mut self,
@@ -54,13 +57,13 @@ impl ReadAhead {
         Ok(&self.bytes[skip..skip + wanted])
     }
 
-    /// Where in the window the block is, if the window has all of it.
+    /// The offset of the block in the window, if the window has all of it.
     fn skip_to(&self, handle: Handle) -> Option<usize> {
         let skip = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
         (skip + handle.bytes as usize <= self.bytes.len()).then_some(skip)
     }
 
-    /// Reads the window of a block; returns where in it the block is.
+    /// Reads the window of a block; returns the block's offset in it.
     fn fill(
         &mut self,
         reader: &Reader,
@@ -97,13 +100,13 @@ impl ReadAhead {
         Ok((handle.offset - start) as usize)
     }
 
-    /// Gives the buffer so many bytes; `least` of them, and `false`, where a call cannot reserve them.
+    /// Resizes the buffer to `bytes`; to `least`, with `false`, if a call cannot reserve `bytes`.
     fn make_room(&mut self, reader: &Reader, bytes: usize, least: usize, options: ReadOptions) -> bool {
         if bytes <= self.bytes.capacity() {
             self.bytes.resize(bytes, 0);
             return true;
         }
-        // What was read is of no more use: the new buffer does not stand beside it.
+        // Frees the old buffer first, so that the two never exist at the same time.
         self.bytes = Vec::new();
         self.account.lower_to(0);
         if options.charge.is_some() && !self.account.has_budget() {
@@ -118,7 +121,7 @@ impl ReadAhead {
         (self.window_bytes * 2).min(WINDOW_BYTES_MAX)
     }
 
-    /// Whether a block that the window does not have whole is the one that comes next.
+    /// Whether a block that is not whole in the window is the next one in this direction.
     fn goes_on(&self, handle: Handle, toward: Toward) -> bool {
         if self.bytes.is_empty() {
             return false;
@@ -127,14 +130,15 @@ impl ReadAhead {
         let block_end = handle.offset + u64::from(handle.bytes);
         match toward {
             Toward::End => (self.offset..=window_end).contains(&handle.offset),
-            // Between two data blocks there may be a block of the index or of a bloom filter, which is read by itself.
+            // Between two data blocks there may be a block of the index or of a bloom filter, which
+            // is read separately.
             Toward::Start => {
                 handle.offset < self.offset && block_end + WINDOW_BYTES_MIN as u64 >= self.offset
             }
         }
     }
 
-    /// Has the system begin to read the window that comes next.
+    /// Advises the system to read the window that comes next.
     fn begin_next(&self, reader: &Reader, toward: Toward) {
         let bytes = self.next_window_bytes() as u64;
         let next = match toward {

@@ -35,11 +35,12 @@ pub struct Block {
     /// Offset of the block before it of the same kind.
     previous: Option<u64>,
     content: Content,
-    /// Its weight, if that is more than [`LARGE_BLOCK_BYTES`]; else 0.
+    /// The block's weight if it is more than [`LARGE_BLOCK_BYTES`]; else 0.
     large_bytes: usize,
 }
 
-/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of large cells may have many MiB.
+/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of
+/// large cells may have many MiB.
 pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Block {
         }
     }
 
-    /// Its weight if it is a large one, else 0.
+    /// The block's weight if it is a large one, else 0.
     #[inline]
     pub(super) fn large_bytes(&self) -> usize {
         self.large_bytes
@@ -162,8 +163,8 @@ struct Loaded {
 }
 
 impl Reader {
-    /// Opens a file: reads and verifies trailer and load-on-open section. From there on the file has a descriptor only while the
-    /// handle cache grants it one.
+    /// Opens a file: reads and verifies trailer and load-on-open section. From then on the file has
+    /// a descriptor only while the handle cache grants it one.
     pub fn open(path: PathBuf, id: FileId, context: ReaderContext) -> Result<Arc<Self>> {
         let open = |how| {
             context
@@ -406,7 +407,8 @@ impl Reader {
         Ok(block.may_contain(row, bloom))
     }
 
-    /// The data block of an index entry, checked against what the index knows of it. `toward`: where its user will go next.
+    /// The data block of an index entry, checked against the index. `toward` says where the caller
+    /// goes next.
     pub(super) fn data_block(
         &self,
         index: &IndexBlock,
@@ -534,7 +536,7 @@ impl Reader {
                 own.into()
             }
         };
-        // A few bytes on disk may unpack to many. What is wrong with a header is found when it is unpacked.
+        // A few bytes on disk may unpack to many. A damaged header is reported by the unpacking.
         let plain_bytes = match self.trailer.compression {
             Compression::None => 0,
             _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),
@@ -544,7 +546,7 @@ impl Reader {
             .map_err(|what| self.corrupt(handle.offset, what))
     }
 
-    /// An account with so many bytes, which a call needs for a moment to read a large block; one without anything for others.
+    /// An account with `bytes` for a call that reads a large block; an empty one otherwise.
     fn account(&self, bytes: usize, options: ReadOptions) -> Result<Account> {
         let Some(on_shortage) = options.charge.filter(|_| bytes > LARGE_BLOCK_BYTES) else {
             return Ok(Account::default());
@@ -554,7 +556,7 @@ impl Reader {
         Ok(account)
     }
 
-    /// An account for what a cursor holds.
+    /// The memory from which cursors of calls reserve.
     pub(super) fn calls(&self) -> &CallMemory {
         &self.context.calls
     }
@@ -595,10 +597,11 @@ impl Reader {
         Ok(block)
     }
 
-    /// Tells the system that a part of the file will be read soon. Nothing is told of an empty part.
+    /// Advises the system that a part of the file will be read soon. Does nothing for an empty
+    /// part.
     pub(super) fn will_need(&self, part: Range<u64>) {
         let bytes = part.end.saturating_sub(part.start);
-        // No bytes would mean all of them.
+        // Length 0 would mean the rest of the file.
         if bytes > 0 {
             self.file.advise(part.start, bytes, Advice::WillNeed);
         }
@@ -611,7 +614,7 @@ impl Reader {
             .map_err(|source| Error::io("reading", &self.path, source))
     }
 
-    /// An error about this file, which is counted.
+    /// Makes an error about this file, and counts it.
     pub(super) fn corrupt(&self, offset: u64, what: impl Into<String>) -> Error {
         self.context.counters.damaged_reads.increment();
         Error::corrupt(&self.path, offset, what)

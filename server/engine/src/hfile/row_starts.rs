@@ -1,17 +1,23 @@
-//! Where the rows of a stretch of a data block start, so that a cursor can walk them backward.
+//! The starts of the rows in a stretch of a data block, by which a cursor walks backward.
 //!
-//! A block can be decoded forward only. The step to the row before a given one therefore decodes a stretch of the block in front of
-//! that row once ([`DataBlock::rows_before`]) and notes where each row of it starts. The steps that follow go down this list:
-//! they compare two rows each, and search and decode nothing.
+//! A block can be decoded forward only. The step to the row before a given one therefore decodes a
+//! stretch of the block before that row once ([`DataBlock::rows_before`]) and records where each
+//! row of it starts. The following steps go down this list: each compares two rows, and searches
+//! and decodes nothing.
 //!
-//! 1. `rows_before` fills the list with the rows that start in the stretch and are before the target. The last of them is the answer.
-//! 2. [`DataBlock::step_back`] takes rows off the end of the list until the last one is before its target.
-//! 3. In a block that is encoded, the step forward from a row of one cell goes to the row that was taken off last, which is decoded
-//!    already ([`DataBlock::next_listed`]): a reversed scan makes it to see that the row is over.
-//! 4. When the list is used up, the cursor has it filled from the stretch before, or from the block before.
+//! 1. `rows_before` fills the list with the rows that start in the stretch and are before the
+//!    target. The last of them is the result.
+//! 2. [`DataBlock::step_back`] takes rows off the end of the list until the last one is before its
+//!    target.
+//! 3. In an encoded block, the step forward from a row of one cell goes to the row that was taken
+//!    off last, which is already decoded ([`DataBlock::next_listed`]). A reversed scan makes this
+//!    step to see that the row is over.
+//! 4. When the list is used up, the cursor refills it from the stretch before, or from the block
+//!    before.
 //!
-//! Stretches begin where searches can begin (`marks`, `sections`) and grow while the walk goes on, so that one step from nowhere costs
-//! little. The list has [`BYTES_MAX`] bytes and a row at most: a stretch with more keeps its last rows only.
+//! Stretches begin where searches can begin (`marks`, `sections`) and grow while the walk
+//! continues, so that a single step costs little. The list has at most [`BYTES_MAX`] bytes and a
+//! row: of a larger stretch it keeps only the last rows.
 //!
 //! Invariants:
 //! - The rows of the list are consecutive: no other row starts between two of them.
@@ -21,7 +27,7 @@ use super::data_block::DataBlock;
 use super::place::{Place, Position};
 use crate::cell::{Key, compare_keys};
 
-/// Memory of a list, but for its last row.
+/// Maximum memory of a list, not counting its last row.
 const BYTES_MAX: usize = 64 << 10;
 
 /// A stretch has at most `1 << GROWTH_MAX` times as many search entries as the first one.
@@ -31,43 +37,45 @@ const GROWTH_MAX: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 struct Start {
     position: Position,
-    /// Where its key ends in `RowStarts::keys`; it starts where that of the row before ends. Plain blocks hold their keys themselves.
+    /// The end of its key in `RowStarts::keys`; the key starts where that of the row before ends.
+    /// Plain blocks hold their keys themselves.
     key_end: u32,
-    /// The row has no other cell: the next entry is the next cell.
+    /// Whether the row has no other cell, so that the next entry is the next cell.
     is_single: bool,
 }
 
-/// The list.
+/// The list of row starts.
 #[derive(Debug, Default)]
 pub(super) struct RowStarts {
     starts: Vec<Start>,
-    /// How many of them are in the list; those behind were taken off.
+    /// Number of starts in the list; those behind were taken off.
     listed: usize,
     keys: Vec<u8>,
-    /// The first entry is a cell inside a row, whose start is in front of the stretch.
+    /// Whether the first entry is a cell inside a row that starts before the stretch.
     first_is_inside: bool,
     growth: u32,
     /// Walks over the stretch.
     walker: Place,
 }
 
-/// What [`DataBlock::rows_before`] found.
+/// The result of [`DataBlock::rows_before`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowsBefore {
     /// No cell of the block is before the target.
     None,
     /// The last row before the target is the last one of the list.
     Listed,
-    /// The last row before the target starts in front of the stretch, perhaps in an earlier block. The list has one cell of it.
+    /// The last row before the target starts before the stretch, perhaps in an earlier block. The
+    /// list has one cell of it.
     StartsEarlier,
 }
 
-/// What [`DataBlock::step_back`] found.
+/// The result of [`DataBlock::step_back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SteppedBack {
     /// The place is at the start of the row.
     Found,
-    /// The row before the target starts in front of all rows of the list, which is empty now.
+    /// The row before the target starts before all rows of the list, which is empty now.
     UsedUp,
     /// The list does not reach up to the target.
     Elsewhere,
@@ -82,7 +90,7 @@ impl RowStarts {
     }
 
     /// The key of the last entry.
-    /// REQUIRES: there is one, and the list is one of the block.
+    /// REQUIRES: the list has an entry and belongs to `block`.
     pub(super) fn last_key<'a>(&'a self, block: &'a DataBlock) -> Key<'a> {
         self.key(self.listed - 1, block)
     }
@@ -100,12 +108,12 @@ impl RowStarts {
             .map_or(0, |before| self.starts[before].key_end as usize)
     }
 
-    /// Bytes of the rows.
+    /// Bytes of the list.
     pub(super) fn bytes(&self) -> usize {
         self.starts.len() * size_of::<Start>() + self.keys.len()
     }
 
-    /// Adds the cell where the walker is.
+    /// Adds the cell at the walker.
     fn push(&mut self, block: &DataBlock) {
         if self.bytes() > BYTES_MAX {
             self.clear();
@@ -123,7 +131,7 @@ impl RowStarts {
     }
 
     /// Moves a place to the last row.
-    /// REQUIRES: there is one.
+    /// REQUIRES: the list has a row.
     pub(super) fn place_last(&self, block: &DataBlock, place: &mut Place) {
         self.place_at(self.listed - 1, block, place);
     }
@@ -136,7 +144,8 @@ impl RowStarts {
         }
     }
 
-    /// The number of the entry behind the last row, if a place is at that row and the entry is the next cell.
+    /// The number of the entry behind the last row, if a place is at that row and the entry is the
+    /// next cell.
     #[inline]
     fn next_of(&self, place: &Place) -> Option<usize> {
         let last = self.starts.get(self.listed.checked_sub(1)?)?;
@@ -144,7 +153,7 @@ impl RowStarts {
         is_next.then_some(self.listed)
     }
 
-    /// Whether there is no row that may be given out.
+    /// Whether the list has no row with a known start.
     fn is_used_up(&self) -> bool {
         self.listed <= usize::from(self.first_is_inside)
     }
@@ -152,7 +161,8 @@ impl RowStarts {
 
 impl DataBlock {
     /// Lists rows that start before `target` (`None`: the end), in a stretch that ends there.
-    /// REQUIRES: `target` is before all cells of its row, and `begins_row` only if the block's first cell is the first of its row.
+    /// REQUIRES: `target` is before all cells of its row, and `begins_row` is set only if the
+    /// block's first cell is the first of its row.
     pub(super) fn rows_before(
         &self,
         target: Option<Key<'_>>,
@@ -168,7 +178,7 @@ impl DataBlock {
         rows.growth = (rows.growth + 1).min(GROWTH_MAX);
         self.begin_at_search_entry(from, &mut rows.walker);
         rows.first_is_inside = from > 0 || !begins_row;
-        // Of the last row so far.
+        // Number of cells of the last row so far.
         let mut cells = 0_usize;
         loop {
             let row = self.key(&rows.walker).row();
@@ -190,7 +200,7 @@ impl DataBlock {
         match rows.starts.len() {
             0 => RowsBefore::None,
             _ if rows.is_used_up() => {
-                // Of rows this large a list saves nothing.
+                // A list saves nothing with rows this large.
                 rows.growth = 0;
                 RowsBefore::StartsEarlier
             }
@@ -199,7 +209,8 @@ impl DataBlock {
     }
 
     /// Moves a place to the start of the greatest row before `row`, if the list has it.
-    /// REQUIRES: `rows` is a list of this block; its last row, if any, is the one that was found last.
+    /// REQUIRES: `rows` is a list of this block; its last row, if any, is the one that was found
+    /// last.
     #[inline]
     pub(super) fn step_back(&self, row: &[u8], rows: &mut RowStarts, place: &mut Place) -> SteppedBack {
         if rows.is_used_up() || rows.last_key(self).row() < row {
@@ -218,7 +229,7 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place of this block to the next cell, if the list has that decoded.
+    /// Moves a place of this block to the next cell, if the list has that cell decoded.
     #[inline]
     pub(super) fn next_listed(&self, rows: &RowStarts, place: &mut Place) -> bool {
         if self.is_plain() {
@@ -231,8 +242,8 @@ impl DataBlock {
         next.is_some()
     }
 
-    /// Moves a place of this block forward to the first cell at or after `target`, if that is where the place is, or the next cell, and the list
-    /// has the next one decoded.
+    /// Moves a place of this block forward to the first cell at or after `target`, if that is the
+    /// current or the next cell and the list has the next one decoded.
     pub(super) fn step_to_listed(&self, target: Key<'_>, rows: &RowStarts, place: &mut Place) -> bool {
         if self.is_plain() {
             return false;

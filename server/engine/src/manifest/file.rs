@@ -40,8 +40,8 @@ const FORMAT_VERSION_OF_SIZES: u32 = 2;
 /// The format of `CURRENT`, and the only one there has been.
 const CURRENT_VERSION: u64 = 1;
 
-/// No manifest is longer: a snapshot is at most one frame, and the edits are rolled at a few times that. Where rolls keep failing, no
-/// edit is taken beyond it.
+/// Maximum length of a manifest: a snapshot is at most one frame, and the edits are rolled at a few
+/// times that. If rolls keep failing, edits beyond it are refused.
 pub(super) const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Bytes of the header that its checksum covers.
@@ -50,7 +50,7 @@ const CHECKED_BYTES: usize = 60;
 /// Name of the file that names the live manifest.
 pub(crate) const CURRENT: &str = "CURRENT";
 
-/// What it begins with.
+/// The beginning of that file.
 pub(crate) const CURRENT_BEGIN: &str = "basalt-current";
 
 /// Directories whose content says that a manifest must have been there.

@@ -4,8 +4,9 @@
 //! needs no cutting in place, and bytes that a failed sync left in the page cache only are written anew and synced.
 //!
 //! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken last edit from one
-//! in flight. Several edits that do not depend on each other share one sync and one marker, behind the last of them: a crash before
-//! the sync leaves any first few of them. One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
+//! in flight. Several edits that do not depend on each other share one sync and one marker, behind
+//! the last of them: a crash before the sync leaves a prefix of them. One roll: write and sync the
+//! new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
 //! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
 //! so the log is poisoned.
 
@@ -38,7 +39,7 @@ pub struct Manifest {
     dir: PathBuf,
     /// What all edits so far say.
     state: ManifestState,
-    /// How large that is.
+    /// The bound of its encoded size.
     size: StateSize,
     /// Number of the last edit.
     last_edit: u64,
@@ -127,10 +128,11 @@ impl Manifest {
         self.append_all(std::slice::from_ref(edit))
     }
 
-    /// Appends edits and makes them durable with one sync. Each is one atomic change, in this order. Otherwise as [`Self::append`]:
-    /// when one of them cannot follow, or the disk has no space for all, all are refused without effect.
+    /// Appends edits and makes them durable with one sync. Each is one atomic change, in this
+    /// order. If one of them cannot follow, or the disk has no space for all, all are refused
+    /// without effect. Otherwise as [`Self::append`].
     ///
-    /// REQUIRES: at least one edit, and none that another one allows or forbids.
+    /// REQUIRES: at least one edit, and no edit that another one makes valid or invalid.
     pub fn append_all(&mut self, edits: &[ManifestEdit]) -> Result<Vec<DroppedFile>> {
         if let Some(why) = &self.poisoned {
             return Err(Error::Poisoned(why.clone()));
@@ -152,7 +154,8 @@ impl Manifest {
             dropped.extend(self.state.apply(edit)?);
         }
         self.size.grew(grown);
-        // The edits stand whatever becomes of the marker; a disk that cannot take it is not written to again.
+        // The edits stand whether or not the marker is written; a disk that cannot take it is not
+        // written to again.
         let marked = self.live.write(self.last_edit, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
@@ -160,14 +163,15 @@ impl Manifest {
         Ok(dropped)
     }
 
-    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot follow, or after which the next open
-    /// could not read the file or write its snapshot. Returns its bytes and how many it adds to the state at most.
+    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot
+    /// follow, or after which the next open could not read the file or write its snapshot. Returns
+    /// the encoded edit, and the most that it adds to the state.
     pub fn check(&mut self, edit: &ManifestEdit) -> Result<(Vec<u8>, usize)> {
         self.check_behind(edit, 0, frame_bytes(&[]))
     }
 
-    /// As [`Self::check`], for an edit that is to be written behind others, which add `grown` bytes to the state and take `bytes` in
-    /// the file.
+    /// Checks an edit as [`Self::check`] does, to be written behind others that add `grown` bytes
+    /// to the state and take `bytes` in the file.
     fn check_behind(&mut self, edit: &ManifestEdit, grown: usize, bytes: u64) -> Result<(Vec<u8>, usize)> {
         self.state.check(edit)?;
         let payload = encode_edit(edit);
@@ -178,13 +182,13 @@ impl Manifest {
         Ok((payload, growth))
     }
 
-    /// Refuses a table that is to be made of a snapshot under that name, if the state would be too large with it. For use before its
-    /// files are linked; the edit is checked again when it is appended.
+    /// Refuses a table to be made of a snapshot under that name, if the state would be too large
+    /// with it. Called before its files are linked; the edit is checked again when it is appended.
     pub fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
         self.size.check(&self.state, copy_growth(snapshot, name), true)
     }
 
-    /// Another limit than [`Totals::DEFAULT`] for the state as schema changes make it.
+    /// Sets another limit than [`Totals::DEFAULT`] for the size of the state after schema changes.
     pub fn set_schema_bytes_max(&mut self, bytes: usize) {
         self.size.set_schema_max(bytes);
     }
@@ -251,7 +255,8 @@ impl Manifest {
 }
 
 impl LiveFile {
-    /// Refuses bytes with which the file would be longer than an open reads. It comes to that only when rolls keep failing.
+    /// Refuses bytes with which the file would be longer than an open reads. This happens only if
+    /// rolls keep failing.
     fn check_length(&self, bytes: u64) -> Result<()> {
         let length = self.end.saturating_add(bytes).saturating_add(2 * RESERVE_BYTES);
         if length <= FILE_BYTES_MAX {
@@ -288,7 +293,7 @@ impl LiveFile {
         Ok(())
     }
 
-    /// Writes frames with numbers from `first` on, and syncs them.
+    /// Writes frames numbered from `first` on, and syncs them.
     fn write_synced(&mut self, first: u64, payloads: &[Vec<u8>]) -> Result<()> {
         for (number, payload) in (first..).zip(payloads) {
             self.write(number, payload)?;

@@ -56,12 +56,13 @@
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
 //! when no later frame says that its offset was durable; otherwise it is damage to something acknowledged and the file is
-//! refused with the offset. A marker follows every synced edit at once, unsynced, and lies in another sector: only damage that hits
-//! the last edit *and* its marker, or the last edit of a process that died in between, looks like a torn tail. Edits of one sync (the
-//! flushes of several regions) follow each other without markers in between; each is there or not, and a later one never without an
-//! earlier one.
+//! refused with the offset. A marker follows every synced edit at once, unsynced, and lies in
+//! another sector: only damage that hits the last edit *and* its marker, or the last edit of a
+//! process that died in between, looks like a torn tail. Edits of one sync (the flushes of several
+//! regions) follow each other without markers in between; a crash leaves a prefix of them.
 //!
-//! A snapshot of the state is one frame, and every open writes one: no edit is taken after which it could not (`size`).
+//! A snapshot of the state is one frame, and every open writes one: an edit that would make it
+//! larger is refused (`size`).
 //!
 //! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may run beside it.
 

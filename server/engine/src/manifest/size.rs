@@ -1,11 +1,12 @@
-//! How large the state may become: its snapshot is one frame, which every open and every roll writes.
+//! Bounds the size of the state: its snapshot is one frame, which every open and every roll writes.
 //!
-//! The encoded size of the state is known when a file is begun. Each edit adds at most [`growth`] to it, so there is always an upper
-//! bound; only when the bound is above what is allowed, the state is encoded again to know its size.
+//! The encoded size of the state is known when a file is begun. Each edit adds at most [`growth`]
+//! to it, which gives an upper bound. Only if the bound is above the limit, the state is encoded
+//! again to learn its size.
 //!
-//! - A schema change that would make the state larger than `schema_max` is refused. The rest of the frame is for flushes and
-//!   compactions, which nobody can do without.
-//! - No edit may make it larger than a frame. So whatever the file holds, the next open can write its snapshot.
+//! - A schema change that would make the state larger than `schema_max` is refused. The rest of the
+//!   frame is for flushes and compactions, which must be able to continue.
+//! - No edit may make it larger than a frame, so the next open can always write its snapshot.
 //!
 //! Owner: [`Manifest`](super::Manifest), under its owner's lock.
 
@@ -16,26 +17,28 @@ use crate::record::FRAME_PAYLOAD_BYTES_MAX;
 use crate::schema::TableName;
 use crate::schema::limits::MANIFEST;
 
-/// Fixed-size numbers, and counts of lists, may grow by this from the smallest to the largest.
+/// Maximum growth of all fixed-size numbers and counts of lists together.
 const SLACK_BYTES: usize = 128;
 
-/// Bytes of a region without files that its edit does not have: how far it is flushed, counts of families and clipped files.
+/// Bytes of a region without files that its edit does not have: how far it is flushed, counts of
+/// families and clipped files.
 const EMPTY_REGION_BYTES: usize = 3;
 
-/// A file's share in counts that may grow: files of its family, families.
+/// A file's share in the growth of counts: files of its family, families.
 const FILE_COUNTS_BYTES: usize = 2;
 
-/// An upper bound of the bytes that the state takes when it is encoded.
+/// An upper bound of the bytes of the encoded state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StateSize {
     bound: usize,
-    /// Whether nothing was changed since the state was encoded: encoding it again finds no smaller bound.
+    /// Whether the state was not changed since it was encoded, so that encoding it again finds no
+    /// smaller bound.
     is_exact: bool,
     schema_max: usize,
 }
 
 impl StateSize {
-    /// Of a state that takes `bytes`.
+    /// The size of a state that takes `bytes`.
     pub(super) fn new(bytes: usize, schema_max: usize) -> Self {
         Self {
             bound: bytes + SLACK_BYTES,
@@ -44,12 +47,12 @@ impl StateSize {
         }
     }
 
-    /// The state was encoded again.
+    /// Records that the state was encoded again and takes `bytes`.
     pub(super) fn measured(&mut self, bytes: usize) {
         *self = Self::new(bytes, self.schema_max);
     }
 
-    /// The edit was applied.
+    /// Records that an edit was applied that adds at most `bytes`.
     pub(super) fn grew(&mut self, bytes: usize) {
         self.bound = self.bound.saturating_add(bytes);
         self.is_exact = false;
@@ -96,7 +99,7 @@ impl StateSize {
     }
 }
 
-/// Whether an edit is a schema change that makes the state larger.
+/// Whether an edit is a schema change, to which the smaller limit applies.
 pub(super) fn is_schema(edit: &ManifestEdit) -> bool {
     !matches!(
         edit,
@@ -107,7 +110,8 @@ pub(super) fn is_schema(edit: &ManifestEdit) -> bool {
     )
 }
 
-/// The most that an edit, whose payload has so many bytes, adds to the encoded state.
+/// Upper bound of the bytes that an edit adds to the encoded state. `payload` is the edit's encoded
+/// length.
 pub(super) fn growth(state: &ManifestState, edit: &ManifestEdit, payload: usize) -> usize {
     match edit {
         ManifestEdit::DropNamespace(_)
@@ -135,21 +139,23 @@ pub(super) fn growth(state: &ManifestState, edit: &ManifestEdit, payload: usize)
         ManifestEdit::Flush { files, .. } => payload + files.len() * FILE_COUNTS_BYTES,
         ManifestEdit::ReplaceRegions { removed, added } => {
             let parents = removed.iter().filter_map(|id| state.regions.get(id));
-            // A split gives all files to both halves; a merge joins them. Fewer bytes go than come where there are several.
+            // A split gives all files to both halves; a merge joins them. What the removed regions
+            // take is not deducted.
             let content: usize = parents.map(inherited_bytes).sum();
             payload + added.len() * content
         }
     }
 }
 
-/// What a new region takes over of its parent: its files, each of them clipped.
+/// Bytes that a new region inherits from its parent: its files, each of them clipped.
 fn inherited_bytes(parent: &RegionState) -> usize {
     const LARGEST_VARINT_BYTES: usize = 10;
     let files = parent.files.values().map(Vec::len).sum::<usize>();
     content_bytes(parent) + (files + 1) * LARGEST_VARINT_BYTES + EMPTY_REGION_BYTES
 }
 
-/// The most that a table of a snapshot adds to the encoded state, if it is called `name`.
+/// Upper bound of the bytes that a table made of a snapshot adds to the encoded state, under this
+/// name.
 pub(super) fn copy_growth(snapshot: &SnapshotMeta, name: &TableName) -> usize {
     /// Numbers that a region has and its snapshot does not, or smaller ones.
     const REGION_BYTES: usize = 64;

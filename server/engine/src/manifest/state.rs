@@ -129,7 +129,8 @@ impl ManifestState {
             .collect()
     }
 
-    /// Whether a region has the file. Without a list of all files: this is asked for every flush.
+    /// Whether a region has the file. Does not build the set of all files, because every flush
+    /// asks.
     fn is_live(&self, file: FileId) -> bool {
         let all = || {
             self.regions

@@ -576,8 +576,8 @@ impl SkipList {
 }
 
 impl SkipList {
-    /// The node at which a walk begins that ends at a place and goes over about [`STRETCH`] cells, and what it fetches. `None`: there is no cell
-    /// before the place.
+    /// The node at which a walk begins that covers about [`STRETCH`] cells and ends at `place`, and
+    /// what the walk prefetches. `None`: no cell is before `place`.
     fn stretch_before(&self, place: &impl Place) -> Option<(NodeRef<'_>, Ahead)> {
         let mut leaf = self.leaf_of(place)?;
         let end = leaf.find(place);
@@ -655,14 +655,14 @@ struct Ahead {
     lead: usize,
 }
 
-/// A row in the list: its first and its last node, which are of the walker's list.
+/// The first and the last node of a row in the walker's list.
 #[derive(Clone, Copy)]
 struct RowSpan {
     first: NonNull<Node>,
     last: NonNull<Node>,
 }
 
-/// Entries of a leaf that a walk backward goes over at once.
+/// Entries of a leaf that one stretch of a backward walk covers.
 const STRETCH: usize = if cfg!(any(loom, miri)) { 3 } else { 32 };
 
 /// A position in a list that it keeps alive.
@@ -670,15 +670,16 @@ const STRETCH: usize = if cfg!(any(loom, miri)) { 3 } else { 32 };
 /// The list is one link after the other, and each is a wait for memory. What follows in the leaf is known at once. So a walk fetches that,
 /// the more the longer it gets.
 ///
-/// Links lead forward only. A walk backward from row to row ([`Self::seek_row_before`]) goes forward over a stretch in front of where it stands, notes
-/// where the rows in it begin and end, and then goes down these notes. A cell that was inserted meanwhile is noticed: then the last node
-/// of a row does not lead to the first of the next, and the notes are made again.
+/// Links lead forward only. A backward walk ([`Self::seek_row_before`]) goes forward over a stretch
+/// before its position, records where the rows in it begin and end, and then goes back along these
+/// records. A cell that was inserted meanwhile is detected, because the last node of a row then
+/// does not lead to the first of the next; the records are made again.
 pub(super) struct Walker {
     list: Arc<SkipList>,
     /// A node of `list`.
     node: Option<NonNull<Node>>,
     ahead: Option<Ahead>,
-    /// Consecutive rows. The last one is where the last step back went; of the first one only a part may be here.
+    /// Consecutive rows. The last step back went to the last one; the first one may be incomplete.
     rows: Vec<RowSpan>,
 }
 
@@ -706,8 +707,8 @@ impl Walker {
     #[inline]
     #[expect(clippy::unused_self, reason = "the node is borrowed from what keeps it alive")]
     fn own(&self, node: NonNull<Node>) -> NodeRef<'_> {
-        // SAFETY: private; only given nodes of `list` (see `go` and `RowSpan`), which we keep alive and which is borrowed for as long as
-        // we are.
+        // SAFETY: private; only given nodes of `list` (see `go` and `RowSpan`), which `self` keeps
+        // alive and which is borrowed for as long as `self` is.
         unsafe { NodeRef::new(node) }
     }
 
@@ -742,7 +743,7 @@ impl Walker {
         }
     }
 
-    /// Moves to the first node of the last row before a place, which is in front of a row or at the end.
+    /// Moves to the first node of the last row before `place`, which is before a row or at the end.
     pub(super) fn seek_row_before(&mut self, place: &impl Place) {
         if !self.step_back(place) {
             self.rows.clear();
@@ -750,7 +751,7 @@ impl Walker {
         }
     }
 
-    /// Goes down the notes. Returns whether they had the row.
+    /// Steps back along the recorded rows. Returns whether they had the row.
     fn step_back(&mut self, place: &impl Place) -> bool {
         let reaches = self
             .rows
@@ -760,7 +761,7 @@ impl Walker {
             return false;
         }
         while let Some(above) = self.rows.pop() {
-            // The first one may be incomplete, and nothing is known of what is in front of it.
+            // The first one may be incomplete, and nothing is known of what is before it.
             let [.., before, row] = self.rows[..] else {
                 return false;
             };
@@ -779,7 +780,7 @@ impl Walker {
         false
     }
 
-    /// Searches, and notes the rows of a stretch that ends at the place.
+    /// Searches, and records the rows of a stretch that ends at the place.
     fn search_back(&mut self, place: &impl Place) {
         let Some((start, ahead)) = self.list.stretch_before(place) else {
             self.node = None;
@@ -807,7 +808,7 @@ impl Walker {
         self.node = match self.rows[..] {
             [] => None,
             [row] => {
-                // All of the stretch is of this row, which may start in front of it.
+                // The whole stretch is of this row, which may start before it.
                 let place = RowPlace::new(self.own(row.first).key().row());
                 self.list.around(&place).1.map(NodeRef::pointer)
             }

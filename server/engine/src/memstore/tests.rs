@@ -474,7 +474,6 @@ enum Step {
     Advance,
 }
 
-/// Few different bytes, and lengths on both sides of the inline prefix.
 /// The rows that a cursor finds from the last one backward. `between` is called at each of them.
 fn walk_backward(memstore: &Arc<Memstore>, mut between: impl FnMut(&[u8])) -> Vec<Vec<u8>> {
     let mut cursor = memstore.cursor();
@@ -490,7 +489,8 @@ fn walk_backward(memstore: &Arc<Memstore>, mut between: impl FnMut(&[u8])) -> Ve
     rows
 }
 
-/// No row that was there before a walk backward began is passed over, whatever is inserted meanwhile.
+/// A backward walk passes over no row that was there before it began, whatever is inserted
+/// meanwhile.
 #[test]
 fn a_walk_backward_meets_what_was_there() {
     let rows: u64 = if cfg!(miri) { 60 } else { 20_000 };
@@ -505,7 +505,7 @@ fn a_walk_backward_meets_what_was_there() {
             let (memstore, is_over) = (&memstore, &is_over);
             scope.spawn(move || {
                 for turn in 0.. {
-                    // Between the rows, and more cells of them.
+                    // Rows between the existing ones, and more cells of these.
                     let number = (turn * 7_919 + thread * 104_729) % (2 * rows);
                     let seq = rows + 2 * turn + thread;
                     insert(memstore, &at(number, b"later"), b"", b"", seq);
@@ -529,6 +529,7 @@ fn a_walk_backward_meets_what_was_there() {
     });
 }
 
+/// Few different bytes, and lengths on both sides of the inline prefix.
 fn row() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0_u8), Just(b'a'), Just(255)];
     let tail = proptest::collection::vec(byte.clone(), 0..3);
@@ -590,7 +591,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Each step of a walk backward goes to the greatest row that is before the one where it stands at that moment.
+    /// Each step of a backward walk goes to the greatest row that is before the current one at that
+    /// moment.
     #[test]
     fn steps_back_meet_what_has_come(
         rows in proptest::collection::vec((0..300_u16, 1..5_u8), 1..if cfg!(miri) { 20 } else { 400 }),
@@ -610,7 +612,7 @@ proptest! {
         let mut expected = present.last().cloned();
         walk_backward(&memstore, |row| {
             assert_eq!(Some(row), expected.as_deref());
-            // What comes just before the row where the walk stands, or further down, the next steps meet.
+            // Later steps find rows inserted just before the current one, or further down.
             for (at, distance) in &later {
                 if *at == u16::from_be_bytes([row[0], row[1]]) {
                     seq += 1;

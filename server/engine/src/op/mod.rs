@@ -83,7 +83,7 @@ pub struct ReadSpec {
     pub filter: Option<Arc<FilterSpec>>,
     /// Where the read may look.
     pub tier: ReadTier,
-    /// The caller holds a row's lock: the read does not wait for memory.
+    /// The caller holds a row's lock, so the read does not wait for memory.
     pub holds_lock: bool,
 }
 

@@ -1,8 +1,9 @@
-//! `basalt check`: verifies a database that nobody has open. It writes nothing, and so can be run on a copy that is read-only. Each finding ends
-//! with what to do about it ([`Remedy`]).
+//! `basalt check`: verifies a database that is not open. It writes nothing, so it can run on a
+//! read-only copy. Each finding ends with what to do about it ([`Remedy`]).
 //!
 //! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
-//! counts, identity, share of the region that names it; what is wrong comes with the regions that need the file and with what to do), every file of every snapshot in the same way, the regions' boundaries,
+//! counts, identity, share of the region that names it; a finding names the regions that need the
+//! file), every file of every snapshot in the same way, the regions' boundaries,
 //! and files that nobody refers to. Store files are verified side by side, since one thread unpacks blocks more slowly than disks read them;
 //! what is wrong is reported in their order. A problem with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
 //! with.
@@ -137,7 +138,7 @@ impl Checker<'_> {
         (self.report)(format!("{what}. What to do: {remedy}."));
     }
 
-    /// What is remarkable, and no problem.
+    /// Reports something remarkable that is not a problem.
     fn note(&mut self, what: &impl std::fmt::Display, remedy: Remedy) {
         (self.report)(format!("note: {what}. What to do: {remedy}."));
     }
@@ -292,7 +293,7 @@ impl Checker<'_> {
             vfs: Arc::clone(self.vfs),
             clock: Arc::new(SystemClock::new()),
             reader: ReaderContext {
-                // Each thread has the one file open that it verifies.
+                // Each thread has only the file open that it verifies.
                 handles: HandleCache::new(Arc::clone(self.vfs), usize::MAX),
                 cache: Arc::new(BlockCache::new(CACHE_BYTES)),
                 counters: Arc::new(Counters::default()),
@@ -326,24 +327,24 @@ struct Wanted<'a> {
     shared: bool,
 }
 
-/// What is wrong with a store file.
+/// A problem with a store file.
 struct Finding {
     error: Error,
     harm: Harm,
 }
 
-/// What a server does with such a file.
+/// The effect of a bad store file on a server.
 #[derive(Clone, Copy)]
 enum Harm {
-    /// It refuses the regions that need it.
+    /// The server refuses the regions that need it.
     Unopened,
-    /// It fails reads that need what is damaged.
+    /// The server fails reads that need what is damaged.
     Damaged,
-    /// The check could not find out, as when access was denied.
+    /// The check could not determine it, for example because access was denied.
     Unknown,
 }
 
-/// Verifies the files. What is wrong, in their order, with their positions.
+/// Verifies the files. Returns the problems, in the order of the files, with their positions.
 fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<(usize, Finding)> {
     let check = |wanted: &Wanted<'_>| {
         let Wanted {
@@ -398,7 +399,7 @@ fn check_file(
     })
 }
 
-/// Everything that a start does not look at.
+/// Checks everything that a start does not look at.
 fn check_content(file: &StoreFile, meta: &FileMeta, shared: bool) -> Result<()> {
     file.reader().verify(Some(meta.checksum))?;
     if file.is_clipped() && !shared {

@@ -1,16 +1,18 @@
-//! The data directory: whether it is one, and that one process has it.
+//! The data directory: checks that it is one, and locks it for one process.
 //!
-//! 1. [`claim`] looks at the names in the directory. One that holds anything else than a database of ours is refused before a byte is
-//!    written: a typing error in `--data-dir` must not fill `/etc`.
-//! 2. It makes the directory where it is missing, and takes the lock.
-//! 3. When the open fails before there is a manifest, [`Claim::undo`] removes what step 2 has made.
+//! 1. [`claim`] looks at the names in the directory. One that holds anything other than a Basalt
+//!    database is refused before a byte is written: a typing error in `--data-dir` must not fill
+//!    `/etc`.
+//! 2. It creates the directory if it is missing, and takes the lock.
+//! 3. If the open fails before there is a manifest, [`Claim::undo`] removes what step 2 created.
 //!
 //! A directory is
 //!
-//! - *new*, when it is missing, or holds at most [`LEFT_OVER`]: what file systems put there, and what a creation that was cut short
-//!   leaves;
-//! - *ours*, when it holds `CURRENT` or a manifest, and nothing but names of ours; or other names too, and `CURRENT` or a manifest begins
-//!   as ours do (RocksDB has a `CURRENT`, a `LOCK` and manifests, too). Whether the database is sound is the manifest's business;
+//! - *new*, when it is missing, or holds at most [`LEFT_OVER`]: what file systems put there, and
+//!   what an interrupted creation leaves;
+//! - *ours*, when it holds `LOCK`, `CURRENT` or a manifest, and only names of ours; or when it
+//!   holds other names too, but `CURRENT` or a manifest begins as ours do (RocksDB has a `CURRENT`,
+//!   a `LOCK` and manifests, too). Whether the database is sound is checked with the manifest;
 //! - a *stranger* in every other case.
 
 use std::io::ErrorKind;
@@ -24,13 +26,13 @@ use crate::manifest;
 /// Names that a directory without a database may have.
 const LEFT_OVER: [&str; 3] = [LOCK_FILE, "CURRENT.tmp", "lost+found"];
 
-/// Names that only a database has, besides its manifests.
+/// Names in the directory of a database, besides those of manifests and of [`LEFT_OVER`].
 const OURS: [&str; 5] = [manifest::CURRENT, "orphans", "snapshots", "tables", "wal"];
 
-/// Names that a refusal lists.
+/// Maximum number of names that a refusal lists.
 const LISTED: usize = 3;
 
-/// What a directory is.
+/// The kind of a directory.
 #[derive(Debug, PartialEq, Eq)]
 enum Nature {
     Missing,
@@ -43,13 +45,14 @@ enum Nature {
 pub(super) struct Claim {
     /// Keeps other processes out.
     pub(super) lock: Box<dyn DirLock>,
-    /// What was made, the innermost last.
+    /// The directories that were created, the innermost last.
     made_dirs: Vec<PathBuf>,
-    /// The lock file, if it was made.
+    /// The lock file, if it was created.
     made_file: Option<PathBuf>,
 }
 
-/// Makes sure that `dir` is a data directory or can become one, and locks it.
+/// Checks that `dir` is a data directory or can become one, creates it if it is missing, and locks
+/// it.
 pub(super) fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Claim> {
     let nature = nature(vfs, dir)?;
     let made_dirs = create(vfs, dir)?;
@@ -69,13 +72,14 @@ pub(super) fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Claim> {
 }
 
 impl Claim {
-    /// Removes what the claim has made, but for a directory in which something lies by now.
+    /// Removes what the claim created, except a directory that is not empty by now.
     pub(super) fn undo(self, vfs: &dyn Vfs) {
         remove(vfs, &self.made_dirs, self.made_file.as_deref());
     }
 }
 
-/// What cannot be removed stays, and does no harm.
+/// Removes a file, and directories from the innermost on. Failures are ignored: what is left does
+/// no harm.
 fn remove(vfs: &dyn Vfs, dirs: &[PathBuf], file: Option<&Path>) {
     if let Some(file) = file {
         let _ = vfs.remove_file(file);
@@ -85,7 +89,7 @@ fn remove(vfs: &dyn Vfs, dirs: &[PathBuf], file: Option<&Path>) {
     }
 }
 
-/// Refuses a directory that holds something else than a database of ours. Writes nothing.
+/// Refuses a directory that holds no Basalt database. Writes nothing.
 pub(super) fn require_ours(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     match nature(vfs, dir)? {
         Nature::Ours => Ok(()),
@@ -147,7 +151,7 @@ fn begins_with(vfs: &dyn Vfs, path: &Path, begin: &[u8]) -> Result<bool> {
     Ok(read == begin.len() && found == begin)
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of further ones.
 fn listed(names: &[&PathBuf]) -> String {
     let first: Vec<String> = names
         .iter()
@@ -160,8 +164,8 @@ fn listed(names: &[&PathBuf]) -> String {
     }
 }
 
-/// Makes the directory and those above it that are missing, for good: a name is durable once the directory that holds it is synced. Returns
-/// those that were missing, the innermost last.
+/// Creates the directory and those above it that are missing, durably: a name is durable once the
+/// directory that holds it is synced. Returns those that were missing, the innermost last.
 fn create(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<PathBuf>> {
     let mut levels = vec![dir];
     for level in dir.ancestors().skip(1) {
@@ -194,7 +198,8 @@ fn sync_parent(vfs: &dyn Vfs, level: &Path) -> Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     match vfs.sync_dir(parent) {
-        // A directory that was made for us beforehand may lie in one that we may not read; whoever made it saw to it.
+        // A directory that was created in advance may lie in one without read permission; its name
+        // is then up to its creator.
         Err(source) if source.kind() != ErrorKind::PermissionDenied => {
             Err(Error::io("syncing", parent, source))
         }
@@ -214,7 +219,7 @@ fn lock(vfs: &dyn Vfs, dir: &Path) -> Result<Box<dyn DirLock>> {
         .ok_or_else(|| Error::Locked(dir.to_path_buf()))
 }
 
-/// Locks a directory for reading only: nothing is written, and others may read, too.
+/// Locks a directory for reading: writes nothing, and allows other readers.
 pub(super) fn lock_to_read(vfs: &dyn Vfs, dir: &Path) -> Result<Box<dyn DirLock>> {
     let path = dir.join(LOCK_FILE);
     vfs.lock_to_read(&path)
@@ -265,7 +270,7 @@ mod tests {
             let files: Vec<_> = new.iter().map(|name| (*name, &b""[..])).collect();
             assert_eq!(found(&files).unwrap(), Nature::New, "{new:?}");
         }
-        // Damage is for the manifest to judge.
+        // Damage is found with the manifest.
         for ours in [
             &["CURRENT"][..],
             &[MANIFEST],
@@ -314,7 +319,7 @@ mod tests {
         assert_eq!(refused(&impostor), "\"notes\"");
     }
 
-    /// A claim that is given up leaves what was there before it, and no more.
+    /// A claim that is undone leaves exactly what was there before it.
     #[test]
     fn an_undone_claim_leaves_nothing() {
         let dir = Path::new(DIR);

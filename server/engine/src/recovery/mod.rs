@@ -1,12 +1,15 @@
 //! Opening a database.
 //!
-//! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything is written, and so is a second process.
+//! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything
+//!    is written, and so is a second process.
 //! 2. Read the manifest: what there should be.
-//! 3. Open every store file it names, through the handle cache: a start has no more of them open at a time than a running server
-//!    may. A file that is missing, damaged, or has another identity or size costs the regions that need
-//!    it: they are refused until the file is back (`region::damage`), everything else is served. An error that says nothing of the
-//!    file, as when descriptors are short, refuses the start, and so does a missing `tables/`: a file system that is not mounted is no
-//!    damage. Files that nobody refers to are moved to `orphans/`, not deleted. Files of snapshots are not opened: one that is
+//! 3. Open every store file it names, through the handle cache, so that a start has no more of them
+//!    open at a time than a running server. A file that is missing, damaged, or has another
+//!    identity or size costs only the regions that need it: they are refused until the file is back
+//!    (`region::damage`). An error that says nothing about the file, such as a shortage of
+//!    descriptors, refuses the start, and so does a missing `tables/`: a file system that is not
+//!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
+//!    snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
 //! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
 //!    memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
@@ -161,7 +164,7 @@ fn wal_dir(dir: &Path) -> PathBuf {
     dir.join("wal")
 }
 
-/// Refuses a directory without `tables/` that should have store files.
+/// Refuses a directory that should have store files but has no `tables/`.
 fn require_tables(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
     let files: usize = state
         .regions
@@ -182,7 +185,7 @@ fn require_tables(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()
     Err(Error::corrupt(&tables, 0, what))
 }
 
-/// Tells of every region that lacks a store file; returns how many.
+/// Reports every region that lacks a store file; returns how many there are.
 fn report_damaged(regions: &HashMap<RegionId, Arc<Region>>, listener: &dyn EventListener) -> usize {
     let refused = |region: &Arc<Region>| Some((region.id(), region.check_undamaged().err()?));
     let mut damaged: Vec<_> = regions.values().filter_map(refused).collect();
@@ -237,11 +240,11 @@ struct FileOpener<'a> {
     dir: &'a Path,
     store: &'a StoreContext,
     found: HashMap<FileId, Found>,
-    /// What refuses the start.
+    /// Errors that refuse the start.
     failures: Vec<Error>,
 }
 
-/// What became of opening a file.
+/// The result of opening a file.
 #[derive(Clone)]
 enum Found {
     Open(Arc<StoreFile>),
@@ -275,7 +278,7 @@ impl FileOpener<'_> {
         }
     }
 
-    /// `None`: the start is refused.
+    /// Opens a file, or shares it if it is open. `None`: the start is refused.
     fn open_file(&mut self, meta: &FileMeta, family: &[u8], clip: Clip) -> Option<Found> {
         match self.found.get(&meta.id) {
             Some(Found::Open(shared)) => return Some(Found::Open(shared.reclip(clip))),
@@ -284,7 +287,7 @@ impl FileOpener<'_> {
         }
         let dir = store_dir(self.dir, &meta.dir_table, family);
         let open = || StoreFile::open(self.store, &dir, meta.clone(), clip.clone());
-        // A disk that fails once is not yet one that has lost the file.
+        // An I/O error is retried once: a passing failure does not mean that the file is lost.
         let opened = open().or_else(|error| match error {
             Error::Io { .. } => open(),
             error => Err(error),
@@ -303,7 +306,7 @@ impl FileOpener<'_> {
         Some(found)
     }
 
-    /// Refuses when it could not be found out whether a file is sound, naming all of them.
+    /// Fails if the state of a file could not be determined, and names all such files.
     fn finish(mut self) -> Result<()> {
         match self.failures.len() {
             0 => Ok(()),
@@ -317,16 +320,16 @@ impl FileOpener<'_> {
     }
 }
 
-/// What was replayed.
+/// The result of the replay.
 struct Replayed {
     log: LogSummary,
     /// Rows of the log that were in no store file: none after a clean stop.
     rows: u64,
-    /// The newest time in them that the server is taken to have assigned.
+    /// The greatest timestamp in them that counts as assigned by the server.
     stamped: u64,
 }
 
-/// Brings the rows of the log that are in no store file back into the memstores.
+/// Replays the rows of the log that are in no store file into the memstores.
 fn replay(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -352,7 +355,7 @@ fn replay(
             .regions
             .get(&id)
             .map_or(SeqId::ZERO, |region| region.flushed);
-        // By cell: an edit may have timestamps of clients beside assigned ones.
+        // Checked by cell: an edit may have timestamps of clients beside assigned ones.
         let assigned = |cell: &Cell<'_>| Some(cell.key.timestamp()).filter(|time| *time <= stamps_end);
         let mut row = flushed;
         let cells = edit

@@ -2,8 +2,9 @@
 //! being removed, links of snapshots that were being made or removed, and whatever else got into the directory. They are moved
 //! aside, because deleting is for people.
 //!
-//! In `orphans/` a file is called by its old path. A path that is too long for a name is cut, and has its checksum where it was cut,
-//! so that every file finds its way there, whatever tables and namespaces are called.
+//! In `orphans/` a file is named by its old path. A path that is too long for a name is cut, and
+//! has its checksum at the cut, so that every file gets a name, whatever tables and namespaces are
+//! called.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -20,14 +21,16 @@ use crate::store::{file_path, snapshot_store_dir, store_dir};
 /// The directories that are looked through, with the levels of directories between them and the store files.
 const ROOTS: [(&str, usize); 2] = [("tables", 3), ("snapshots", 4)];
 
-/// Longest name in `orphans/` before a number is put behind it, so that name and number have at most 255 bytes, as file systems allow.
+/// Maximum length of a name in `orphans/` without the number that may follow, so that both together
+/// have at most 255 bytes, as file systems allow.
 const NAME_BYTES_MAX: usize = 240;
 
-/// Bytes of a file's own name that stay when its path is cut: all of a store file's.
+/// Bytes of a file's own name that are kept when its path is cut: all of a store file's.
 const FILE_NAME_BYTES_MAX: usize = 32;
 
 /// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how many.
-/// The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then it removes the directories of snapshots that are not there.
+/// The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then
+/// it removes the directories of snapshots that no longer exist.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
     if !orphans.is_empty() {
@@ -141,7 +144,7 @@ fn walk(vfs: &dyn Vfs, dir: &Path, levels: usize, visit: &mut dyn FnMut(PathBuf)
     Ok(())
 }
 
-/// A name in `target` that is not taken.
+/// A free name in `target`.
 fn free_name(vfs: &dyn Vfs, target: &Path, below: &Path) -> Result<PathBuf> {
     let flat = flat_name(below);
     let mut candidate = target.join(&flat);
@@ -155,8 +158,8 @@ fn free_name(vfs: &dyn Vfs, target: &Path, below: &Path) -> Result<PathBuf> {
     Ok(candidate)
 }
 
-/// The path's parts with dots between them. When that is too long: its beginning, `~`, its CRC-32C as 8 hex digits, a dot, and the end
-/// of the file's name.
+/// The path's parts joined with dots. If that is too long: its beginning, `~`, its CRC-32C as 8 hex
+/// digits, a dot, and the end of the file's name.
 fn flat_name(below: &Path) -> OsString {
     let parts: Vec<&[u8]> = below.iter().map(OsStr::as_bytes).collect();
     let flat = parts.join(&b'.');
@@ -170,7 +173,8 @@ fn flat_name(below: &Path) -> OsString {
     OsString::from_vec([begin, &end].concat())
 }
 
-/// The first place at or after `at` that is not inside a letter of UTF-8, which has at most 3 more bytes; `at` in other bytes.
+/// The first position at or after `at` that is not inside a UTF-8 character, which has at most 3
+/// more bytes; `at` if there is none.
 fn whole_letters(bytes: &[u8], at: usize) -> usize {
     let is_inside = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
     (at..at + 4).find(|at| !is_inside(at)).unwrap_or(at)
@@ -191,7 +195,8 @@ mod tests {
         assert_eq!(flat(&longest), longest.replace('/', "."));
     }
 
-    /// Goal: a path of any length becomes a name that a file system takes with a number behind it, another one for every path.
+    /// Goal: a path of any length becomes a valid file name with room for a number, and different
+    /// paths get different names.
     #[test]
     fn long_paths_are_cut() {
         let (namespace, table) = ("n".repeat(255), "\u{8868}".repeat(85));

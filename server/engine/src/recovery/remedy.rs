@@ -1,4 +1,4 @@
-//! What an operator can do about a finding of `basalt check`.
+//! Advice for an operator about a finding of `basalt check`.
 
 use std::fmt;
 

@@ -95,7 +95,7 @@ pub fn write_rows(
 const TOGETHER: usize = 64;
 
 /// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
-/// Says whether there were others.
+/// Returns whether there were any others.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
 pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
     // By store: cells of the same family in different rows go together.

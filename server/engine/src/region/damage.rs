@@ -1,17 +1,19 @@
 //! A region that lacks a store file: refused, while everything else is served.
 //!
-//! A start opens every store file that the manifest names. One that is missing or is not what the manifest means costs its region and
-//! nothing else (`recovery`). Of a damaged region
+//! A start opens every store file that the manifest names. One that is missing, or is not what the
+//! manifest describes, costs its regions and nothing else (`recovery`). For a damaged region:
 //!
-//! - reads, writes, compactions, splits, merges and snapshots are refused with [`Error::RegionDamaged`], which names the file and what
-//!   to do: an answer without the file would bring back what the file's tombstones delete, and a compaction would make that permanent;
-//! - rows that the log has for it are replayed and flushed as ever, which only adds files: the log can get shorter, and nothing that was
-//!   acknowledged is lost;
-//! - the files that can be used stay open and named, and the manifest stays as it is. If the file is back at the next start, the region
-//!   is whole.
+//! - reads, writes, compactions, splits, merges and snapshots are refused with
+//!   [`Error::RegionDamaged`], which names the file and the remedy: a result without the file would
+//!   bring back what the file's tombstones delete, and a compaction would make that permanent;
+//! - rows that the log has for it are replayed and flushed as usual, which only adds files: the log
+//!   can be shortened, and no acknowledged write is lost;
+//! - the manifest keeps all its files, and the usable ones stay open. If the file is back at the
+//!   next start, the region is whole.
 //!
-//! The region ends as any other when its table is truncated, dropped or restored from a snapshot, and is whole again when the family that
-//! had the file is dropped. What is left of the file goes to `orphans/` at the next start then.
+//! The region ends like any other when its table is truncated, dropped or restored from a snapshot,
+//! and is whole again when the family with the file is dropped. The next start then moves what is
+//! left of the file to `orphans/`.
 
 use std::sync::Arc;
 
@@ -37,7 +39,8 @@ impl Region {
         Ok(())
     }
 
-    /// The same for one that lacked a file when it was opened: the family with the file may have been dropped since.
+    /// Refuses a region that lacked a file when it was opened, unless the family with the file has
+    /// been dropped since.
     #[cold]
     fn check_present_files(&self) -> Result<()> {
         match self.version().damaged_files().next() {
@@ -47,7 +50,7 @@ impl Region {
     }
 }
 
-/// Why a region that lacks this file is refused.
+/// The error for a region that lacks this file.
 pub fn refusal(region: &RegionInfo, file: &DamagedFile) -> Error {
     Error::RegionDamaged {
         region: describe(region),
@@ -56,7 +59,7 @@ pub fn refusal(region: &RegionInfo, file: &DamagedFile) -> Error {
     }
 }
 
-/// A region with its table and rows, for people.
+/// A region with its table and rows, for messages.
 pub fn describe(region: &RegionInfo) -> String {
     let end = |row: &[u8], none: &str| {
         if row.is_empty() {

@@ -99,7 +99,8 @@ pub struct RegionStats {
     pub store_files: u64,
     /// Their size.
     pub store_file_bytes: u64,
-    /// Store files that are missing or damaged, so that the region is refused; not in the figures above.
+    /// Store files that are missing or damaged, so that the region is refused; not counted in the
+    /// figures above.
     pub damaged_files: u64,
     /// Flushes since start.
     pub flushes: u64,

@@ -4,7 +4,7 @@
 //! stripe: that costs a wait, never correctness. Plain writes lock shared (their order is the log's), writes that
 //! depend on what they read lock exclusively.
 //!
-//! A stripe also remembers what times its rows were assigned ([`RowTimes`]).
+//! A stripe also records the times assigned to its rows ([`RowTimes`]).
 //!
 //! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot wait for each other in a
 //! circle. Row locks come first in the engine's lock order and are not held while a commit syncs: whoever gets the lock next
@@ -58,7 +58,7 @@ pub struct RowGuards<'a> {
 }
 
 impl<'a> RowGuards<'a> {
-    /// What the stripe of the row that was given at this position remembers.
+    /// The times recorded by the stripe of the row that was given at this position.
     #[inline]
     pub fn times(&self, position: usize) -> &'a RowTimes {
         &self.locks.stripes[usize::from(self.of_rows[position])].times

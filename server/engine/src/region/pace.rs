@@ -27,11 +27,12 @@ pub fn pause(used: u64, limit: u64) -> Duration {
     PAUSE_MAX.mul_f64(share * share)
 }
 
-/// A row's time may be so much ahead without a pause.
+/// A row's time may be this far ahead without a pause.
 const ROW_FREE_MS: i64 = 100;
 
-/// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: what is more than [`ROW_FREE_MS`]. So a client that
-/// deletes a row and writes it again, over and over, goes on as fast as time does, and is not refused.
+/// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: the excess
+/// over [`ROW_FREE_MS`]. A client that deletes and rewrites a row over and over is thereby slowed
+/// to the pace of time instead of being refused.
 pub fn pause_of_row(ahead_ms: i64) -> Duration {
     let over = u64::try_from(ahead_ms - ROW_FREE_MS).unwrap_or_default();
     Duration::from_millis(over).min(PAUSE_MAX)

@@ -5,8 +5,8 @@
 //! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and of two writes
 //!    of equal key the later one stays, because key and sequence id together must be unique in a memstore.
 //!
-//! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone hides what it covers in its own
-//! mutation, whichever stands first.
+//! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone
+//! hides what it covers in its own mutation, whatever their order.
 //!
 //! Nothing in here touches memstores or the log.
 
@@ -139,7 +139,7 @@ pub struct RowPlan<'a> {
     pub row: &'a [u8],
     /// The cells, in cell order.
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
-    /// How far the row's puts went ahead of assigned time.
+    /// How far the row's puts are ahead of assigned time.
     pub ahead_ms: i64,
 }
 
@@ -150,19 +150,19 @@ pub struct Times<'t> {
     pub now: i64,
     /// Puts without a time get at least this: the time of the cell that a check looked at.
     pub put_floor: i64,
-    /// What the row's lock remembers.
+    /// The times recorded by the row's lock.
     pub row: &'t RowTimes,
 }
 
-/// Assigns one time to all cells of a mutation that has tombstones; those without a time are [`LATEST`] until here. Returns how far its
-/// puts made it go ahead.
+/// Assigns one time to all cells without a time ([`LATEST`]) of a mutation that has tombstones.
+/// Returns how far its puts are ahead of assigned time.
 fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
             .iter()
             .any(|cell| cell.timestamp == LATEST && cell.cell_type.is_delete() == deletes)
     };
-    // Behind the tombstones before this mutation, so that its puts beside its own tombstones are visible.
+    // Later than the row's earlier tombstones, so that they do not hide the puts of this mutation.
     let put = if any(false) {
         times.row.put(row, times.now)?
     } else {
@@ -195,9 +195,9 @@ impl<'a> RowPlan<'a> {
             .writes
             .iter()
             .all(|write| matches!(write, Write::Put { .. }));
-        // The row's time for puts, if one needs it and no tombstone of the mutation has a say.
+        // The row's time for puts, once a put of a mutation without tombstones needs it.
         let mut put_time = None;
-        // Until [`settle`] gives all of them one time.
+        // [`LATEST`] here; [`settle`] then gives all of them one time.
         let unsettled = |timestamp: Option<i64>| given(timestamp).unwrap_or(LATEST);
         // Columns that a delete without time has looked at, with what is left of their versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
@@ -479,7 +479,8 @@ mod tests {
         assert_eq!(stamps, [50, 30, 20]);
     }
 
-    /// Column, type and time of what a mutation at the assigned time 50 writes, with nothing stored.
+    /// Column, type and time of the cells of a mutation at the assigned time 50, with nothing
+    /// stored, and how far it went ahead.
     fn planned(row: &RowTimes, writes: &[Write<'static>]) -> (Vec<(u8, CellType, i64)>, i64) {
         let times = Times {
             now: 50,
@@ -502,7 +503,8 @@ mod tests {
         }
     }
 
-    /// Writes of one mutation have one time, whatever their order: it follows the row's tombstones and covers its puts.
+    /// The writes of one mutation have one time, whatever their order: later than the row's
+    /// tombstones, and not before its puts.
     #[test]
     fn a_mutation_has_one_time() {
         use CellType::{Delete, DeleteColumn, DeleteFamily, Put};
@@ -535,7 +537,7 @@ mod tests {
         }
     }
 
-    /// A time that a client chose is kept, whatever the row's tombstones have.
+    /// A time that a client chose is kept, whatever tombstones the row has.
     #[test]
     fn given_times_are_kept_beside_assigned_ones() {
         use CellType::{DeleteFamily, Put};

@@ -49,7 +49,8 @@ pub fn newest_cell<T>(
     Ok(Some(taken))
 }
 
-/// The timestamps of a column's visible versions, newest first, `versions` at most. They are read into `scratch`.
+/// The timestamps of a column's visible versions, newest first, at most `versions`. Reads them into
+/// `scratch`.
 /// REQUIRES: as [`newest_cell`].
 pub fn newest_timestamps(
     version: &RegionVersion,

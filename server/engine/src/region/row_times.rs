@@ -1,32 +1,37 @@
-//! Assigned times of a row: a put follows its row's tombstones, a tombstone covers its row's puts.
+//! Assigned times of a row: a put is later than its row's tombstones, a tombstone covers its row's
+//! puts.
 //!
-//! HBase's tombstones hide by timestamp alone. A put of the same millisecond as a tombstone would be hidden however much later it was made
-//! (HBASE-2256), and a tombstone of the same millisecond as a put that was moved on because of an earlier tombstone would not hide it. So
-//! each stripe of row locks remembers the greatest timestamps that were assigned to tombstones, and to puts that went ahead of assigned
+//! HBase's tombstones hide by timestamp alone. A put in the same millisecond as an earlier
+//! tombstone would be hidden by it (HBASE-2256), and a tombstone would not hide a put of the same
+//! millisecond that was moved on because of an earlier tombstone. So each stripe of row locks
+//! records the greatest timestamps assigned to tombstones, and to puts that went ahead of assigned
 //! time (`clock::Timestamps`):
 //!
 //! - a put gets assigned time, or one more than the stripe's greatest tombstone if that is later;
 //! - a tombstone gets assigned time, or the stripe's greatest put if that is later.
 //!
-//! Rows of one stripe share what is remembered: some get a later time than they need, which no rule forbids. Timestamps that clients chose
-//! are not remembered and keep HBase's rule.
+//! Rows of one stripe share these records: some get a later time than they need, which no rule
+//! forbids. Timestamps that clients chose are not recorded and keep HBase's rule.
 //!
-//! Why shared locks are enough: a put that begins after a tombstone was acknowledged finds it here, because the tombstone was noted under
-//! the stripe's lock before it was logged; the same holds for a tombstone after a put. A put and a tombstone that overlap may find each other
-//! or not. Either way their timestamps say for good which one counts, and both orders are right.
+//! Shared locks are enough: a put that begins after a tombstone was acknowledged finds it here,
+//! because the tombstone was recorded under the stripe's lock before it was logged; the same holds
+//! for a tombstone after a put. A put and a tombstone that overlap may find each other or not.
+//! Either way their timestamps decide for good which one counts, and both orders are right.
 //!
-//! Times run ahead by a millisecond for each tombstone that is followed by a put of its stripe in the same millisecond. Far ahead,
-//! the answers of such writes are held back ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes anything.
+//! Times run ahead by a millisecond for each tombstone that is followed by a put of its stripe in
+//! the same millisecond. Far ahead, the replies to such writes are delayed
+//! ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes
+//! anything.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::schema::escape;
 
-/// A row's time may be this much ahead of assigned time.
+/// Maximum by which a row's time may be ahead of assigned time.
 pub const AHEAD_MAX_MS: i64 = 1_000;
 
-/// What a stripe of row locks remembers. Changed under its lock, shared or exclusive.
+/// The times recorded by a stripe of row locks. Changed under its lock, shared or exclusive.
 #[derive(Debug, Default)]
 pub struct RowTimes {
     /// The greatest timestamp assigned to a tombstone.
@@ -67,7 +72,8 @@ impl RowTimes {
         time
     }
 
-    /// Notes a tombstone of one version, which has the version's timestamp. A version with a time that was never assigned is a client's.
+    /// Records a tombstone of one version, which has the version's timestamp. A timestamp later
+    /// than any that was assigned is a client's, and is not recorded.
     pub fn note_version(&self, timestamp: i64, now: i64) {
         if timestamp <= now.max(self.put_ms.load(Ordering::Acquire)) {
             self.tombstone_ms.fetch_max(timestamp, Ordering::AcqRel);
@@ -124,8 +130,8 @@ mod tests {
         );
     }
 
-    /// However calls of several threads overlap: a put that begins after a tombstone ended is later, a tombstone that begins after a put
-    /// ended is not earlier.
+    /// Calls of several threads overlap: a put that begins after a tombstone ended is later, and a
+    /// tombstone that begins after a put ended is not earlier.
     #[test]
     fn what_ended_before_is_followed_and_covered_on_all_threads() {
         let (times, greatest_tombstone, greatest_put) =

@@ -18,9 +18,10 @@
 //! then.
 //!
 //! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
-//! can be paused and go on in a later version of the region, or with another tier. A row that a read of memory only cannot finish, or for which
-//! calls have no memory, is left as if it had not been begun: the scanner is paused in front of it. With a filter or a batch limit that
-//! cannot be done, so a read of memory only has neither.
+//! can be paused and go on in a later version of the region, or with another tier. A row that
+//! cannot be finished, because it is not in memory or calls have no memory for it, is left as if it
+//! had not been begun: the scanner is paused before it. With a filter or a batch limit that cannot
+//! be done, so a read of memory only has neither.
 
 use std::cmp::Ordering;
 
@@ -105,7 +106,7 @@ pub struct RegionScanner {
     filter: Option<Box<dyn Filter>>,
     /// Most cells of a result.
     batch: Option<usize>,
-    /// Most bytes of a row or of a piece of one.
+    /// Maximum bytes of a row or of a piece of one.
     row_max_bytes: usize,
     /// The row in hand; kept between calls for its memory, and for its content while `in_row`.
     row: SmallVec<[u8; 64]>,
@@ -200,7 +201,8 @@ impl RegionScanner {
         true
     }
 
-    /// Whether a row that has been begun can be begun again: a filter and a batch limit have gone on meanwhile.
+    /// Whether a row that has been begun can be begun again: not if a filter or batch limit has
+    /// advanced meanwhile, and only in a range.
     pub fn can_leave_row(&self) -> bool {
         self.filter.is_none() && self.batch.is_none() && self.range.is_some()
     }
@@ -245,8 +247,8 @@ impl RegionScanner {
     }
 
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
-    /// is of no more use; but with [`Error::NotInMemory`] and [`Error::CallMemory`] it is paused in front of the row if it
-    /// [can leave rows](Self::can_leave_row).
+    /// is of no more use, unless the error is [`Error::NotInMemory`] or [`Error::CallMemory`] and
+    /// it [can leave rows](Self::can_leave_row): then it is paused before the row.
     pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
         let result = self.try_step(out);
         if let Err(error) = &result {
@@ -370,7 +372,7 @@ impl RegionScanner {
             let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
             let read = part.store.read_row(&self.row, filter, limit, out);
             if limit.bytes == 0 {
-                // Whether there was memory for the cell that is too much does not matter any more.
+                // The row is too big, whether or not there was memory for the next cell.
                 return Err(self.row_too_big());
             }
             progress = read?;

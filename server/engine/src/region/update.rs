@@ -95,7 +95,7 @@ pub fn plan_update<'a>(
                     let bytes =
                         row.len() + family_len + append.qualifier.len() + value.len() + append.value.len();
                     check_cell_size(bytes, cell_max_bytes)?;
-                    // Exactly: a large value does not grow by doubling.
+                    // Exact: a large value does not grow by doubling.
                     value.reserve_exact(append.value.len());
                     value.extend_from_slice(append.value);
                     Ok(())

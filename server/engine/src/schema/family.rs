@@ -27,7 +27,8 @@ macro_rules! named_codes {
                 match self { $(Self::$variant => $text),+ }
             }
 
-            /// The value of an option of a family; an unknown one is refused with all that are known.
+            /// The value of an option of a family. The error for an unknown value lists all known
+            /// ones.
             fn of_option(attributes: &Attributes, option: &str, default: Self, family: &[u8]) -> Result<Self> {
                 parse_attribute(attributes, option, default).map_err(|_| {
                     let value = attributes.get(option.as_bytes()).map_or(&[][..], Vec::as_slice);

@@ -1,18 +1,20 @@
 //! Limits of names, options, descriptors, split keys and quotas, and of all of them together.
 //!
-//! Everything that a client stores is read again: as the name of a directory or file (255 bytes a component), as a row of
-//! `hbase:meta` or `hbase:namespace` (32,767 bytes), as part of the manifest (256 MiB), and as lists in memory at every start.
-//! The limits keep it within all of these.
+//! Everything that a client stores is read again: as the name of a directory or file (255 bytes a
+//! component), as a row of `hbase:meta` or `hbase:namespace` (32,767 bytes), as part of the
+//! manifest (256 MiB), and as lists in memory at every start. The limits keep it within all of
+//! these.
 //!
-//! - Every limit has a name, and every refusal says that name, the size found and the size allowed. `docs/compatibility.md` lists
-//!   them; a test compares the page with [`Limit::ALL`].
-//! - They are checked once, where a request enters the engine and before anything is durable: [`TableDescriptor::check`],
-//!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys and totals.
-//! - Stored data is never measured against them, so that a database from before there was a limit opens again, and what is too
-//!   large in it can be removed.
+//! - Every limit has a name, and every refusal states that name, the size found and the size
+//!   allowed. `docs/compatibility.md` lists them; a test compares the page with [`Limit::ALL`].
+//! - They are checked once, where a request enters the engine and before anything is durable:
+//!   [`TableDescriptor::check`], [`check_namespace`](super::NamespaceDescriptor::check),
+//!   `TableName::new`, and the catalog for split keys and totals.
+//! - Stored data is never measured against them, so that a database older than a limit opens again,
+//!   and what is too large in it can be removed.
 //!
-//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: at the limit, what is there stays and can be
-//! removed.
+//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: what exists
+//! at the limit stays, and can be removed.
 
 use std::fmt;
 
@@ -21,14 +23,14 @@ use crate::cell::{FAMILY_MAX_BYTES, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::options::Totals;
 
-/// A limit: what it is called, and how much it allows.
+/// A limit: its name, and how much it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What it is called in refusals and documentation.
+    /// The name in refusals and documentation.
     pub name: &'static str,
     /// The most that is allowed.
     pub max: usize,
-    /// Of what.
+    /// The unit of `max`.
     pub unit: &'static str,
 }
 
@@ -36,16 +38,16 @@ const fn limit(name: &'static str, max: usize, unit: &'static str) -> Limit {
     Limit { name, max, unit }
 }
 
-/// Name of a namespace: a directory is called so.
+/// Name of a namespace, which names a directory.
 pub const NAMESPACE_NAME: Limit = limit("namespace name", 255, "bytes");
 
-/// Name of a table behind its namespace: a directory is called so.
+/// Name of a table behind its namespace, which names a directory.
 pub const TABLE_QUALIFIER: Limit = limit("table qualifier", 255, "bytes");
 
 /// Name of a family, as in HBase.
 pub const FAMILY_NAME: Limit = limit("family name", FAMILY_MAX_BYTES, "bytes");
 
-/// Name of a snapshot: a directory is called so.
+/// Name of a snapshot, which names a directory.
 pub const SNAPSHOT_NAME: Limit = limit("snapshot name", 255, "bytes");
 
 /// Families of a table.
@@ -63,8 +65,8 @@ pub const OPTIONS: Limit = limit("options", 1_000, "options");
 /// All names and values in the descriptor of a table or namespace.
 pub const DESCRIPTOR: Limit = limit("descriptor", 1 << 20, "bytes");
 
-/// Start row of a region. `table,start,id.encoded.` is a row of `hbase:meta`, whatever the table is called that a snapshot of the
-/// region is cloned to.
+/// Start row of a region. `table,start,id.encoded.` must fit into a row of `hbase:meta`, whatever
+/// the name of the table to which a snapshot of the region is cloned.
 pub const SPLIT_KEY: Limit = limit("split key", ROW_MAX_BYTES - REGION_NAME_REST_BYTES, "bytes");
 
 /// All split keys of one call.
@@ -85,10 +87,11 @@ pub const NAMESPACES: Limit = limit("namespaces", Totals::DEFAULT.namespaces, "n
 /// Snapshots of tables.
 pub const SNAPSHOTS: Limit = limit("snapshots", Totals::DEFAULT.snapshots, "snapshots");
 
-/// What the manifest says of all tables, namespaces, regions, files and snapshots.
+/// Encoded state of all tables, namespaces, regions, files and snapshots in the manifest.
 pub const MANIFEST: Limit = limit("manifest", Totals::DEFAULT.manifest_bytes, "bytes");
 
-/// The longest name of a region without its start row: namespace, colon, qualifier, comma; comma, 20 digits, dot, 32 digits, dot.
+/// The longest name of a region without its start row: namespace, colon, qualifier, comma; comma,
+/// 20 digits, dot, 32 digits, dot.
 const REGION_NAME_REST_BYTES: usize = NAMESPACE_NAME.max + 1 + TABLE_QUALIFIER.max + 1 + 1 + 20 + 1 + 32 + 1;
 
 impl Limit {
@@ -113,7 +116,7 @@ impl Limit {
         MANIFEST,
     ];
 
-    /// Refuses `what` if it has more than allowed: the request is wrong as it stands.
+    /// Refuses `what` if it has more than allowed: the request itself is invalid.
     pub fn check(&self, found: usize, what: impl fmt::Display) -> Result<()> {
         if found <= self.max {
             return Ok(());
@@ -124,7 +127,8 @@ impl Limit {
         )))
     }
 
-    /// Refuses a call after which there would be more of this than `max`, which is the limit's unless a test made it smaller.
+    /// Refuses a call after which the total would exceed `max`, which is the limit's own unless a
+    /// test made it smaller.
     pub fn check_total(&self, found: usize, max: usize, remedy: &str) -> Result<()> {
         if found <= max {
             return Ok(());
@@ -154,7 +158,7 @@ pub(super) fn check_table(table: &TableDescriptor) -> Result<()> {
     DESCRIPTOR.check(bytes, format_args!("the descriptor of table {}", table.name))
 }
 
-/// Checks the sizes in a namespace's descriptor, but for its name.
+/// Checks the sizes in a namespace's descriptor, except its name.
 pub(super) fn check_namespace(namespace: &NamespaceDescriptor) -> Result<()> {
     let what = format_args!("namespace {}", Brief(namespace.name.as_bytes()));
     OPTIONS.check(namespace.configuration.len(), what)?;
@@ -183,7 +187,8 @@ fn bytes_of(options: &Attributes) -> usize {
     options.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// Displays bytes as [`Escaped`](super::Escaped) does, and of many only the first ones.
+/// Displays bytes as [`Escaped`](super::Escaped) does, but text as it is, and only the first bytes
+/// of a long name.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a>(pub &'a [u8]);
 
@@ -195,14 +200,14 @@ impl fmt::Display for Brief<'_> {
         let Some(cut) = self.0.get(..BRIEF_BYTES).filter(|cut| cut.len() < self.0.len()) else {
             return show(self.0, f);
         };
-        // Not inside a letter.
+        // The cut is not inside a character.
         let end = (0..=cut.len()).rev().find(|end| self.0[*end] & 0xc0 != 0x80);
         show(&cut[..end.unwrap_or(cut.len())], f)?;
         f.write_str("...")
     }
 }
 
-/// Text as it is, other bytes escaped.
+/// Shows text as it is, and other bytes escaped.
 fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => f.write_str(text),
@@ -228,7 +233,8 @@ mod tests {
         assert_eq!(SPLIT_KEY.max + REGION_NAME_REST_BYTES, ROW_MAX_BYTES);
     }
 
-    /// Goal: at its limit a thing is accepted, one above it is refused, and the refusal names thing, limit and sizes.
+    /// Goal: at its limit a thing is accepted, one above it is refused, and the refusal names
+    /// thing, limit and sizes.
     #[test]
     fn descriptors_are_accepted_up_to_their_limits() {
         let with = |name: usize, value: usize| {

@@ -38,14 +38,14 @@ pub struct NamespaceDescriptor {
 }
 
 impl NamespaceDescriptor {
-    /// HBase's rule for its name, and the limits. An altered namespace that has its name from before there were limits keeps it:
-    /// see [`Self::check_properties`].
+    /// Checks HBase's rule for the name, and the limits. A namespace whose name is older than the
+    /// limits can be altered under that name: see [`Self::check_properties`].
     pub fn check(&self) -> Result<()> {
         check_namespace_name(&self.name)?;
         self.check_properties()
     }
 
-    /// The limits of everything but the name.
+    /// Checks the limits of everything but the name.
     pub fn check_properties(&self) -> Result<()> {
         limits::check_namespace(self)
     }

@@ -37,7 +37,7 @@ impl TableName {
         Self::stored(namespace, qualifier)
     }
 
-    /// As [`Self::new`], for a name that is stored already: it may be from before there were limits.
+    /// Makes a name that is stored already: it may be older than the limits of [`Self::new`].
     pub(crate) fn stored(namespace: &str, qualifier: &str) -> Result<Self> {
         let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
         namespace.map_or(Ok(()), check_namespace_characters)?;
@@ -119,8 +119,8 @@ impl fmt::Debug for TableName {
     }
 }
 
-/// HBase's rule for namespaces (`TableName.isLegalNamespaceName`): letters and digits of any script, and underscore. At most
-/// [`NAMESPACE_NAME`].
+/// HBase's rule for namespaces (`TableName.isLegalNamespaceName`): letters and digits of any
+/// script, and underscore. At most [`NAMESPACE_NAME`].
 pub fn check_namespace_name(name: &str) -> Result<()> {
     check_namespace_length(name)?;
     check_namespace_characters(name)
@@ -133,7 +133,7 @@ fn check_namespace_length(name: &str) -> Result<()> {
     )
 }
 
-/// The rule without the limit, for names that are stored already.
+/// Checks the rule without the limit, for names that are stored already.
 pub(crate) fn check_namespace_characters(name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::InvalidArgument("Namespace name must not be empty".into()));
@@ -148,8 +148,8 @@ pub(crate) fn check_namespace_characters(name: &str) -> Result<()> {
     }
 }
 
-/// HBase's rule for the names of snapshots, which is that of table qualifiers (`TableName.isLegalTableQualifierName`). At most
-/// [`SNAPSHOT_NAME`], since a directory is called so.
+/// HBase's rule for the names of snapshots, which is that of table qualifiers
+/// (`TableName.isLegalTableQualifierName`). At most [`SNAPSHOT_NAME`], since it names a directory.
 pub fn check_snapshot_name(name: &str) -> Result<()> {
     SNAPSHOT_NAME.check(
         name.len(),
@@ -158,8 +158,9 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
     check_qualifier(["Snapshot"; 2], name)
 }
 
-/// The rule for what stands behind the namespace in a table's name: letters and digits of any script, `_`, `-` and `.`, the last
-/// two not first. `what` it is called when it is empty, and else.
+/// The rule for what follows the namespace in a table's name: letters and digits of any script,
+/// `_`, `-` and `.`, the last two not first. `what` names it in errors: the first for an empty
+/// name, else the second.
 fn check_qualifier(what: [&str; 2], qualifier: &str) -> Result<()> {
     let [of_none, of_some] = what;
     let refuse = |why: String| Err(Error::InvalidArgument(why));
@@ -185,8 +186,8 @@ fn check_qualifier(what: [&str; 2], qualifier: &str) -> Result<()> {
     }
 }
 
-/// The first character that is no letter or digit of any script and not one of `others`, and how many of Java's characters stand
-/// before it.
+/// The first character that is neither a letter or digit of any script nor one of `others`, and its
+/// position in Java's characters.
 fn first_other(name: &str, others: &str) -> Option<(usize, char)> {
     let mut at = 0;
     for letter in name.chars() {
@@ -198,13 +199,15 @@ fn first_other(name: &str, others: &str) -> Option<(usize, char)> {
     None
 }
 
-/// Java's `Character.isAlphabetic(c) || Character.isDigit(c)` of a `char`, which has 16 bits: half of a letter beyond them is none.
+/// Java's `Character.isAlphabetic(c) || Character.isDigit(c)` of a 16-bit `char`: false for
+/// characters beyond 16 bits.
 fn is_letter_or_digit(letter: char) -> bool {
     letter.is_ascii_alphanumeric()
         || u32::from(letter) <= 0xffff && (letter.is_alphabetic() || is_decimal_digit(letter))
 }
 
-/// The zeros of all scripts within 16 bits but ASCII's: nine digits follow each (Unicode's category `Nd`).
+/// The zeros of all scripts within 16 bits except ASCII; nine digits follow each (Unicode's
+/// category `Nd`).
 const ZEROS: [u16; 36] = [
     0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0de6,
     0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0,
@@ -300,8 +303,8 @@ mod tests {
         );
     }
 
-    /// Goal: lengths count in bytes; a name at the limit is taken, one more is not, and what is stored already is read whatever
-    /// its length.
+    /// Goal: lengths count in bytes; a name at the limit is accepted, one byte more is refused, and
+    /// stored names are read whatever their length.
     #[test]
     fn names_have_limits_in_bytes() {
         let letters = |bytes: usize| format!("{}{}", "x".repeat(bytes % 3), "\u{8868}".repeat(bytes / 3));
@@ -320,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Goal: digits are those that Java knows: ten of each script, no fractions or superscripts.
+    /// Goal: digits are those of Java: ten of each script, no fractions or superscripts.
     #[test]
     fn digits_come_in_tens() {
         for zero in ZEROS {

@@ -150,7 +150,8 @@ impl TableDescriptor {
     }
 
     /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's options skips them,
-    /// but not the checks of names and of a table without families, which nothing could serve, nor the [`limits`](super::limits).
+    /// but not the checks of names and of a table without families, which nothing could serve, nor
+    /// the [`limits`](super::limits).
     pub fn check(&self) -> Result<()> {
         super::limits::check_table(self)?;
         if self.families.is_empty() {

@@ -3,7 +3,8 @@
 //! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay,
 //!    and so does what an open scan may see.
 //! 2. The file is written, synced, and opened again.
-//! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the file and without the memstores.
+//! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the
+//!    file and without the memstores.
 //!
 //! Invariant: every cell of the memstores was written or dropped for a reason, which the count proves.
 //! Runs on a worker thread and takes no lock.
@@ -35,8 +36,9 @@ pub struct Flushed {
     pub cells_out: u64,
 }
 
-/// Writes all cells of `memstores` (newest first) that must be kept into one store file, whose bytes are durable when this returns; its
-/// name is durable after [`super::sync_names`] of its directory. Nobody reads at an earlier moment than `horizon`. `progress` is told how many cells have been read.
+/// Writes all cells of `memstores` (newest first) that must be kept into one store file. Its bytes
+/// are durable when this returns; its name is durable after [`super::sync_names`] of its directory.
+/// No read is at an earlier moment than `horizon`. `progress` counts the cells that have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub fn flush(
     context: &StoreContext,

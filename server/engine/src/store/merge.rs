@@ -108,7 +108,7 @@ impl<C: CellCursor> MergeCursor<C> {
         self.order_heap();
     }
 
-    /// Orders the children that the heap has in any order, and takes the first one out.
+    /// Turns the children in the heap from any order into a heap, and takes the first one out.
     fn order_heap(&mut self) {
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
@@ -191,7 +191,8 @@ impl<C: CellCursor> MergeCursor<C> {
         Ok(())
     }
 
-    /// Confines the merge to the greatest row that a child stands at, and parks the other children.
+    /// Confines the merge to the greatest row at which a child stands, and parks the other
+    /// children.
     fn confine(&mut self, bound: Option<&[u8]>) {
         let mut greatest: &[u8] = &[];
         for (child, cursor) in self.children.iter().enumerate() {

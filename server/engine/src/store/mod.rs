@@ -63,8 +63,9 @@ pub struct Moment {
     pub read_point: SeqId,
     /// The time that decides what has expired, in milliseconds.
     pub now_ms: i64,
-    /// What decides it for timestamps that the clock has not reached. Reads only: flushes and compactions keep such cells until the clock
-    /// has reached them, since an older version would show in the place of one that is gone.
+    /// Decides it for timestamps that the wall clock has not reached. Used by reads only: flushes
+    /// and compactions keep such cells until the clock has reached them, since an older version
+    /// would show in the place of one that is gone.
     pub ahead: Ahead,
 }
 

@@ -23,7 +23,7 @@ pub struct NewFile {
     pub table: TableName,
 }
 
-/// A file that is complete and whose bytes are durable, and that no manifest names yet.
+/// A complete file whose bytes are durable, and that no manifest names yet.
 #[derive(Clone, Debug)]
 pub struct WrittenFile {
     /// What the manifest is to say of it.
@@ -32,7 +32,7 @@ pub struct WrittenFile {
     pub reader: Arc<Reader>,
 }
 
-/// Who makes a new file's name durable, before the manifest names it.
+/// Selects the code that makes a new file's name durable, before the manifest names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameSync {
     /// [`FileOutput::finish`].
@@ -113,7 +113,8 @@ impl<'a> FileOutput<'a> {
         self.cells
     }
 
-    /// Completes the file, makes it durable, and its name unless the caller does, and opens it. `None` when it got no cell.
+    /// Completes the file, makes it durable (and its name, unless the caller does that), and opens
+    /// it. `None` if it got no cell.
     /// With `verify`, every block is read back and checked against what was meant to be written.
     pub(super) fn finish(mut self, verify: bool, name: NameSync) -> Result<Option<WrittenFile>> {
         let Some(writer) = self.writer.take() else {
@@ -185,7 +186,7 @@ impl<'a> FileOutput<'a> {
     }
 }
 
-/// Makes the names of all files that were created in a directory durable.
+/// Makes the names of all files created in a directory durable.
 pub fn sync_names(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.sync_dir(dir)
         .map_err(|source| Error::io("syncing", dir, source))

@@ -1,10 +1,9 @@
 //! Removing obsolete store files where nobody waits for it.
 //!
-//! The last one to let go of a file is whoever used an old version last: a writer, a network
-//! thread. Removing it takes long: the cache lets go of its blocks, and the file system gives a
-//! gigabyte's extents back with the last close, one after the other; with the mount option
-//! `discard` it waits for the disk at each. Writes of 0.2 s were seen. So one thread does it, in
-//! three steps:
+//! The last holder of a file may be any user of an old version: a writer, a network thread.
+//! Removing the file takes long: the cache drops its blocks, and the file system frees a gigabyte's
+//! extents one after the other with the last close; with the mount option `discard` it waits for
+//! the disk at each. So one thread does it, in three steps:
 //!
 //! 1. the file's blocks leave the cache;
 //! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may
@@ -12,8 +11,8 @@
 //! 3. it is closed.
 //!
 //! Every reader of a file holds a version that has it, and drops its cursors first, so a file is
-//! hardly ever held. When the thread ends, held files lose their names too, since a name that is
-//! left would be an orphan at the next start.
+//! rarely held. When the thread ends, held files lose their names too, since a name that is left
+//! would be an orphan at the next start.
 //!
 //! Without that thread (in simulation, and before the engine's threads have started and after they
 //! have stopped) the caller removes the file itself, before it returns.
@@ -99,15 +98,15 @@ impl Removals {
     }
 }
 
-/// All steps. Keeps in `held` the files that are still read.
+/// Does all steps. Keeps in `held` the files that are still read.
 pub(super) fn remove_all(context: &StoreContext, files: Vec<Arc<Reader>>, held: &mut Vec<Arc<Reader>>) {
     for file in &files {
         context.reader.cache.remove_file(file.id());
     }
     held.extend(files);
     held.retain(|file| {
-        // The last one cannot become two again: readers come by way of a version, and no version
-        // has the file.
+        // The count cannot rise from 1 again: readers come from a version, and no version has the
+        // file.
         let is_read = Arc::strong_count(file) > 1;
         if !is_read {
             remove_name(context, file);
@@ -116,7 +115,7 @@ pub(super) fn remove_all(context: &StoreContext, files: Vec<Arc<Reader>>, held: 
     });
 }
 
-/// All steps, without waiting for readers.
+/// Does all steps, without waiting for readers.
 fn remove_now(context: &StoreContext, file: &Reader) {
     context.reader.cache.remove_file(file.id());
     remove_name(context, file);

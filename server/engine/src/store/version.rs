@@ -45,14 +45,15 @@ impl Clip {
 struct SharedFile {
     /// Reads it.
     reader: Arc<Reader>,
-    /// Has the file removed when it is dropped and no region needs it any more.
+    /// Removes the file when it is dropped and no region needs it any more.
     life: FileLife,
 }
 
 /// Decides whether a file is removed at the end of its [`SharedFile`].
 #[derive(Debug)]
 struct FileLife {
-    /// Handed over to the removal. The only reader then, unless a cursor outlives the version it is of.
+    /// Handed over for removal. It is the last reader then, unless a cursor outlives the version it
+    /// is of.
     reader: Option<Arc<Reader>>,
     /// What removal needs.
     context: StoreContext,
@@ -70,18 +71,20 @@ impl Drop for FileLife {
     }
 }
 
-/// A store file that the manifest names and that cannot be used: it is missing, or is not what the manifest means.
+/// A store file that the manifest names and that cannot be used: it is missing, or is not what the
+/// manifest describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     /// Where it should be.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub what: String,
 }
 
 impl DamagedFile {
-    /// The file that could not be opened because of `error`; `None` when the error says nothing of the file itself: descriptors or
-    /// memory are short, access is denied. Trying again may help then.
+    /// The file that could not be opened because of `error`; `None` if the error says nothing about
+    /// the file itself (descriptors or memory are short, access is denied), so that a retry may
+    /// help.
     pub fn of_error(path: &Path, error: &Error) -> Option<Self> {
         let what = match error {
             Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
@@ -95,8 +98,8 @@ impl DamagedFile {
     }
 }
 
-/// Whether a failure to open or read a file means that its content is gone. Linux names what disks and file systems have lost by
-/// several numbers.
+/// Whether a failure to open or read a file means that its content is gone. Linux reports lost
+/// content with several error numbers.
 fn is_damage(error: &std::io::Error) -> bool {
     const EIO: i32 = 5;
     const ENODATA: i32 = 61;
@@ -246,8 +249,8 @@ pub struct StoreVersion {
     pub frozen: Vec<Arc<Memstore>>,
     /// Store files, oldest first: by sequence id.
     pub files: Vec<Arc<StoreFile>>,
-    /// Store files that belong here and cannot be used. While there is one, nothing is read from the store, nor are its files
-    /// compacted; it only gets new files by flushes.
+    /// Store files that belong here and cannot be used. While there is one, the store is not read
+    /// and its files are not compacted; flushes still add files.
     pub damaged: Vec<Arc<DamagedFile>>,
     /// What a store of a system table has in place of memstores and files.
     pub system_cells: Option<Arc<SortedCells>>,
@@ -267,7 +270,7 @@ impl StoreVersion {
         }
     }
 
-    /// The same store with files that cannot be used.
+    /// Sets the files that cannot be used.
     #[must_use]
     pub fn with_damaged(self, damaged: Vec<Arc<DamagedFile>>) -> Self {
         Self { damaged, ..self }

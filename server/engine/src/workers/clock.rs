@@ -1,19 +1,21 @@
-//! Looks at the clock: lets assigned time go on without it while it is behind or stands still, and tells the listener.
+//! Checks the clock: advances assigned time while the clock is behind or stands still, and notifies
+//! the listener.
 
 use std::time::Duration;
 
 use super::Workers;
 use crate::clock::{BEHIND_MS, behind_text};
 
-/// The listener is told of a clock that is behind at most this often.
+/// Minimum time between two notifications that the clock is behind.
 const TELL_PERIOD: Duration = Duration::from_mins(10);
 
-/// What the listener knows of the clock.
+/// The notifications of the listener about the clock.
 #[derive(Debug, Default)]
 pub(super) struct ClockTold {
-    /// When it was told last that the clock is behind (monotonic).
+    /// Monotonic time of the last notification that the clock is behind.
     at: Option<Duration>,
-    /// It was told so, and not yet that the clock has caught up.
+    /// Whether the listener was notified that the clock is behind, and not yet that it has caught
+    /// up.
     behind: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct Workers {
     relief_requested: AtomicBool,
     /// When tables were last looked through for compactions that are due (monotonic).
     last_survey: Mutex<Duration>,
-    /// When the listener was last told of a clock that is behind (monotonic), and whether it still is.
+    /// The notifications of the listener about a clock that is behind.
     clock_told: Mutex<ClockTold>,
     /// Set once: the ticker ends.
     stopped: Mutex<bool>,

@@ -97,8 +97,8 @@ fn parsed(filter: &str) -> Scan {
     filtered(FilterSpec::parse(filter.as_bytes()).unwrap())
 }
 
-/// Goal: with direct reads each store file is opened a second time, for them, and an error of that is told. Method: every opening of the
-/// one file of a family but the first fails.
+/// Goal: direct reads open each store file a second time, and an error of that opening is reported.
+/// Method: every opening of the one file of a family but the first fails.
 #[test]
 fn direct_reads_have_a_file_of_their_own() {
     let disk = SimFs::new(1, SimOptions::default());

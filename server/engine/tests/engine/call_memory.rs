@@ -1,5 +1,6 @@
-//! Goal: whatever a call makes the engine hold is reserved first, and a read that gets no memory can be done again. Method: a table whose
-//! one row has cells of a MiB, on disk and compressed, and a budget that notes its highest mark.
+//! Goal: the engine reserves the memory of a call before it uses it, and a read that is refused
+//! memory can be retried. Method: a table whose large row has cells of a MiB, on disk, with and
+//! without compression, and a budget that records the most it had reserved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +18,10 @@ use crate::rig::{F, Rig, apply, descriptor, mutation, name};
 
 const MIB: usize = 1 << 20;
 const CELLS: usize = 4;
-/// More than what accounts do not reserve.
+/// Upper bound of the memory that accounts use without a reservation.
 const FREE_BYTES: usize = 64 << 10;
 
-/// So many bytes, at most.
+/// A budget that refuses reservations above its limit.
 #[derive(Debug)]
 struct Limited {
     used: AtomicUsize,
@@ -66,7 +67,8 @@ impl Budget for Limited {
     }
 }
 
-/// A table `t` with the rows `large`, of some MiB, and `small`, flushed; its calls have that budget.
+/// An engine that charges calls to `budget`, with a flushed table `t`: row `large` has [`CELLS`]
+/// cells of a MiB, row `small` has one small cell.
 fn engine(compression: &str, budget: &Arc<Limited>) -> Arc<Engine> {
     let mut rig = Rig::simulated(&SimFs::new(1, SimOptions::default()));
     rig.options = Options {
@@ -122,7 +124,8 @@ fn limits() -> FetchLimits {
     }
 }
 
-/// Some bytes on disk are a block of a MiB: it is reserved before it is unpacked.
+/// With compression, a block of a MiB takes few bytes on disk. Its unpacked size is reserved before
+/// it is unpacked.
 #[test]
 fn a_get_reserves_its_result_and_the_blocks_that_it_reads() {
     for compression in ["NONE", "GZ"] {
@@ -185,7 +188,7 @@ fn a_scan_that_got_no_memory_begins_its_row_again() {
     }
 }
 
-/// A scan that waits for its client holds a block, until it is made to rest.
+/// `rest` releases the block that a scan holds between two fetches.
 #[test]
 fn an_idle_scan_releases_its_blocks() {
     let budget = Limited::new(usize::MAX);

@@ -1,4 +1,5 @@
-//! Whatever the machine's clock shows: an acknowledged write without a timestamp is visible to the next read of its row.
+//! An acknowledged write without a timestamp is visible to the next read of its row, whatever the
+//! machine's clock shows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ fn rig_at(ms: u64) -> (Rig, Arc<ManualClock>) {
     (rig, clock)
 }
 
-/// Every tombstone that takes its time from the server.
+/// Each kind of tombstone, with a timestamp that the server assigns.
 const TOMBSTONES: [Write<'static>; 5] = [
     Write::DeleteRow { timestamp: None },
     Write::DeleteFamily {
@@ -54,10 +55,10 @@ fn delete(engine: &Engine, table: &TableName, row: &[u8]) {
     apply(engine, table, &[mutation(row, &TOMBSTONES[..1])]).unwrap();
 }
 
-/// Leaves the text, the last argument, in the column of a row that has no cell.
+/// Writes the text, the last argument, into the empty column `f:q` of a row.
 type PutText = fn(&Engine, &TableName, &[u8], &[u8]);
 
-/// What a client may do for that.
+/// The calls that can write it: a put, an append, a check-and-put of an absent cell.
 const PUTS: [PutText; 3] = [
     put,
     |engine, table, row, text| {
@@ -82,7 +83,7 @@ const PUTS: [PutText; 3] = [
     },
 ];
 
-/// All within one millisecond, over and over, in memory and from files.
+/// Repeats writes and deletes within one millisecond, in memory and from files.
 #[test]
 fn a_write_behind_a_delete_of_the_same_millisecond_is_visible() {
     let (rig, _) = rig_at(BEGIN_MS);
@@ -125,14 +126,15 @@ fn a_counter_behind_a_delete_of_the_same_millisecond_starts_anew() {
             let found = get(&engine, &table, b"n");
             assert_eq!(found, Some(expected.to_be_bytes().to_vec()), "{tombstone:?}");
         }
-        // Deleting a version shows the one before it, if that had another time.
+        // A tombstone of one version uncovers an older version, so the row is deleted too.
         apply(&engine, &table, &[mutation(b"n", &[tombstone, TOMBSTONES[0]])]).unwrap();
         assert_eq!(get(&engine, &table, b"n"), None, "{tombstone:?}");
     }
 }
 
-/// Several mutations of a row in one call count in their order. The writes of one mutation have one time, and its tombstone hides its
-/// puts, as in HBase; the next mutation is visible again.
+/// Several mutations of a row in one call take effect in their order. All writes of one mutation
+/// have one timestamp, and its tombstone hides its puts, as in HBase; a put of the next mutation is
+/// visible.
 #[test]
 fn within_a_call_the_last_mutation_counts() {
     let (rig, _) = rig_at(BEGIN_MS);
@@ -153,7 +155,8 @@ fn within_a_call_the_last_mutation_counts() {
     }
 }
 
-/// A call that would take a row too far ahead is refused as a whole, and can be made in pieces.
+/// A call that would move a row too far ahead of the clock is refused as a whole. Smaller calls
+/// succeed.
 #[test]
 fn a_row_does_not_run_away_from_the_clock() {
     let (rig, clock) = rig_at(BEGIN_MS);
@@ -181,7 +184,8 @@ fn a_row_does_not_run_away_from_the_clock() {
     );
 }
 
-/// New row locks do not know the tombstones of their rows: after a start, a split, a merge, and of a clone.
+/// Row locks are new after a start, a split, a merge and a clone, and have no record of tombstones.
+/// Puts must be visible all the same.
 #[test]
 fn new_regions_and_new_processes_do_not_forget_tombstones() {
     let (rig, _) = rig_at(BEGIN_MS);
@@ -231,7 +235,8 @@ fn new_regions_and_new_processes_do_not_forget_tombstones() {
     }
 }
 
-/// The clock is set back by anything: writes 50 ms apart stay apart, and no delete hides a later put.
+/// After the clock is set back, by a millisecond or by decades, writes 50 ms apart keep different
+/// timestamps, and no delete hides a later put.
 #[test]
 fn a_clock_that_steps_back_loses_no_write() {
     for step_ms in [1, 5_000, HOUR_MS, YEAR_MS, BEGIN_MS] {
@@ -265,8 +270,9 @@ fn a_clock_that_steps_back_loses_no_write() {
     }
 }
 
-/// Time to live while the clock is an hour behind: what is written then lives as long as it should by assigned time, and what it replaced
-/// does not show again, nor what was deleted, whatever is flushed and compacted meanwhile. What was there before stays.
+/// While the clock is an hour behind, a cell written then expires by assigned time. Neither the
+/// version that it replaced nor a deleted cell shows again, also after flushes and compactions. A
+/// cell from before the step stays until its TTL has passed by the wall clock.
 #[test]
 fn a_clock_that_is_behind_does_not_lengthen_lives() {
     let (rig, clock) = rig_at(BEGIN_MS);
@@ -318,7 +324,7 @@ fn a_clock_that_is_behind_does_not_lengthen_lives() {
     assert_eq!(shown(), [""; 0]);
 }
 
-/// Timestamps that clients choose are theirs: HBase's rule, with the server's clock anywhere.
+/// Timestamps chosen by clients keep HBase's rule: a tombstone hides every put up to its time.
 #[test]
 fn a_timestamp_that_a_client_chose_keeps_its_rule() {
     let (rig, clock) = rig_at(BEGIN_MS);
@@ -348,7 +354,7 @@ fn a_timestamp_that_a_client_chose_keeps_its_rule() {
     assert_eq!(get(&engine, &table, b"r"), Some(b"last".to_vec()));
 }
 
-/// No value of the clock, no jump between two, and no time on the way makes anything panic or a write invisible.
+/// Jumps between any two extreme values of the clock cause no panic and hide no write.
 #[test]
 fn every_value_of_the_clock_is_survived() {
     let values = [
@@ -399,7 +405,7 @@ fn every_value_of_the_clock_is_survived() {
     }
 }
 
-/// Random steps, rests, restarts and crashes, and writes at every turn. Seeds 0 to 59.
+/// Random clock steps and stops, restarts and crashes, with writes at every turn. Seeds 0 to 59.
 #[test]
 fn no_walk_of_the_clock_hides_an_acknowledged_write() {
     for seed in 0..60 {
@@ -465,8 +471,8 @@ fn walk(seed: u64) {
     }
 }
 
-/// One edit of the log has a client's timestamp of a far year and an assigned one: after a crash, and with the clock set back, the
-/// assigned one is known.
+/// One edit of the log has an assigned timestamp and a client's timestamp far in the future. After
+/// a crash, with the clock set back, recovery finds the assigned one.
 #[test]
 fn a_clients_timestamp_does_not_hide_assigned_ones_from_recovery() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -495,7 +501,8 @@ fn a_clients_timestamp_does_not_hide_assigned_ones_from_recovery() {
     assert_eq!(get(&engine, &table, b"a"), Some(b"second".to_vec()));
 }
 
-/// The clock jumps far ahead, and the process dies right after a write was logged, before anybody was told. The clock is set right.
+/// A delete is written while the clock is a year ahead, and the process dies before or right after
+/// its commit ends. After a start with the right clock, a put must be visible.
 #[test]
 fn a_write_that_nobody_was_told_of_does_not_hide_later_ones() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -524,7 +531,7 @@ fn a_write_that_nobody_was_told_of_does_not_hide_later_ones() {
     }
 }
 
-/// Told of a clock that is behind.
+/// Records the events of a clock that is behind.
 #[derive(Debug, Default)]
 struct Listener(Mutex<Vec<String>>);
 

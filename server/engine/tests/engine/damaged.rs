@@ -1,5 +1,5 @@
-//! Store files that are missing or damaged at a start: the regions that need them are refused, everything else is served, and each
-//! remedy that the refusal names works.
+//! Store files that are missing or damaged at a start. Requests to the regions that need them are
+//! refused, everything else is served, and each remedy that the error names works.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use basalt_engine::{Engine, Error, Result};
 
 use crate::rig::{F, Rig, apply, create, descriptor, get, mutation, name, put, row, rows, scan, value};
 
-/// Table `t` with the regions of r000 to r009, r010 to r019 and r020 to r029, ten rows and one file in each, and table `other` with a
-/// row in a file. Returns the three files in the order of regions.
+/// Creates table `t` with the regions r000 to r009, r010 to r019 and r020 to r029, ten rows and one
+/// file in each, and table `other` with one row in a file. Returns the three files of `t` in the
+/// order of regions.
 fn database(rig: &Rig, disk: &SimFs) -> Vec<PathBuf> {
     let engine = rig.open();
     engine
@@ -52,7 +53,8 @@ fn of_range(engine: &Engine, from: usize, to: usize) -> Result<usize> {
     Ok(out.row_count())
 }
 
-/// The middle region is refused for the sake of `file`, in everything that reads or changes it; the rest of the table is served.
+/// Asserts that every read and change of the middle region is refused with an error that names
+/// `file`, and that the rest of the table is served.
 fn assert_refused(engine: &Engine, file: &Path) {
     let table = name("t");
     let refused = |result: Result<()>, what: &str| match result {
@@ -139,10 +141,11 @@ fn assert_refused(engine: &Engine, file: &Path) {
     assert_eq!(counts, [0, 1, 0]);
 }
 
-/// What damages a disk.
+/// Damages a store file on a disk.
 type Damage = Box<dyn Fn(&SimFs)>;
 
-/// Goal: whatever is wrong with one store file costs its region alone, and the region is whole when the file is.
+/// Goal: damage to one store file makes only its region unavailable, and the region is complete
+/// again when the file is restored.
 #[test]
 fn a_damaged_file_costs_its_region_only() {
     let disk = SimFs::new(7, SimOptions::default());
@@ -213,7 +216,7 @@ fn a_damaged_file_costs_its_region_only() {
     }
 }
 
-/// Goal: a file that two regions share since a split costs both of them.
+/// Goal: damage to a file that two regions share after a split makes both unavailable.
 #[test]
 fn a_shared_file_costs_both_regions() {
     let disk = SimFs::new(7, SimOptions::default());
@@ -240,8 +243,8 @@ fn a_shared_file_costs_both_regions() {
     assert!(rows(&engine, &table).is_empty());
 }
 
-/// Goal: rows of a damaged region that are in the log alone are flushed, so that they do not hold the log, and are there when the file
-/// is back.
+/// Goal: rows of a damaged region that are only in the log are flushed, so that log segments can be
+/// removed. The rows can be read when the file is restored.
 #[test]
 fn rows_in_the_log_of_a_damaged_region_are_kept() {
     let disk = SimFs::new(7, SimOptions::default());
@@ -271,7 +274,7 @@ fn rows_in_the_log_of_a_damaged_region_are_kept() {
     assert_eq!(rows(&engine, &name("t")), found);
 }
 
-/// A server whose middle region lacks its file, and a snapshot of the table from before.
+/// An engine whose middle region lacks its file, with a snapshot from before the loss.
 fn damaged() -> (SimFs, Rig, Arc<Engine>) {
     let disk = SimFs::new(7, SimOptions::default());
     let rig = Rig::simulated(&disk);
@@ -285,7 +288,8 @@ fn damaged() -> (SimFs, Rig, Arc<Engine>) {
     (disk, rig, engine)
 }
 
-/// Whether the table has that many rows, takes writes, and does so after another start.
+/// Asserts that the table has `count` rows and accepts a write, and that the write is there after
+/// another start.
 fn assert_whole(rig: &Rig, engine: Arc<Engine>, table: &TableName, count: usize) {
     let whole = |engine: &Engine| {
         assert!(engine.damaged_regions().is_empty());
@@ -300,7 +304,7 @@ fn assert_whole(rig: &Rig, engine: Arc<Engine>, table: &TableName, count: usize)
     assert_eq!(get(&engine, table, b"r012").as_deref(), Some(&b"again"[..]));
 }
 
-/// Goal: every remedy that the refusal names works on the running server.
+/// Goal: every remedy that the error names works on a running engine.
 #[test]
 fn each_remedy_works() {
     let table = name("t");
@@ -327,7 +331,8 @@ fn each_remedy_works() {
     assert_whole(&rig, engine, &table, 0);
 }
 
-/// Goal: what may pass by itself is no damage: the start is refused, and the next one finds everything.
+/// Goal: an error that may be temporary is not treated as damage. The start fails, and the next one
+/// finds all rows.
 #[test]
 fn a_shortage_is_no_damage() {
     for errno in [
@@ -351,7 +356,8 @@ fn a_shortage_is_no_damage() {
     }
 }
 
-/// Goal: a file system that is not mounted is not taken for damage.
+/// Goal: a missing directory of all tables, as of a file system that is not mounted, fails the
+/// start and is not treated as damage.
 #[test]
 fn missing_tables_refuse_the_start() {
     let dir = tempfile::tempdir().unwrap();
@@ -369,7 +375,8 @@ fn missing_tables_refuse_the_start() {
     assert_eq!(rows(&rig.open(), &table).len(), 1);
 }
 
-/// Goal: a damaged block, which a start does not look at, fails the reads that need it, and is counted; its region is served.
+/// Goal: a damaged data block, which a start does not read, fails the reads that need it and is
+/// counted. Its region is served.
 #[test]
 fn a_damaged_block_is_counted() {
     let disk = SimFs::new(7, SimOptions::default());

@@ -514,8 +514,9 @@ fn a_filter_that_ends_the_scan_within_a_row_ends_it() {
     }
 }
 
-/// Goal: a scan of the newest rows behind deleted ones answers in time and goes on where it was, in both directions. Method: a fetch that has no
-/// time ends after one row; as many fetches as there are rows pass over all of them, also when the rows are flushed meanwhile.
+/// Goal: a fetch that passes over deleted rows ends at its time limit, and the next one continues
+/// there, in both directions. Method: a fetch with a time limit of zero ends after one row, so
+/// about as many fetches as rows pass over all of them, with a flush in between.
 #[test]
 fn a_fetch_over_deleted_rows_ends_in_time_and_the_next_one_goes_on() {
     let rows = 300;

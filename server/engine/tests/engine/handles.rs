@@ -1,4 +1,4 @@
-//! A database of many store files in a process of few descriptors.
+//! A database of many store files in a process with few file descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use basalt_engine::schema::{FamilyDescriptor, TableName};
 
 use crate::rig::{F, Rig, Shown, create, drain, get, name, put, row, rows, scan, shown};
 
-/// Descriptors of store files.
+/// Descriptors that store files may use.
 const HANDLES: usize = 2;
 
 /// Descriptors of everything else in an engine without threads: the lock, the manifest and its
@@ -21,14 +21,15 @@ const OTHERS: usize = 6;
 
 const FILES: usize = 30;
 
-/// A disk whose process may have that many descriptors, and an engine on it that divides them.
+/// A disk that allows [`HANDLES`] and [`OTHERS`] descriptors, and a rig whose engine may use
+/// [`HANDLES`] for store files.
 fn few_descriptors() -> (SimFs, Rig) {
     let disk = SimFs::new(1, SimOptions::default());
     disk.limit_descriptors(Some(HANDLES + OTHERS));
     let mut rig = Rig::simulated(&disk);
     rig.options.max_open_files = HANDLES;
     rig.options.compaction_enabled = false;
-    // Reads go to the disk.
+    // Without a block cache, every read goes to the disk.
     rig.options.block_cache_bytes = 0;
     (disk, rig)
 }
@@ -54,9 +55,9 @@ fn fetch(scanner: &mut Scanner, results: usize) -> Vec<Shown> {
     shown(&out)
 }
 
-/// Goal: the number of store files does not matter: not to writes, reads and compactions, nor to a
-/// start. Method: four times as many files as the process may have descriptors, through everything
-/// that opens files.
+/// Goal: writes, reads, compactions and a start work with any number of store files. Method: more
+/// than three times as many files as the process may have descriptors, and every operation that
+/// opens files.
 #[test]
 fn a_database_of_many_files_lives_with_few_descriptors() {
     let (disk, rig) = few_descriptors();
@@ -92,9 +93,9 @@ fn a_database_of_many_files_lives_with_few_descriptors() {
     assert!(summary.is_sound() && summary.orphans == 0, "{problems:?}");
 }
 
-/// Goal: a scan reads to its end what it began with, although its files were dropped and had to be
-/// opened again. Method: every way in which a table loses files while a scan of it is in the first
-/// of them; each read opens its file by its name.
+/// Goal: a scan returns the rows that the table had when the scan began, although its files were
+/// dropped meanwhile and must be opened again. Method: each way in which a table loses files, while
+/// a scan is in the first of them. Each read opens its file by name.
 #[test]
 fn files_that_are_read_keep_their_names() {
     type Loss = fn(&Engine, &TableName);
@@ -144,15 +145,15 @@ fn files_that_are_read_keep_their_names() {
     }
 }
 
-/// Goal: a file that cannot be opened again fails the read that needs it, by name, and no other
-/// one.
+/// Goal: a file that cannot be opened again fails only the read that needs it, with an error that
+/// names the file.
 #[test]
 fn a_file_that_cannot_be_opened_again_fails_one_read() {
     let (disk, rig) = few_descriptors();
     let engine = rig.open();
     let table = fill(&engine);
     for errno in [Errno::MFILE, Errno::IO] {
-        // Other files take the handles.
+        // Reads of other files close the file of row 0.
         for number in 5..15 {
             get(&engine, &table, &row(number));
         }
@@ -174,7 +175,7 @@ fn a_file_that_cannot_be_opened_again_fails_one_read() {
     }
 }
 
-/// Goal: with direct reads a file takes two descriptors, and both count.
+/// Goal: with direct reads a file uses two descriptors, and both count against the limit.
 #[test]
 fn both_handles_of_direct_reads_count() {
     let (disk, mut rig) = few_descriptors();

@@ -1,8 +1,9 @@
-//! What clients store never keeps the server from starting or from answering.
+//! No schema that clients create keeps the server from starting or from replying.
 //!
-//! The property: random schema changes at and over every limit; then the process is killed, files that no manifest names are left in
-//! every directory, the database is checked, opened and listed. Everything accepted is there and can be read; everything refused left
-//! nothing.
+//! The property test makes random schema changes at and over every limit. Then the process is
+//! killed, files that no manifest names are left in every directory, and the database is checked,
+//! opened and listed. Every accepted change is there and can be read. A change that is refused as
+//! an invalid argument or for a constraint has no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ use proptest::sample::Index;
 
 use crate::rig::{Rig, Shown, descriptor, get, name, put, scan};
 
-/// Small, so that random changes come to them.
+/// Small enough that random changes reach them.
 const TOTALS: Totals = Totals {
     manifest_bytes: 300_000,
     stores: 40,
@@ -34,7 +35,7 @@ const TOTALS: Totals = Totals {
     snapshots: 4,
 };
 
-/// A size of something that has a limit: below, at or above it.
+/// A size below, at or above a limit.
 #[derive(Clone, Copy, Debug)]
 enum Size {
     Small,
@@ -55,7 +56,7 @@ impl Size {
         }
     }
 
-    /// A name of that size, in one of several scripts; `number` makes it another one.
+    /// A name of that size. `number` selects its script and its first letter.
     fn name(self, limit: Limit, number: u8) -> String {
         let letter = ["x", "\u{e9}", "\u{8868}"][usize::from(number % 3)];
         let first = char::from(b'a' + number % 26);
@@ -80,7 +81,7 @@ fn size() -> impl Strategy<Value = Size> {
     ]
 }
 
-/// What a table is to be like.
+/// The schema of a table to create or alter.
 #[derive(Clone, Debug)]
 struct Shape {
     qualifier: (Size, u8),
@@ -93,7 +94,7 @@ struct Shape {
     splits: u8,
 }
 
-/// A schema change. `Index` chooses among what there is.
+/// A schema change. `Index` selects one of the existing namespaces, tables or snapshots.
 #[derive(Clone, Debug)]
 enum Change {
     CreateNamespace(Size, u8, Size),
@@ -194,7 +195,7 @@ fn families(shape: &Shape) -> Vec<FamilyDescriptor> {
     families
 }
 
-/// The table of a shape, in that namespace. A name over its limit is refused here, where names are read.
+/// The descriptor of a table in that namespace. A name over its limit is refused when it is parsed.
 fn table(namespace: &str, shape: &Shape) -> Result<TableDescriptor> {
     let (size, number) = shape.qualifier;
     let name = TableName::new(namespace, &size.name(TABLE_QUALIFIER, number))?;
@@ -203,7 +204,7 @@ fn table(namespace: &str, shape: &Shape) -> Result<TableDescriptor> {
     Ok(table)
 }
 
-/// Makes the change. `None` where there is nothing to change.
+/// Makes the change. `None` if there is nothing that it could change.
 fn make(engine: &Engine, change: &Change) -> Option<Result<()>> {
     let namespaces = engine.namespaces();
     let tables = tables(engine);
@@ -280,14 +281,14 @@ fn make(engine: &Engine, change: &Change) -> Option<Result<()>> {
     })
 }
 
-/// Puts a row into family `f`, if the table takes writes and has it.
+/// Puts a row into family `f`. Fails if the table is disabled or lacks the family.
 fn write(engine: &Engine, table: &TableName, row: &[u8], flush: bool) -> Result<()> {
     use crate::rig::{apply, mutation, value};
     apply(engine, table, &[mutation(row, &[value(b"q", row)])])?;
     if flush { engine.flush(table) } else { Ok(()) }
 }
 
-/// Everything there is, as lists and system tables tell it.
+/// The schema as listings and system tables show it, and the rows of all enabled tables.
 #[derive(Clone, Debug, PartialEq)]
 struct Listed {
     namespaces: Vec<NamespaceDescriptor>,
@@ -333,7 +334,8 @@ impl Listed {
         }
     }
 
-    /// Every region and table has its row, and every name is one of at most a row's length.
+    /// Asserts that every region, table and namespace has its row in a system table, and that names
+    /// are within their limits.
     fn check(&self) {
         for region in &self.regions {
             assert!(region.len() <= basalt_engine::cell::ROW_MAX_BYTES);
@@ -369,7 +371,8 @@ fn directories(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Leaves a file that nothing refers to in every directory: one that a flush did not finish, and one with the longest name.
+/// Leaves two files that nothing refers to in every directory: one as of an unfinished flush, and
+/// one with the longest possible name.
 fn leave_files(vfs: &dyn Vfs, dir: &Path) {
     for root in ["tables", "snapshots"] {
         for directory in directories(vfs, &dir.join(root)) {
@@ -405,7 +408,7 @@ fn rig() -> (SimFs, Rig) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
-    /// Goal: see the module comment.
+    /// Goal: accepted changes survive a kill, and refused ones have no effect (module comment).
     #[test]
     fn what_is_accepted_is_there_after_a_kill(changes in vec(change(), 1..40), power_cut in any::<u64>()) {
         let (disk, rig) = rig();
@@ -445,7 +448,8 @@ proptest! {
     }
 }
 
-/// Goal: each limit that random changes come to rarely, at it and one above, through the front door; what is refused names the limit.
+/// Goal: the limits that random changes rarely reach are enforced by calls of the engine. Method:
+/// sizes at the limit and one above. Each refusal names the limit.
 #[test]
 fn every_limit_is_checked_at_the_front_door() {
     let rig = Rig::in_memory();
@@ -511,7 +515,7 @@ fn every_limit_is_checked_at_the_front_door() {
     Listed::of(&rig.open()).check();
 }
 
-/// Goal: the page of limits names every limit, with its value, and no other.
+/// Goal: docs/compatibility.md lists every limit of the schema with its value, and no other limit.
 #[test]
 fn the_page_lists_every_limit() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
@@ -529,7 +533,8 @@ fn the_page_lists_every_limit() {
     assert_eq!(rows, limits);
 }
 
-/// Goal: totals are limits of growth. At them, dropping makes room, and what does not grow is not refused.
+/// Goal: totals limit growth only. At a total, a drop makes room, and a change without growth is
+/// accepted.
 #[test]
 fn at_a_total_what_is_there_stays_and_can_go() {
     let (_, rig) = rig();
@@ -572,7 +577,8 @@ fn at_a_total_what_is_there_stays_and_can_go() {
     engine.create_namespace(namespace(3)).unwrap();
 }
 
-/// A database as it was before there were limits: a namespace and a table whose start rows are longer than any row.
+/// Creates a database as of before there were limits: a namespace name, a table option and start
+/// rows of regions that exceed their limits.
 fn from_before_limits(rig: &Rig) {
     rig.open().close().unwrap();
     rig.vfs
@@ -605,8 +611,9 @@ fn from_before_limits(rig: &Rig) {
         .unwrap();
 }
 
-/// Goal: such a database opens, its tables can be read and written, system tables say what is wrong instead of ending the process,
-/// and what is too large can be removed.
+/// Goal: a database with names and start rows over their limits opens, and its table can be read
+/// and written. Reads of system tables fail with an error that names the remedy, and the remedy
+/// works.
 #[test]
 fn a_database_from_before_limits_opens() {
     let rig = Rig::in_memory();
@@ -682,7 +689,8 @@ fn a_database_from_before_limits_opens() {
     assert_eq!(rows(&engine, false), 5);
 }
 
-/// Goal: a filter that leads to a row longer than any is answered, and does not end the process.
+/// Goal: a scan whose filter seeks to a row longer than the maximum returns a result and does not
+/// end the process.
 #[test]
 fn filters_may_lead_to_rows_that_cannot_be() {
     use basalt_engine::filter::FilterSpec;
@@ -709,7 +717,8 @@ fn filters_may_lead_to_rows_that_cannot_be() {
     }
 }
 
-/// Goal: names in other scripts are names: of namespaces, tables and snapshots, in system tables, after a restart.
+/// Goal: names of namespaces, tables and snapshots may use any script, in system tables and after a
+/// restart.
 #[test]
 fn names_may_be_of_any_script() {
     let rig = Rig::in_memory();

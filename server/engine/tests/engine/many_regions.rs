@@ -1,4 +1,4 @@
-//! Many regions with a little in memory each: they are flushed together, so that they share syncs.
+//! Regions with little data in memory are flushed together, so that they share syncs.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::rig::{F, Rig, apply, descriptor, mutation, name, rows, value};
 /// Regions of the table.
 const REGIONS: usize = 2_000;
 
-/// Regions that share a sync of their directory and one of the manifest.
+/// Regions of one flush batch, which share a sync of their directory and one of the manifest.
 const TOGETHER: usize = 64;
 
 fn key(number: usize) -> Vec<u8> {
     format!("r{number:05}").into_bytes()
 }
 
-/// A table of that many regions with one row in each, in memory.
+/// Creates table `t` with that many regions and one row in the memstore of each.
 fn dirty(engine: &Engine, regions: usize) -> TableName {
     let splits = (1..regions).map(key).collect();
     engine.create_table(descriptor("t", &["f"]), splits).unwrap();
@@ -39,7 +39,7 @@ fn write_all(engine: &Engine, regions: usize) {
     }
 }
 
-/// Counts calls of a kind whose path has this in it.
+/// Counts calls of one kind whose path contains a pattern.
 struct Count<'d>(&'d SimFs, FaultId);
 
 impl<'d> Count<'d> {
@@ -47,7 +47,7 @@ impl<'d> Count<'d> {
         Self(disk, disk.fail(op, pattern, Errno::IO, Times::Nth(u64::MAX)))
     }
 
-    /// How many there were since the last look.
+    /// The number of calls since the last `take`.
     fn take(&mut self, op: OpKind, pattern: &str) -> u64 {
         let count = self.0.matched(self.1);
         self.0.heal(self.1);
@@ -56,15 +56,15 @@ impl<'d> Count<'d> {
     }
 }
 
-/// Goal: a flush of a table, the end of its service and a stop sync each file once, and everything else a few times, however many
-/// regions there are; with and without threads.
+/// Goal: a flush, a disable and a stop sync each store file once. Syncs of directories and of the
+/// manifest are per batch of regions. With and without threads.
 #[test]
 fn flushes_of_many_regions_share_syncs() {
     for background in [Background::Manual, Background::Threads] {
         let disk = SimFs::new(5, SimOptions::default());
         let mut rig = Rig::simulated(&disk);
         rig.options.background = background;
-        // A memstore takes some tens of kilobytes however little is in it.
+        // Each memstore takes some tens of kilobytes, even with one row in it.
         rig.options.memstore_total_bytes = 1 << 30;
         let engine = rig.open();
         let table = dirty(&engine, REGIONS);
@@ -80,7 +80,7 @@ fn flushes_of_many_regions_share_syncs() {
             );
             assert_eq!(found.0, REGIONS as u64, "{what}: syncs of files");
             assert!(found.1 <= batches, "{what}: {} syncs of directories", found.1);
-            // A roll of the manifest, the time, the log's segments: each once at most for a batch, and hardly ever.
+            // Rolls of the manifest, timestamp marks and log segments add a few syncs.
             assert!(
                 found.2 <= batches + 16,
                 "{what}: {} syncs of the manifest",
@@ -113,7 +113,8 @@ fn small(disk: &SimFs, regions: usize) -> (Rig, Arc<Engine>) {
     (rig, engine)
 }
 
-/// Goal: a region whose file cannot be written keeps what it has in memory, and the others of its batch are flushed.
+/// Goal: if the file of one region cannot be synced, that region keeps its rows in memory, and the
+/// other regions of the batch are flushed.
 #[test]
 fn one_region_that_fails_does_not_keep_the_others() {
     let disk = SimFs::new(5, SimOptions::default());
@@ -133,7 +134,8 @@ fn one_region_that_fails_does_not_keep_the_others() {
     assert_eq!(rows(&engine, &name("t")).len(), 10);
 }
 
-/// Goal: without a sync of the directory no region counts as flushed, nor is a file left behind; the log has everything.
+/// Goal: if the sync of the directory fails, no region counts as flushed and no store file is left.
+/// The log still has every row.
 #[test]
 fn without_its_directory_a_batch_is_not_flushed() {
     let disk = SimFs::new(5, SimOptions::default());
@@ -154,12 +156,13 @@ fn without_its_directory_a_batch_is_not_flushed() {
     assert_eq!(rows(&engine, &name("t")).len(), 10);
 }
 
-/// Goal: on a disk that has space for some edits of a batch only, those regions are flushed and the others stay in memory.
+/// Goal: if the disk has space for only some manifest edits, the regions of those edits are
+/// flushed, and the others keep their rows in memory.
 #[test]
 fn a_manifest_without_space_refuses_a_batch_without_effect() {
     let disk = SimFs::new(5, SimOptions::default());
     let (rig, engine) = small(&disk, 100);
-    // The space reserved ahead is enough for some.
+    // The space that is allocated already is enough for some edits.
     disk.fail(OpKind::Allocate, "MANIFEST", Errno::NOSPC, Times::Always);
     let flushed = engine.flush(&name("t"));
     let stats = engine.table_region_stats(&name("t")).unwrap();
@@ -175,7 +178,8 @@ fn a_manifest_without_space_refuses_a_batch_without_effect() {
     assert_eq!(rows(&engine, &name("t")).len(), 100);
 }
 
-/// Goal: regions of different tables and families, some with nothing in memory, are flushed by a stop in one go.
+/// Goal: a stop flushes regions of different tables and families, and writes no file for a family
+/// without data.
 #[test]
 fn a_stop_flushes_what_there_is() {
     let disk = SimFs::new(5, SimOptions::default());

@@ -45,7 +45,7 @@ fn a_closed_engine_refuses_calls_and_opens_again() {
     );
 }
 
-/// Collects notices.
+/// Records notices.
 #[derive(Debug, Default)]
 struct Notices(Mutex<Vec<String>>);
 
@@ -55,7 +55,8 @@ impl EventListener for Notices {
     }
 }
 
-/// Goal: the line of a start tells a clean stop from a crash: rows that the log still has and that are in store files are not counted.
+/// Goal: the notice of a start has the number of replayed rows, which is 0 after a clean stop. Rows
+/// that are in the log and also in store files do not count.
 #[test]
 fn a_start_says_how_many_rows_it_replayed() {
     let notices = Arc::new(Notices::default());

@@ -37,7 +37,7 @@ impl Rig {
             dir: PathBuf::from("/data"),
             options: Options {
                 background: Background::Manual,
-                // Few, so that store files are closed and opened again in most tests.
+                // So few that most tests close store files and open them again.
                 max_open_files: 3,
                 ..small_options()
             },

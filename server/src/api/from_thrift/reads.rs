@@ -38,9 +38,11 @@ pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) 
         .collect()
 }
 
-/// Whether a filter may take long to make: a regular expression takes milliseconds to compile, which a network thread does not have.
+/// Whether a filter may have a regular expression. Compiling one takes milliseconds, which is too
+/// long for a network thread.
 pub(in crate::api) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
-    // In the text it is "regexstring" in any case, in the encoding the class RegexStringComparator.
+    // The text form has "regexstring" in any letter case; the encoded form has the class
+    // RegexStringComparator.
     let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
     string.is_some_and(names_one) || bytes.is_some_and(names_one)
 }

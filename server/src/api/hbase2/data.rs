@@ -244,12 +244,12 @@ fn wanted(mut batch: CellBatch, returns: bool) -> CellBatch {
     batch
 }
 
-/// A scan of its arguments. A filter with a regular expression is compiled on the pool.
+/// Builds a scan of its arguments. A filter with a regular expression is compiled on the pool.
 async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Failure> {
     if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
         return from_thrift::scan(scan);
     }
-    // Boxed: few scans come to it.
+    // Boxed: few scans need it.
     Box::pin(compiled(server, scan.clone())).await
 }
 

@@ -50,7 +50,7 @@ pub(crate) enum UserScope {
 }
 
 impl Owner {
-    /// Refuses names that HBase would not take, and those beyond their limits.
+    /// Refuses names that HBase does not accept, and names beyond the limits.
     fn check(&self) -> Result<(), Error> {
         if let Self::User { name, .. } = self {
             if name.is_empty() {
@@ -211,7 +211,7 @@ impl Quotas {
         owner: Owner,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), Error> {
-        // One from before there were limits can be taken away.
+        // A stored quota whose name is beyond the limits can still be removed.
         if !self.set.read().all.contains_key(&owner) {
             owner.check()?;
         }
@@ -352,7 +352,8 @@ mod tests {
         );
     }
 
-    /// Goal: whatever clients make of the table of quotas, the server starts, and quotas that can be read count.
+    /// Goal: whatever clients write to the table of quotas, the server starts, and quotas that can
+    /// be read are in force.
     #[test]
     fn nothing_in_the_table_keeps_the_server_from_starting() {
         use basalt_engine::op::{RowMutation, Write};
@@ -374,7 +375,7 @@ mod tests {
             capacity
                 .change_quota(server.engine(), Owner::Table(table("t\u{8868}")), set)
                 .unwrap();
-            // Larger than a read may collect at once, and each cell none that is understood.
+            // A row larger than a read may collect; no cell is a valid quota.
             let value = vec![b'x'; 1 << 10];
             let qualifiers: Vec<String> = (0..100).map(|number| format!("s.{number}")).collect();
             let puts = qualifiers.iter().map(|qualifier| Write::Put {

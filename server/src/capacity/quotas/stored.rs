@@ -34,11 +34,11 @@ fn table_name() -> Result<TableName, Error> {
     TableName::new(SYSTEM_NAMESPACE, QUALIFIER)
 }
 
-/// Cells that are no quota and are told one by one.
+/// Most invalid cells that are logged one by one.
 const ODD_CELLS_TOLD: usize = 10;
 
-/// All quotas, at most as many as can be set. What cannot be read is told in the log and left out: any client can write to the table
-/// and alter it, and nothing there must keep the server from starting.
+/// All quotas, at most as many as can be set. Unreadable quotas are logged and skipped: any client
+/// can write to the table and alter it, and nothing there must keep the server from starting.
 pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
     let table = table_name()?;
     match engine.table(&table) {
@@ -61,7 +61,7 @@ pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
     Ok(found)
 }
 
-/// Reads the table cell by cell, so that a row of any size takes no memory.
+/// Reads the table cell by cell, so that a large row needs no more memory than a small one.
 fn read(engine: &Engine, table: &TableName, found: &mut Vec<(Owner, Settings)>) -> Result<(), Error> {
     let scan = Scan {
         batch: Some(1),

@@ -260,7 +260,7 @@ impl Catalog {
         }
         let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor, &self.shared.store.chunks);
         self.shared.servers.place(&regions);
-        // The rows get other row locks, which do not know the times of their tombstones.
+        // The rows get other row locks, which have not recorded the times of their tombstones.
         self.shared.timestamps.pass_rows();
         let ids = regions.iter().map(|region| region.id()).collect();
         self.publish(&manifest, |tables| {

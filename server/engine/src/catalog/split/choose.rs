@@ -73,7 +73,8 @@ pub(super) fn calculated_row(
             middle = row;
         }
     }
-    // A start row is part of the region's name: a cut one splits the region nearly at the same place.
+    // A start row is part of the region's name, so its length is limited. A truncated row splits
+    // the region at nearly the same place.
     let mut row = options.calculated_row(middle);
     row.truncate(SPLIT_KEY.max);
     if row.is_empty() {

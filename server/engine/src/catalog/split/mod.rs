@@ -226,7 +226,7 @@ impl Catalog {
             added: metas.clone(),
         };
         self.append(&mut manifest, &edit)?;
-        // The rows get other row locks, which do not know the times of their tombstones.
+        // The rows get other row locks, which have not recorded the times of their tombstones.
         self.shared.timestamps.pass_rows();
         let new: Vec<_> = metas.into_iter().map(|meta| region_from(meta, old)).collect();
         self.publish(&manifest, |tables| {

@@ -8,7 +8,8 @@
 //! hbase:namespace   name of the namespace     info:d
 //! ```
 //!
-//! A name that is too long for a row, from before names had limits, is an error that says how to remove it.
+//! A name that is too long for a row (stored before names had limits) is an error that says how to
+//! remove it.
 //!
 //! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of the region's
 //! creation when it is later.
@@ -141,7 +142,7 @@ fn time(created_ms: u64, servers: &[ServerName]) -> i64 {
     i64::try_from(created_ms.max(started)).unwrap_or(i64::MAX - 1)
 }
 
-/// What a row is called after.
+/// The kind of object that a row is named after.
 #[derive(Clone, Copy)]
 enum Named {
     Namespace,

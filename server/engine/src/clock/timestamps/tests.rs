@@ -16,7 +16,8 @@ fn assigned_time_follows_the_wall_clock() {
     assert_eq!(times.look(&clock), Duration::ZERO);
 }
 
-/// The clock steps back by so much: time goes on slower, and meets the clock four times the step later.
+/// After a step back of the clock, time advances more slowly and meets the clock four times the
+/// step later.
 #[test]
 fn a_clock_that_stepped_back_is_waited_for_without_standing_still() {
     for step_ms in [1, 5_000, HOUR_MS, 365 * 24 * HOUR_MS] {
@@ -38,7 +39,7 @@ fn a_clock_that_stepped_back_is_waited_for_without_standing_still() {
     }
 }
 
-/// Each further step begins where assigned time is, also before the clock has caught up.
+/// Each further step starts from assigned time, even before the clock has caught up.
 #[test]
 fn steps_in_a_row_do_not_add_up() {
     let (clock, times) = (ManualClock::at(BEGIN_MS), Timestamps::default());
@@ -108,8 +109,9 @@ fn a_write_far_beyond_the_mark_is_told_from_one_that_is_not() {
     assert!(times.is_beyond_mark(times.issue(&clock)));
 }
 
-/// Whatever two clocks do, and whatever was assigned before: time does not go back, stays a timestamp, moves on with the monotonic clock,
-/// and is no further ahead of the clock than it was or than the clock has stepped back.
+/// Whatever two clocks do, and whatever was assigned before: time does not go back, stays a valid
+/// timestamp, advances with the monotonic clock, and is no further ahead of the clock than it was
+/// or than the clock has stepped back.
 #[test]
 fn no_walk_of_the_clock_turns_time_back() {
     const TIMES: [u64; 8] = [
@@ -166,7 +168,8 @@ fn no_walk_of_the_clock_turns_time_back() {
     }
 }
 
-/// Threads see time in one order: what ended before is not later than what begins after.
+/// Threads see time in one order: a call that ended before another began does not return a later
+/// time.
 #[test]
 fn time_does_not_go_back_between_threads() {
     let (clock, times) = (ManualClock::at(BEGIN_MS), Timestamps::default());

@@ -195,7 +195,7 @@ impl JavaRegex {
         })
     }
 
-    /// Memory that it takes, with the caches of a search or two.
+    /// Memory of the compiled pattern, with the caches of up to two searches.
     pub(super) fn memory_bytes(&self) -> usize {
         const CACHES: usize = 2;
         (1 + CACHES) * self.compiled.memory_usage()

@@ -1,8 +1,8 @@
 //! The handle cache: bounds how many store files are open at a time.
 //!
 //! A database may have more store files than the process may have descriptors. A reader therefore
-//! holds a [`CachedFile`], which is a path and, for as long as the cache lets it, an open handle. A
-//! handle takes one descriptor.
+//! holds a [`CachedFile`], which is a path and, until the cache evicts it, an open handle. A handle
+//! takes one descriptor.
 //!
 //! A read:
 //! 1. takes the file's handle (one uncontended lock; reads served by the block cache never get
@@ -10,23 +10,23 @@
 //! 2. on a miss reserves a descriptor, opens the file and enters it in the queue;
 //! 3. reads, and returns its share of the handle.
 //!
-//! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses:
-//! the queue is in the order of opening, and a handle that was used since the last look goes to its
-//! end once more (second chance).
+//! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses.
+//! The queue is in the order of opening, and a handle that was used since the last look moves to
+//! its end once (second chance).
 //!
 //! Files being written ([`HandleCache::create`]) take a descriptor of the same limit until they are
-//! dropped. They are never closed for others.
+//! dropped. They are never evicted.
 //!
 //! Invariants:
 //! - `open` counts exactly the descriptors that are open, being opened or being closed: a
 //!   [`Permit`] lives as long as its descriptor.
 //! - `open` is at most `limit`, or the number of descriptors in use by threads at this moment if
-//!   that is larger. A thread uses one to read and one to write at most. So no read waits for
-//!   another one, and none fails for want of a handle.
+//!   that is larger. A thread uses at most one to read and one to write. So no read waits for
+//!   another one, and none fails for lack of a handle.
 //! - A handle in use is never closed: shares are handed out under the lock of the file's slot, and
 //!   under that lock an eviction closes only a handle without any.
-//! - A file with a handle is in the queue exactly once, but for the moment between opening and
-//!   entering it, in which it is in use.
+//! - A file with a handle is in the queue exactly once, except between opening and entering it,
+//!   when it is in use.
 //!
 //! REQUIRES: the file of a path does not change, and keeps its name until its last [`CachedFile`]
 //! has done its last read (`store::removals`).
@@ -51,8 +51,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Queue entries of files that are gone are tolerated up to this many, and up to one per open
-/// handle.
+/// Queue entries of dropped files are tolerated up to this many, plus one per open handle.
 const STALE_ENTRIES: usize = 64;
 
 /// Figures of a [`HandleCache`].
@@ -60,7 +59,7 @@ const STALE_ENTRIES: usize = 64;
 pub struct HandleUsage {
     /// Descriptors in use by store files.
     pub open: usize,
-    /// Most descriptors, but for a thread's own while more threads than this use one.
+    /// Maximum number of descriptors, exceeded only while threads use all of them.
     pub limit: usize,
     /// Files opened for reading so far.
     pub opens: u64,
@@ -93,8 +92,8 @@ impl HandleCache {
         })
     }
 
-    /// Opens an existing file for reading. The returned file opens itself again when its handle has
-    /// been closed meanwhile; a failure of that is the failure of the read that needed it.
+    /// Opens an existing file for reading. If its handle is evicted, the next read opens the file
+    /// again; if that fails, the read fails.
     pub fn open(self: &Arc<Self>, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
         debug_assert!(matches!(how, Open::Read | Open::Direct), "{how:?}");
         let file = Arc::new_cyclic(|me| CachedFile {
@@ -128,8 +127,8 @@ impl HandleCache {
         }
     }
 
-    /// Takes a descriptor, after closing another one if there is no room. If all are in use, the
-    /// limit is exceeded by this one.
+    /// Takes a descriptor, after closing another one if there is no room. If all are in use, this
+    /// one exceeds the limit.
     fn reserve(self: &Arc<Self>) -> Permit {
         loop {
             let take = |open| (open < self.limit).then_some(open + 1);
@@ -145,7 +144,7 @@ impl HandleCache {
         Permit(Arc::clone(self))
     }
 
-    /// Closes the coldest handle that is not in use; says whether there was one.
+    /// Closes the coldest handle that is not in use; returns whether there was one.
     fn evict(&self) -> bool {
         let Some(handle) = self.coldest() else {
             return false;
@@ -157,7 +156,7 @@ impl HandleCache {
 
     fn coldest(&self) -> Option<Arc<Handle>> {
         let mut queue = self.queue.lock();
-        // The first look at a handle takes its mark away, the second one its handle.
+        // The first look at a handle clears its used flag, the second one takes it.
         for _ in 0..2 * queue.len() {
             let entry = queue.pop_front()?;
             let Some(file) = entry.upgrade() else { continue };
@@ -174,15 +173,15 @@ impl HandleCache {
     fn enter(&self, file: Weak<CachedFile>) {
         let mut queue = self.queue.lock();
         queue.push_back(file);
-        // Entries of files that are gone are at least half of the queue then, so this costs a
-        // constant time per entry.
+        // At least half of the queue is stale entries then, so this costs a constant time per
+        // entry.
         if queue.len() > 2 * self.open.load(Ordering::Relaxed) + STALE_ENTRIES {
             queue.retain(|entry| entry.strong_count() > 0);
         }
     }
 }
 
-/// A descriptor of the limit, taken.
+/// A descriptor that counts against the limit.
 #[derive(Debug)]
 struct Permit(Arc<HandleCache>);
 
@@ -193,25 +192,25 @@ impl Drop for Permit {
 }
 
 /// An open file and its descriptor's permit. Fields are dropped in this order: a descriptor is
-/// closed before it is free.
+/// closed before its permit is released.
 #[derive(Debug)]
 struct Handle {
     file: Arc<dyn File>,
     _permit: Permit,
 }
 
-/// What a file has open.
+/// The open handle of a file, if any, and its state.
 #[derive(Debug, Default)]
 struct Slot {
     handle: Option<Arc<Handle>>,
     /// Whether a read has used the handle since an eviction looked at it last.
     used: bool,
-    /// Advice for the whole file, which each handle gets.
+    /// Advice for the whole file, applied to every handle.
     advice: Option<Advice>,
 }
 
 impl Slot {
-    /// A share of the handle.
+    /// A share of the handle, if there is one.
     fn share(&mut self) -> Option<Arc<Handle>> {
         let handle = self.handle.as_ref()?;
         self.used = true;
@@ -220,8 +219,7 @@ impl Slot {
 
     /// The handle, if it is not in use and was not used since the last call.
     fn take_if_cold(&mut self) -> Option<Arc<Handle>> {
-        // Shares are made from the slot only, so that nobody adds one to the only one while the
-        // slot is locked.
+        // Shares are made only from the slot, which is locked, so the count cannot rise.
         let is_idle = self
             .handle
             .as_ref()
@@ -234,7 +232,7 @@ impl Slot {
     }
 }
 
-/// A file for reading that is open only when it is needed.
+/// A file for reading whose handle may be closed between reads.
 #[derive(Debug)]
 struct CachedFile {
     me: Weak<Self>,
@@ -251,7 +249,7 @@ impl CachedFile {
         open.map_or_else(|| self.reopen(), Ok)
     }
 
-    /// Opens the file. Of several threads that do so at once, all end with the handle of the first.
+    /// Opens the file. If several threads do so at once, all end with the handle of the first.
     fn reopen(&self) -> io::Result<Arc<Handle>> {
         let permit = self.cache.reserve();
         let file = self.cache.vfs.open(&self.path, self.how)?;
@@ -274,7 +272,7 @@ impl CachedFile {
     }
 }
 
-/// What a descriptor without the right to write says.
+/// The error of writing to a descriptor that is open for reading.
 fn read_only<T>() -> io::Result<T> {
     Err(Errno::BADF.into())
 }
@@ -313,7 +311,7 @@ impl File for CachedFile {
     }
 
     /// Advice for the whole file (no offset, no length) holds for every handle the file will have;
-    /// other advice is given to the present handle, if there is one.
+    /// other advice goes to the present handle, if there is one.
     fn advise(&self, offset: u64, len: u64, advice: Advice) {
         let handle = {
             let mut slot = self.slot.lock();

@@ -1,4 +1,4 @@
-//! The handle cache under loom: reads beside evictions.
+//! The handle cache under loom: reads concurrent with evictions.
 
 use loom::thread;
 

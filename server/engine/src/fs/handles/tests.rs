@@ -32,7 +32,7 @@ fn read(file: &dyn File) -> io::Result<usize> {
     Ok(usize::from_le_bytes(bytes))
 }
 
-/// The file of a number with the methods that only this module has.
+/// Opens the file of a number as a [`CachedFile`], whose methods a [`File`] does not have.
 fn cached(cache: &Arc<HandleCache>, number: usize) -> Arc<CachedFile> {
     let _file = open(cache, number);
     let queue = cache.queue.lock();
@@ -173,8 +173,7 @@ fn files_that_are_gone_leave_the_queue() {
     assert_eq!(cache.usage().opens, 1_000);
 }
 
-/// More threads than handles, on a process that may have no more descriptors than there are
-/// threads: no read fails.
+/// More threads than handles, in a process limited to one descriptor per thread: no read fails.
 #[test]
 fn threads_never_need_more_than_one_descriptor_each() {
     const THREADS: usize = 8;

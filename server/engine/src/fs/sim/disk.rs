@@ -21,7 +21,7 @@ use rustix::io::Errno;
 /// The largest simulated file: a wrong offset should fail, not use up the machine's memory.
 const FILE_MAX_BYTES: u64 = 1 << 30;
 
-/// The longest name of a file or directory, as on most file systems.
+/// Maximum length of a file's or directory's name, as on most file systems.
 const NAME_MAX_BYTES: usize = 255;
 
 /// A node of the disk, whatever its names.

@@ -192,7 +192,7 @@ impl Faults {
         fault.map(|fault| fault.struck.clone()).unwrap_or_default()
     }
 
-    /// How many calls a fault has seen that it could strike.
+    /// Number of calls so far that the fault could strike.
     pub(super) fn matched(&self, id: FaultId) -> u64 {
         let fault = self.list.iter().find(|fault| fault.id == id);
         fault.map_or(0, |fault| fault.seen)

@@ -274,8 +274,8 @@ impl SimFs {
         self.shared.state.lock().faults.struck(fault)
     }
 
-    /// How many calls so far were of the kinds and paths that a fault waits for, whether it struck or not: with [`Times::Nth`] of a number
-    /// that is never reached it only counts.
+    /// Number of calls so far that matched the kinds and paths of a fault, whether it struck or
+    /// not. With [`Times::Nth`] of a number that is never reached, the fault only counts.
     pub fn matched(&self, fault: FaultId) -> u64 {
         self.shared.state.lock().faults.matched(fault)
     }
@@ -306,7 +306,8 @@ impl SimFs {
         self.shared.state.lock().disk.capacity_bytes = bytes;
     }
 
-    /// Limits the descriptors of the process, as `RLIMIT_NOFILE` does: open files and held locks. Opening more fails with EMFILE.
+    /// Limits the descriptors of the process, as `RLIMIT_NOFILE` does: open files and held locks.
+    /// Opening more fails with EMFILE.
     pub fn limit_descriptors(&self, limit: Option<usize>) {
         self.shared.state.lock().descriptors.limit = limit;
     }
@@ -490,7 +491,7 @@ struct SimLock {
 
 impl DirLock for SimLock {}
 
-/// A reader's lock where there is no file that could be locked.
+/// A reader's lock when there is no file to lock.
 #[derive(Debug)]
 struct NoLock;
 

@@ -132,7 +132,7 @@ fn start_before(cells: &[Own], row: &[u8]) -> Option<usize> {
     cells.iter().position(|own| own.key.as_key().row() == row)
 }
 
-/// From any row on, steps back come to the start of each row before it, to the block's first.
+/// From any row on, steps back reach the start of each row before it, down to the block's first.
 fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
     let block = block(cells, layout);
     // One list for all walks, as a cursor has: its stretches grow.
@@ -162,7 +162,7 @@ fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
             row = block.key(&place).row().to_vec();
         }
     }
-    // A row before which there is nothing, and one that the list does not reach.
+    // A row with nothing before it, and one that the list does not reach.
     assert_eq!(
         block.step_back(b"", &mut rows, &mut Place::default()),
         SteppedBack::Elsewhere
@@ -214,7 +214,8 @@ fn seeks_find_the_neighbours() {
     }
 }
 
-/// Goal: keys that are long beside what is kept of them on disk take bounded memory. Method: rows of 8 KiB that differ at their end.
+/// Goal: a list of rows takes bounded memory, even if its keys are much longer than their encoded
+/// form. Method: rows of 8 KiB that differ at their end.
 #[test]
 fn a_list_of_rows_is_bounded() {
     let row = |number: usize| [&[b'r'; 8_000][..], format!("{number:03}").as_bytes()].concat();

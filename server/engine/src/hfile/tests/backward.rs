@@ -1,10 +1,11 @@
-//! Walks backward: what they find, in every encoding and between moves of other kinds, and what they cost.
+//! Backward walks: what they find, in every encoding and mixed with other moves, and what they
+//! cost.
 
 use super::*;
 use crate::fs::advised::Advised;
 use crate::fs::{Advice, File};
 
-/// What a cursor is asked to do.
+/// A move of a cursor.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     /// To the row before the one where it stands.
@@ -12,7 +13,7 @@ enum Move {
     /// To the row before one of the cells' rows.
     RowBefore(prop::sample::Index),
     LastRow,
-    /// So many cells forward.
+    /// This many cells forward.
     Advance(usize),
     Seek(prop::sample::Index),
     SeekForward(prop::sample::Index),
@@ -79,7 +80,8 @@ fn first_not_before(cells: &[OwnedCell], target: Key<'_>) -> usize {
     cells.partition_point(|cell| compare_keys(cell.key.as_key(), target).is_lt())
 }
 
-/// Does the moves with a cursor and by counting. `at` is the cell where the cursor stands, or their number.
+/// Makes the moves with a cursor and, for comparison, in the list of cells. `at` is the cell where
+/// the cursor stands, or their number.
 fn check_moves(reader: &Arc<Reader>, options: ReadOptions, cells: &[OwnedCell], moves: &[Move]) {
     let mut cursor = reader.cursor(options);
     cursor.seek_last_row().unwrap();
@@ -120,7 +122,7 @@ fn check_moves(reader: &Arc<Reader>, options: ReadOptions, cells: &[OwnedCell], 
     }
 }
 
-/// Rows from the last to the first with their cells, as a reversed scan reads them.
+/// Rows with their cells, from the last row to the first, as a reversed scan reads them.
 fn read_backward(reader: &Arc<Reader>, options: ReadOptions) -> Vec<Vec<OwnedCell>> {
     let mut cursor = reader.cursor(options);
     cursor.seek_last_row().unwrap();
@@ -145,7 +147,7 @@ fn check_backward(reader: &Arc<Reader>, options: ReadOptions, cells: &[OwnedCell
     assert_eq!(read_backward(reader, options), expected);
 }
 
-/// Reads of a scan whose blocks come from disk, each of them.
+/// The options of a scan that reads each block from disk.
 fn walk() -> ReadOptions {
     ReadOptions {
         access: Access::Sequential,
@@ -157,8 +159,8 @@ fn walk() -> ReadOptions {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Goal: however steps back and other moves are mixed, each goes where it goes in a sorted list. Blocks and index blocks are small, so that rows
-    /// cross them.
+    /// Goal: in any mix of steps back and other moves, each goes where it goes in a sorted list.
+    /// Blocks and index blocks are small, so that rows cross them.
     #[test]
     fn moves_in_any_order_are_those_in_a_list(cells in prop_oneof![uneven_rows(), arbitrary_cells()], moves in moves(), encoding in 0_usize..5,
                                               block_bytes in 60_usize..1500, index_block_bytes in 60_usize..600) {
@@ -188,7 +190,8 @@ fn an_empty_file_ends_at_once() {
     assert!(cursor.cell().is_none());
 }
 
-/// A step back that would have to read from disk fails and leaves the cursor where it was; when the block is in memory, the same step succeeds.
+/// A step back that would have to read from disk fails and leaves the cursor where it was; once the
+/// block is in memory, the same step succeeds.
 #[test]
 fn a_failed_step_back_can_be_repeated() {
     let cells = grid(300, 2);
@@ -220,8 +223,8 @@ fn a_failed_step_back_can_be_repeated() {
     assert!(failures > 10, "{failures}");
 }
 
-/// Goal: a walk backward takes each block once, from the disk or from the cache, also where rows go over from one block to the next. Method:
-/// blocks are looked up in a cache that has none.
+/// Goal: a walk backward takes each block once, from the disk or from the cache, even where a row
+/// spans two blocks. Method: count the lookups in a cache that gets no blocks.
 #[test]
 fn a_walk_backward_takes_each_block_once() {
     for &encoding in DataBlockEncoding::ALL {
@@ -250,7 +253,8 @@ fn a_walk_backward_takes_each_block_once() {
     }
 }
 
-/// Goal: a walk backward keeps the disk busy as one forward does. Method: how often the file is read, and what the system is told about it.
+/// Goal: a walk backward keeps the disk as busy as one forward. Method: count the reads of the
+/// file, and look at the advice given to the system.
 #[test]
 fn the_system_reads_ahead_of_walks_backward() {
     let cells = grid(40_000, 1);
@@ -272,7 +276,7 @@ fn the_system_reads_ahead_of_walks_backward() {
     );
     assert!(advice.len() > 2, "{advice:?}");
     for pair in advice.windows(2) {
-        // A block that a window cuts is read with the next one.
+        // A block that is cut by a window is read with the next one.
         let (one, next) = (&pair[0], &pair[1]);
         assert!(next.0 < one.0 && next.1 >= one.0, "{advice:?}");
     }

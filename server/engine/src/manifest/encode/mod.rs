@@ -170,22 +170,22 @@ pub(super) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
     out
 }
 
-/// How many bytes a region's files take in a state.
+/// Encoded length of a region's files in a state.
 pub(super) fn content_bytes(region: &RegionState) -> usize {
     length(|out| put_content(out, region.flushed, &region.files, &region.clipped))
 }
 
-/// How many bytes a namespace takes in a state.
+/// Encoded length of a namespace in a state.
 pub(super) fn namespace_bytes(namespace: &NamespaceDescriptor) -> usize {
     length(|out| put_namespace(out, namespace))
 }
 
-/// How many bytes a table's descriptor takes in a state.
+/// Encoded length of a table's descriptor in a state.
 pub(super) fn table_bytes(table: &TableDescriptor) -> usize {
     length(|out| put_table(out, table))
 }
 
-/// How many bytes a snapshot of a table takes in a state.
+/// Encoded length of a snapshot of a table in a state.
 pub(super) fn snapshot_bytes(snapshot: &SnapshotMeta) -> usize {
     length(|out| put_snapshot_meta(out, snapshot))
 }

@@ -100,7 +100,7 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Option<TableDescriptor> {
     let name = table_name(cursor)?;
     let table_attributes = attributes(cursor)?;
     let families = list(cursor, |cursor| {
-        // Its length is one byte in every key.
+        // Every key has one byte for its length.
         let name = cursor
             .prefixed()
             .filter(|name| u8::try_from(name.len()).is_ok())?;

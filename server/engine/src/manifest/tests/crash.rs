@@ -226,8 +226,8 @@ fn five_regions(fs: &SimFs) -> Manifest {
     manifest
 }
 
-/// Goal: edits that share a sync take one, are all there once they were acknowledged, and otherwise the first few of them, whatever the
-/// power cut does.
+/// Goal: edits that share a sync take one. Once acknowledged, all are there; otherwise a prefix of
+/// them is, whatever the power cut does.
 #[test]
 fn a_crash_in_a_group_of_edits_leaves_the_first_few() {
     let group: Vec<_> = (1..=5).map(|id| flush(id, 10, &[("f", file(id, 10))])).collect();
@@ -269,7 +269,8 @@ fn a_crash_in_a_group_of_edits_leaves_the_first_few() {
     assert!(counts.len() > 2, "no group was torn: {counts:?}");
 }
 
-/// Goal: a group of which one edit cannot follow is refused as a whole, and so is one that the disk has no space for.
+/// Goal: a group is refused as a whole if one of its edits cannot follow, or if the disk has no
+/// space for it.
 #[test]
 fn a_group_is_refused_without_effect() {
     let fs = disk(SimOptions::default());

@@ -1,4 +1,5 @@
-//! The state never becomes larger than the next open accepts, and its size is never taken for smaller than it is.
+//! The state never becomes larger than the next open accepts, and its bound is never below its
+//! size.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use super::super::size::{StateSize, copy_growth, growth};
 use super::*;
 use crate::Error;
 
-/// An edit that may follow, if there is one of that kind; `draw` chooses among what there is.
+/// An edit of this kind that may be valid, if there can be one; `draw` chooses its details.
 fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
     let pick = |count: usize| (count > 0).then(|| (draw >> 8) as usize % count.max(1));
     let long = "x".repeat((draw % 300) as usize);
@@ -132,7 +133,7 @@ fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
     })
 }
 
-/// A table made of a snapshot, all of whose files have new ids.
+/// The edit that makes a table of a snapshot, all of whose files have new ids.
 fn copy(state: &ManifestState, snapshot: &SnapshotMeta, name: &TableName) -> ManifestEdit {
     let old: Vec<FileId> = snapshot.files().into_keys().collect();
     let new = |id: &FileId| FileId(state.next_file + old.binary_search(id).unwrap() as u64);
@@ -169,7 +170,8 @@ fn copy(state: &ManifestState, snapshot: &SnapshotMeta, name: &TableName) -> Man
 }
 
 proptest! {
-    /// Goal: whatever edits follow each other, the state takes at most the bytes that the bound says.
+    /// Goal: the encoded state never takes more bytes than the bound, whatever edits follow each
+    /// other.
     #[test]
     fn the_bound_is_never_below_the_size(draws in vec((0_u8..18, any::<u64>()), 1..120)) {
         let mut state = ManifestState::new(Uuid([7; 16]));
@@ -186,7 +188,7 @@ proptest! {
         }
     }
 
-    /// Goal: a check before a snapshot's files are linked does not let through what the append would refuse.
+    /// Goal: the check before a snapshot's files are linked refuses what the append would refuse.
     #[test]
     fn a_copy_is_never_larger_than_foretold(draws in vec((0_u8..12, any::<u64>()), 1..80), name in "[a-z]{1,200}") {
         let mut state = ManifestState::new(Uuid([7; 16]));
@@ -204,7 +206,8 @@ proptest! {
     }
 }
 
-/// Goal: a schema change that makes the state too large is refused and leaves nothing; flushes go on; what was dropped makes room.
+/// Goal: a schema change that makes the state too large is refused without effect; flushes
+/// continue; dropped objects make room.
 #[test]
 fn schema_changes_stop_at_the_limit() {
     let fs = disk(SimOptions::default());
@@ -246,7 +249,7 @@ fn schema_changes_stop_at_the_limit() {
     assert_eq!(open(&fs).unwrap().1, expected);
 }
 
-/// Goal: even a flush is refused when the next open could not write the state, and the file never grows beyond what an open reads.
+/// Goal: even a flush is refused if the next open could not write the state.
 #[test]
 fn nothing_passes_what_a_start_accepts() {
     let state = ManifestState::new(Uuid([7; 16]));
@@ -254,7 +257,7 @@ fn nothing_passes_what_a_start_accepts() {
     let mut size = StateSize::new(encode_snapshot(&state).len(), usize::MAX);
     size.check(&state, max - 1_000, false).unwrap();
     size.grew(max);
-    // What was counted is gone again: the state is encoded, and found small.
+    // The bound was too high: the state is encoded again, and is small.
     size.check(&state, 1_000, false).unwrap();
     let refused = size.check(&state, max, false).unwrap_err();
     assert!(matches!(refused, Error::RegionTooBusy(_)), "{refused}");

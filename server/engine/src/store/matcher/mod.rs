@@ -27,9 +27,10 @@ use crate::schema::FamilyDescriptor;
 
 /// What has outlived its time at a given moment.
 ///
-/// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has not reached has also outlived its time
-/// when assigned time says so: it would live longer by all that the clock is behind. That hides puts from reads and nothing else, since
-/// it is no property of age alone: what is older, a tombstone too, may have its time before it.
+/// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has
+/// not reached also expires by assigned time: otherwise it would live longer by the whole lag. Only
+/// reads hide such puts. Flushes and compactions keep them, because an older cell, even a
+/// tombstone, may not have expired yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry {
     now_ms: i64,
@@ -58,7 +59,7 @@ impl Expiry {
         }
     }
 
-    /// The same for a read, which also asks [`Expiry::is_over`].
+    /// Adds assigned time, for a read, which also checks [`Expiry::is_over`].
     pub(super) fn with(mut self, ahead: Ahead) -> Self {
         self.ahead = ahead;
         if self.ttl_ms != i64::MAX {
@@ -67,7 +68,8 @@ impl Expiry {
         self
     }
 
-    /// Whether a put that is not gone by the wall clock has outlived the family's TTL by assigned time.
+    /// Whether a put that has not expired by the wall clock has outlived the family's TTL by
+    /// assigned time.
     #[inline]
     pub(super) fn is_over(&self, timestamp: i64) -> bool {
         timestamp > self.ahead.from_ms && timestamp < self.oldest_ahead_ms && self.min_versions == 0

@@ -49,7 +49,8 @@ pub(in crate::store) struct ReadMatcher {
     sees_past_tombstones: bool,
     deletes: DeleteTracker,
     columns: Tracker,
-    /// The row's column without a qualifier, where nothing is jumped over, has a put that is over: older ones must not show in its place.
+    /// Whether the row's column with an empty qualifier has a put that is over. Older puts of it
+    /// are then hidden one by one, because nothing is skipped in that column.
     nameless_is_over: bool,
     after_filter: AfterFilter,
 }

@@ -350,8 +350,9 @@ fn the_family_ttl_hides_what_is_older() {
     );
 }
 
-/// The clock stands at 10 s and assigned time, which was at 20 s when the clock stepped back, at 30 s. Puts from since then are as old as
-/// assigned time says, and hide what is older in their column; tombstones are not, and neither is what was there before.
+/// The clock stands at 10 s. Assigned time was at 20 s when the clock stepped back, and is at 30 s.
+/// Puts assigned since then expire by assigned time, and hide what is older in their column;
+/// tombstones and cells from before expire by the clock.
 #[test]
 fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
     let behind = Moment {

@@ -1,4 +1,5 @@
-//! Reversed scans against forward ones: the same rows the other way round, at the same cost in blocks.
+//! Reversed scans compared with forward ones: the same rows in reverse order, at the same cost in
+//! blocks.
 
 use super::Random;
 use super::TextCell;
@@ -71,7 +72,7 @@ fn write_row(store: &mut TestStore, random: &mut Random, row: &str) {
     }
 }
 
-/// Results by row.
+/// The cells of each row, as text.
 fn rows(cells: &[TextCell]) -> Vec<Vec<String>> {
     let rows = cells.chunk_by(|one, next| one.key.as_key().row() == next.key.as_key().row());
     rows.map(|row| row.iter().map(ToString::to_string).collect())
@@ -110,8 +111,9 @@ fn backward_is_forward_the_other_way_round() {
     }
 }
 
-/// Goal: rows that are wholly deleted are passed backward at the cost of passing them forward. Method: lookups of blocks, which a search
-/// from the root of a file would add to for every row.
+/// Goal: rows that are wholly deleted are passed backward at the cost of passing them forward.
+/// Method: count the lookups of blocks; a search from the root of a file for every row would add to
+/// them.
 #[test]
 fn tombstones_are_passed_backward_as_forward() {
     for encoding in ENCODINGS {

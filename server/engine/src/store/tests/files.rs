@@ -95,7 +95,8 @@ fn obsolete_files_are_left_to_the_thread_that_removes_them() {
     assert_eq!(store.names_on_disk().len(), 1);
 }
 
-/// A file that a cursor still reads keeps its name, by which it may have to be opened again, and is closed by the thread for removals.
+/// A file that a cursor still reads keeps its name, so that it can be opened again; the thread for
+/// removals closes it.
 #[test]
 fn what_is_still_read_keeps_its_name() {
     let store = two_files();
@@ -116,7 +117,7 @@ fn what_is_still_read_keeps_its_name() {
     let path = Path::new("db/tables/default/t/f").join(name);
     assert!(context.vfs.exists(&path).unwrap());
     assert_eq!((held.len(), alive.strong_count()), (1, 2));
-    // Other files take the handles, so that the cursor has to open its own again.
+    // Other files take the handles, so that the cursor must open its file again.
     let handles = &context.reader.handles;
     let _others = ["x", "y", "z"].map(|name| {
         drop(handles.create(Path::new(name)).unwrap());

@@ -176,7 +176,7 @@ impl TestStore {
             .file
             .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, Clip::default()));
         if let Some(file) = &file {
-            // As `catalog` does it for all files of a batch.
+            // As `catalog` does for all files of a batch.
             sync_names(&*self.context.vfs, &target.dir).inspect_err(|_| file.mark_obsolete())?;
         }
         self.version = self.version.with_flushed(&frozen, file);

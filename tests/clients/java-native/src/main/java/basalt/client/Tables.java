@@ -26,7 +26,7 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** Tables, namespaces, snapshots, regions and what Admin asks of a cluster. */
+/** Tables, namespaces, snapshots, regions and the cluster queries of Admin. */
 final class Tables {
   private static final byte[] F = toBytes("f");
 
@@ -97,7 +97,7 @@ final class Tables {
     ask("all rows", () -> count());
     act("merge", () -> {
       List<RegionInfo> regions = admin.getRegions(name);
-      // Daughters of a split cannot be merged before a compaction, so the other two are.
+      // Daughters of a split cannot be merged before a compaction, so merge the other two regions.
       byte[][] two = {regions.get(2).getEncodedNameAsBytes(), regions.get(3).getEncodedNameAsBytes()};
       admin.mergeRegionsAsync(two, false).get(60, TimeUnit.SECONDS);
     });
@@ -221,7 +221,7 @@ final class Tables {
     return rows;
   }
 
-  /** Something that becomes true. */
+  /** A condition to wait for. */
   private interface Condition {
     boolean holds() throws Exception;
   }

@@ -7,7 +7,7 @@ import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 
 /**
- * Asks a cluster everything that an application and its operator ask, and prints the answers.
+ * Makes every kind of request that an application and its operator make, and prints the replies.
  *
  * <p>Arguments: how to find the cluster ({@code zookeeper} or {@code rpc}), host and port.
  */

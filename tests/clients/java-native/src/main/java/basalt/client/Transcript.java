@@ -10,21 +10,21 @@ import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.RetriesExhaustedWithDetailsException;
 import org.apache.hadoop.hbase.util.Bytes;
 
-/** Prints what was asked and what came back, one line each. */
+/** Prints each request with its reply on one line. */
 final class Transcript {
-  /** Something that is asked of the server. */
+  /** A request with a reply. */
   interface Question {
     Object ask() throws Exception;
   }
 
-  /** Something that the server does. */
+  /** A request without a reply. */
   interface Action {
     void run() throws Exception;
   }
 
   private Transcript() {}
 
-  /** Asks, and prints the answer or the class of the exception. */
+  /** Makes a request and prints the reply or the class of the exception. */
   static void ask(String what, Question question) {
     String answer;
     try {
@@ -35,7 +35,7 @@ final class Transcript {
     System.out.println(what + " -> " + answer);
   }
 
-  /** Asks for something that has no answer. */
+  /** Makes a request and prints {@code done} or the class of the exception. */
   static void act(String what, Action action) {
     ask(
         what,
@@ -45,7 +45,7 @@ final class Transcript {
         });
   }
 
-  /** The class of what went wrong, and of each single failure that a batch reports. */
+  /** The class of an exception, or the class of each failure that a batch reports. */
   private static String name(Throwable error) {
     if (error instanceof RetriesExhaustedWithDetailsException) {
       RetriesExhaustedWithDetailsException details = (RetriesExhaustedWithDetailsException) error;
@@ -89,7 +89,7 @@ final class Transcript {
     return String.valueOf(answer);
   }
 
-  /** A row and its cells in the order in which they came, without times that the server gave. */
+  /** A row and its cells in the order of the reply, without timestamps that the server assigned. */
   private static String show(Result result) {
     if (result.isEmpty()) {
       return result.getExists() == null ? "nothing" : "exists " + result.getExists();
