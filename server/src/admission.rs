@@ -3,8 +3,10 @@
 //! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses
 //! before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
 //!
-//! - **Memory.** Messages, arguments, results and replies are reserved from `requests.memory_bytes` before they are allocated ([`memory`]).
-//!   A call that cannot get what it needs within a second is refused, and slow clients are dropped for others ([`slow`]).
+//! - **Memory.** Messages, arguments, results and replies reserve their bytes from
+//!   `requests.memory_bytes` before they are allocated ([`memory`]). A call whose reservation does
+//!   not succeed within a second is refused. Clients that hold memory and make no progress are
+//!   dropped first ([`slow`]).
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
 //!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
 //!   wait in it, so a flooded server can still be looked after.
@@ -31,7 +33,7 @@ use crate::metrics::names;
 pub(crate) use line::Place;
 use line::{Line, TooLong};
 pub(crate) use memory::{Held, Memory, Purpose, ScannerMemory};
-pub(crate) use slow::SlowClient;
+pub(crate) use slow::{SlowClient, dropped};
 
 mod line;
 mod memory;
@@ -46,7 +48,7 @@ const WHOLE: u32 = 1000;
 /// Most of the calls that are refused because of delay: the few that are let through show when it is over.
 const SHARE_MAX: u32 = 950;
 
-/// Why data calls are refused, as metrics say it.
+/// Values of the label `reason` of refused calls that this module counts. [`memory`] adds `slow`.
 const REASONS: [&str; 4] = ["memory", "line", "wait", "delay"];
 
 /// Why a call does not begin.
@@ -132,7 +134,7 @@ impl Admission {
         self.line.len()
     }
 
-    /// Lets a data call begin. Memory it asks for when it needs some.
+    /// Lets a data call begin. The call reserves memory later, when it needs some.
     pub(crate) fn admit(&self) -> Result<(), Busy> {
         self.check_delay().inspect_err(|busy| self.count(*busy))
     }
@@ -165,12 +167,12 @@ impl Admission {
         self.line.place_again().await
     }
 
-    /// Counts a refusal for want of memory.
+    /// Counts a refusal for lack of memory.
     pub(crate) fn count_memory(&self) {
         self.refused[0].increment(1);
     }
 
-    /// Counts a refusal. A slow client has been counted when it was chosen.
+    /// Counts a refusal. A slow client was counted when it was dropped.
     pub(crate) fn count(&self, busy: Busy) {
         let reason = match busy {
             Busy::Memory { .. } | Busy::TooLarge { .. } => 0,

@@ -18,6 +18,7 @@ mod capacity;
 mod descriptors;
 mod heat;
 mod http;
+mod log_limit;
 mod log_queue;
 mod metrics;
 mod native;
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: Serve) -> ExitCode {
-    // First of all, before there are threads.
+    // Before any thread is started.
     let gives_back = allocator::give_back_large_pieces();
     let log = match log_queue::start() {
         Ok(log) => log,

@@ -79,6 +79,27 @@ impl JavaProgram {
         java.args(OPEN_PACKAGES).args(["-cp", &self.class_path]);
         java
     }
+
+    /// The transcript of the program's tour of a server, to which `args` lead. Panics when the tour does not reach its end.
+    pub fn tour(&self, args: &[&str]) -> String {
+        let output = self
+            .java()
+            .args([
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "basalt.client.Tour",
+            ])
+            .args(args)
+            .output()
+            .expect("java was found a moment ago");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (transcript, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(
+            output.status.success() && transcript.ends_with("tour done\n"),
+            "{args:?}: the tour was not finished:\n{transcript}\n{errors}"
+        );
+        transcript
+    }
 }
 
 /// Whether there is a Java that is new enough.

@@ -45,28 +45,6 @@ const EXPLAINED_QUESTIONS: &[(&str, &str)] = &[
 /// Questions that the client answers wrong over framed transports, whatever the server: it takes the frame for each value.
 const WRONG_IF_FRAMED: &[&str] = &["attributes", "after all", "attributes after all"];
 
-/// The transcript of a tour of this server.
-fn tour(client: &JavaProgram, host: &str, port: u16, words: &[&str]) -> String {
-    let output = client
-        .java()
-        .args([
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "basalt.client.Tour",
-        ])
-        .args([host, &port.to_string()])
-        .args(words)
-        .output()
-        .expect("java was found a moment ago");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (transcript, errors) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        output.status.success() && transcript.ends_with("tour done\n"),
-        "{words:?}: the tour was not finished:\n{transcript}\n{errors}"
-    );
-    transcript
-}
-
 /// The recorded answers are HBase's.
 #[test]
 fn hbase_gives_the_recorded_answers() {
@@ -74,7 +52,7 @@ fn hbase_gives_the_recorded_answers() {
         return;
     };
     let Some(oracle) = Oracle::start() else { return };
-    let transcript = tour(&client, "127.0.0.1", oracle.thrift2.port(), &[]);
+    let transcript = client.tour(&["127.0.0.1", &oracle.thrift2.port().to_string()]);
     let recorded = workspace().join("target/clients/java/answers.txt");
     std::fs::write(&recorded, &transcript).expect("the folder was made by the build");
     let mut lines = ANSWERS.lines().zip(transcript.lines());
@@ -96,11 +74,12 @@ fn basalt_gives_hbase_answers_in_every_transport_and_protocol() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for words in [&[][..], &["framed"], &["compact"], &["framed", "compact"]] {
-        let transcript = tour(&client, "127.0.0.1", server.thrift.port(), words);
+        let port = server.thrift.port().to_string();
+        let transcript = client.tour(&[&["127.0.0.1", port.as_str()][..], words].concat());
         compare(&transcript, words);
     }
     // The client posts to the root of the server and cannot be given a path.
-    let transcript = tour(&client, "http://127.0.0.1", server.http.port(), &["http"]);
+    let transcript = client.tour(&["http://127.0.0.1", &server.http.port().to_string(), "http"]);
     compare(&transcript, &["http"]);
     server.stop();
 }

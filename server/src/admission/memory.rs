@@ -1,21 +1,26 @@
-//! The memory for calls: one number of bytes, from which everything is reserved before it is allocated.
+//! The memory for calls: one budget of bytes, reserved before anything is allocated.
 //!
-//! Reserved are messages while they arrive, what arguments become, results while they are collected (`basalt_engine::cell::Budget`),
-//! blocks and windows that a read holds, and the arguments of open scanners. A result is reserved together with its reply, so
-//! that a call which has its result can always hand it over; the reply keeps its part until the client has taken it.
+//! The budget covers messages while they arrive, decoded arguments, results while they are
+//! collected (`basalt_engine::cell::Budget`), blocks and read-ahead windows that a read holds, and
+//! the arguments of open scanners. A result is reserved together with its reply, so a call that has
+//! its result can always send it. The reply's part is released when the client has received the
+//! reply.
 //!
-//! A reservation that cannot be had asks slow clients to go ([`SlowClients`]) and idle scanners to release what they can, waits for at most
-//! [`PATIENCE`], and then fails: the call is refused. Network threads wait as futures, threads of the pool on a condition variable, and only a few of them at a time,
-//! each for less time than those before it.
+//! A reservation that does not fit drops slow clients ([`SlowClients`]), makes idle scanners
+//! release what they can, waits for at most [`PATIENCE`], and then fails: the call is refused.
+//! Network threads wait as futures. Threads of the pool wait on a condition variable, at most
+//! [`WAITING_THREADS_MAX`] at a time, each for less time than those before it.
 //!
 //! Invariants:
-//! - Reservations never exceed the limit: `used` grows by compare-and-exchange. Only what is held anyway is entered without asking
-//!   ([`Held::set`]): small buffers that have grown a little.
-//! - Messages and arguments leave one part in [`SERVE_SHARE`] of the limit to results. So calls that have begun are served when
-//!   messages fill the rest.
-//! - All waits end: calls that hold something and wait for more cannot wait for each other for ever. After [`PATIENCE`] a call is refused
-//!   and gives all that it holds back. No call waits after its result is complete.
-//! - Small calls need nothing: what is free of charge (16 KiB of a connection's buffers, of a result and of a reply) is not reserved.
+//! - Reservations never exceed the limit: `used` grows by compare-and-exchange. The exception is
+//!   [`Memory::enter`], which adds bytes that are allocated already: small buffers that have grown
+//!   a little ([`Held::set`]).
+//! - Messages and arguments leave one part in [`SERVE_SHARE`] of the limit to results, so that
+//!   calls that have begun are served when messages fill the rest.
+//! - All waits end, so calls that hold memory and wait for more do not deadlock. After [`PATIENCE`]
+//!   a call is refused and releases all that it holds. No call waits after its result is complete.
+//! - Small calls need no reservation: the first 16 KiB of a connection's buffers, of a result and
+//!   of a reply are not counted.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,20 +37,21 @@ use tokio::time::timeout;
 use super::Busy;
 use super::slow::{SlowClient, SlowClients};
 
-/// Bytes of a connection's buffers that are not counted: every connection may have them.
+/// Bytes of a connection's buffers that are not counted.
 pub(super) const FREE_BYTES: usize = 16 << 10;
-/// One part in so many of the limit is for results.
+/// One part in this many of the limit is reserved for results.
 const SERVE_SHARE: u64 = 8;
-/// One part in so many of the limit may be held by the arguments of open scanners.
+/// The arguments of open scanners may hold one part in this many of the limit.
 const SCANNERS_SHARE: u64 = 4;
 /// Longest wait for a reservation.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Threads of the pool that wait at a time. One more is refused at once: the others are for calls that need no memory to speak of.
+/// Most threads of the pool that wait at a time. A further reservation fails at once, so that the
+/// other threads stay free for calls that need little memory.
 const WAITING_THREADS_MAX: usize = 2;
-/// Pause between two looks for slow clients while a reservation waits.
+/// Period at which a waiting reservation looks for slow clients.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// What bytes are reserved for.
+/// Purpose of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Messages and arguments.
@@ -54,28 +60,29 @@ pub(crate) enum Purpose {
     Serve,
 }
 
-/// Counts bytes of calls in hand.
+/// Counts and limits the bytes of calls in hand.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: AtomicU64,
-    /// Of these, the arguments of open scanners.
+    /// The part of `used` that arguments of open scanners hold.
     scanners: AtomicU64,
     limit: u64,
-    /// Reservations that wait. Whoever releases bytes looks here first.
+    /// Reservations that wait. A release notifies only when there are some.
     waiting: AtomicUsize,
-    /// Threads among them.
+    /// The part of `waiting` that blocks a thread.
     waiting_threads: AtomicUsize,
     freed: Notify,
     lock: Mutex<()>,
     freed_for_threads: Condvar,
     slow: SlowClients,
-    /// Told when a reservation could not be had at once.
+    /// Notified when a reservation does not succeed at once.
     short: Notify,
     refused: Counter,
 }
 
 impl Memory {
-    /// `refused` counts reservations of the engine that failed, `dropped` slow clients.
+    /// `refused` counts failed reservations of the engine, `dropped` counts slow clients that were
+    /// dropped.
     pub(super) fn new(limit: u64, refused: Counter, dropped: Counter) -> Self {
         Self {
             used: AtomicU64::new(0),
@@ -115,12 +122,13 @@ impl Memory {
         Err(self.busy(0))
     }
 
-    /// Enters a client that others need not wait for while it is slow.
+    /// Registers a client that may be dropped while it is slow.
     pub(crate) fn slow_client(&self, address: Option<IpAddr>, bytes: u64) -> SlowClient {
         self.slow.enter(address, bytes)
     }
 
-    /// Returns when a reservation could not be had at once: idle scanners should release what they can.
+    /// Returns when a reservation did not succeed at once: the caller then makes idle scanners
+    /// release memory.
     pub(crate) async fn short(&self) {
         self.short.notified().await;
     }
@@ -132,6 +140,11 @@ impl Memory {
         }
     }
 
+    /// The error of a client that is dropped because it is slow.
+    pub(crate) fn slow_busy(&self) -> Busy {
+        Busy::Slow { limit: self.limit }
+    }
+
     fn busy(&self, wanted: u64) -> Busy {
         Busy::Memory {
             used: self.used(),
@@ -140,7 +153,7 @@ impl Memory {
         }
     }
 
-    /// Reserves bytes if they can be had now.
+    /// Reserves bytes without waiting; `false` if they do not fit.
     fn try_reserve(&self, bytes: u64, purpose: Purpose) -> bool {
         let ceiling = self.ceiling(purpose);
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= ceiling);
@@ -149,13 +162,13 @@ impl Memory {
             .is_ok()
     }
 
-    /// Reserves bytes, after a wait if need be.
+    /// Reserves bytes, waiting for at most [`PATIENCE`].
     async fn reserve(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
         if self.try_reserve(bytes, purpose) {
             return Ok(());
         }
         self.check_size(bytes, purpose)?;
-        // Boxed: it has timers, and few calls come to it.
+        // Boxed: the future is large (timers), and few calls need it.
         Box::pin(self.reserve_later(bytes, purpose)).await
     }
 
@@ -173,12 +186,12 @@ impl Memory {
                 return Err(self.busy(bytes));
             }
             self.make_room(bytes, purpose);
-            // Either way it looks again.
+            // Notified or timed out: try again.
             let _ = timeout(left.min(LOOK), freed).await;
         }
     }
 
-    /// The same on a thread that may block.
+    /// Reserves bytes on a thread that may block, waiting for at most [`PATIENCE`].
     fn reserve_blocking(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
         let _waiting = Waiting::enter(&self.waiting);
         let thread = Waiting::enter(&self.waiting_threads);
@@ -186,7 +199,8 @@ impl Memory {
             self.make_room(bytes, purpose);
             return Err(self.busy(bytes));
         }
-        // Waiting threads hold something mostly. The last to come gives up first, and so the others get what it held.
+        // Waiting threads mostly hold memory. The last one to arrive times out first, and what it
+        // releases serves the others.
         let share = (2 * WAITING_THREADS_MAX - thread.before) as u32;
         let until = Instant::now() + PATIENCE * share / (2 * WAITING_THREADS_MAX as u32);
         let mut lock = self.lock.lock();
@@ -203,7 +217,7 @@ impl Memory {
         }
     }
 
-    /// Refuses what could not even be had if nothing else were in hand.
+    /// Refuses a reservation that would not fit even if nothing else were in hand.
     fn check_size(&self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
         if bytes <= self.ceiling(purpose) {
             return Ok(());
@@ -214,14 +228,14 @@ impl Memory {
         })
     }
 
-    /// Asks those to release memory who need not have it.
+    /// Drops slow clients and makes idle scanners release memory.
     fn make_room(&self, bytes: u64, purpose: Purpose) {
         let missing = (self.used() + bytes).saturating_sub(self.ceiling(purpose));
         self.slow.drop_for(missing);
         self.short.notify_one();
     }
 
-    /// Enters bytes that are held already.
+    /// Adds bytes that are allocated already, without checking the limit.
     pub(crate) fn enter(&self, bytes: u64) {
         self.used.fetch_add(bytes, Ordering::SeqCst);
     }
@@ -230,13 +244,15 @@ impl Memory {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.freed.notify_waiters();
-            // A thread that has looked already must be waiting when it is told.
+            // Taking the lock closes the gap between a thread's failed attempt and its wait:
+            // without it, the thread would miss this notification.
             drop(self.lock.lock());
             self.freed_for_threads.notify_all();
         }
     }
 
-    /// Reserves the arguments of a scanner that is opened; `None` when those of open scanners have their share.
+    /// Reserves the arguments of a scanner that is opened; `None` when open scanners have used up
+    /// their share, or the memory for calls is full.
     pub(crate) fn for_scanner(self: &Arc<Self>, bytes: u64) -> Option<ScannerMemory> {
         let share = self.limit / SCANNERS_SHARE;
         let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= share);
@@ -253,7 +269,7 @@ impl Memory {
         })
     }
 
-    /// What [`Self::for_scanner`] grants at most.
+    /// Most bytes that [`Self::for_scanner`] grants to all open scanners together.
     pub(crate) fn scanners_limit(&self) -> u64 {
         self.limit / SCANNERS_SHARE
     }
@@ -293,7 +309,7 @@ impl Budget for Memory {
 /// Counts a reservation that waits.
 struct Waiting<'a> {
     count: &'a AtomicUsize,
-    /// How many others waited when it came.
+    /// Number of others that waited when this one began.
     before: usize,
 }
 
@@ -340,7 +356,7 @@ impl Held {
         }
     }
 
-    /// Whether it holds more than is free.
+    /// Whether it holds more than the free bytes.
     pub(crate) fn is_something(&self) -> bool {
         self.bytes > 0
     }
@@ -350,12 +366,13 @@ impl Held {
         self.bytes
     }
 
-    /// The memory that it is a part of.
+    /// The [`Memory`] that it reserves from.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
-    /// Buffers have so many bytes now, of which the first few are free. What they have grown by without [`Self::raise`] is little.
+    /// Sets the size of the holder's buffers, of which the first [`FREE_BYTES`] are free. Growth is
+    /// added without checking the limit, so large growth must be reserved by [`Self::raise`] first.
     pub(crate) fn set(&mut self, bytes: usize) {
         let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
         match bytes.cmp(&self.bytes) {
@@ -366,7 +383,7 @@ impl Held {
         self.bytes = bytes;
     }
 
-    /// Reserves what buffers of so many bytes need, if it can be had now.
+    /// Reserves for buffers of this size without waiting; `false` if it does not fit.
     pub(crate) fn try_raise(&mut self, bytes: usize) -> bool {
         let more = (bytes.saturating_sub(FREE_BYTES) as u64).saturating_sub(self.bytes);
         let granted = more == 0 || self.memory.try_reserve(more, Purpose::Arrive);
@@ -376,7 +393,7 @@ impl Held {
         granted
     }
 
-    /// Reserves what buffers of so many bytes need, before they have them.
+    /// Reserves for buffers of this size, to be called before they grow.
     pub(crate) async fn raise(&mut self, bytes: usize) -> Result<(), Busy> {
         let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
         match bytes.saturating_sub(self.bytes) {
@@ -385,7 +402,7 @@ impl Held {
         }
     }
 
-    /// Reserves so many bytes more, if they can be had now.
+    /// Reserves this many more bytes for a result, without waiting.
     pub(crate) fn try_add(&mut self, bytes: u64) -> Result<(), Busy> {
         self.memory.check_size(bytes, Purpose::Serve)?;
         if !self.memory.try_reserve(bytes, Purpose::Serve) {
@@ -395,19 +412,19 @@ impl Held {
         Ok(())
     }
 
-    /// Reserves so many bytes more, none of them free.
+    /// Reserves this many more bytes, none of them free.
     pub(crate) async fn add(&mut self, bytes: u64, purpose: Purpose) -> Result<(), Busy> {
         self.memory.reserve(bytes, purpose).await?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Takes over bytes that somebody else has reserved.
+    /// Takes over bytes that another owner has reserved.
     pub(crate) fn take_over(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// Takes over what another one holds.
+    /// Takes over all bytes that `other` holds.
     pub(crate) fn join(&mut self, other: &mut Self) {
         self.bytes += std::mem::take(&mut other.bytes);
     }

@@ -1,14 +1,21 @@
-//! Clients that hold memory while they are slow: they lose first.
+//! Slow clients that hold memory: they are dropped first when memory is short.
 //!
-//! Of a large message that is arriving, or a large reply that is being sent, only the client decides how long it stays. Such a client is
-//! entered here for as long ([`SlowClient`]). Its progress is credit: each byte is worth a time at [`LEAST_BYTES_PER_SECOND`], and credit
-//! beyond [`CREDIT_MAX`] is lost, so a fast beginning does not pay for a long pause. A client without credit is slow. It is left alone until
-//! somebody else needs its memory; then the slow clients of the address that holds most are dropped, the one that has been without
-//! credit for longest first, until their memory is enough.
+//! The client alone decides how long a large message takes to arrive, or a large reply takes to be
+//! sent. It is registered here for that time ([`SlowClient`]).
 //!
-//! Invariant: no client is dropped for bytes that are on their way back already.
+//! - **Credit.** Each byte that a client moves earns it time, at [`LEAST_BYTES_PER_SECOND`]. Credit
+//!   beyond [`CREDIT_MAX`] is lost, so a fast beginning does not make up for a long pause. A client
+//!   without credit is slow.
+//! - **Dropping.** A slow client keeps its memory until another call needs it. Then slow clients of
+//!   the address that holds most are dropped, the one without credit for longest first, until their
+//!   memory is enough.
+//!
+//! Invariant: bytes of clients that were dropped but have not released them yet count as released,
+//! so that no further client is dropped for them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::future::pending;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,14 +25,17 @@ use metrics::Counter;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// A client that moves fewer bytes is slow. The largest message needs ten times as many to be in time.
+use crate::log_limit::LogLimit;
+
+/// Least transfer rate. With default settings, a message of the largest size needs more than eight
+/// times this rate to arrive within `thrift.message_timeout_ms`.
 const LEAST_BYTES_PER_SECOND: u64 = 256 << 10;
-/// Longest pause that a client may make whatever it has moved before.
+/// Most credit: the longest pause that does not make a client slow.
 const CREDIT_MAX: Duration = Duration::from_millis(250);
-/// Time between two lines of the log.
+/// Least time between two log lines.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
-/// All of them.
+/// All registered clients.
 #[derive(Debug)]
 pub(super) struct SlowClients {
     began: Instant,
@@ -33,20 +43,18 @@ pub(super) struct SlowClients {
     dropped: Counter,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     clients: HashMap<u64, Arc<Client>>,
     next: u64,
-    last_line: Option<Instant>,
-    /// Dropped since then.
-    unsaid: u64,
+    log_limit: LogLimit,
 }
 
 #[derive(Debug)]
 struct Client {
     address: Option<IpAddr>,
     bytes: AtomicU64,
-    /// When its credit ends, in microseconds since `began`.
+    /// End of its credit, in microseconds since `began`.
     credit_until: AtomicU64,
     is_dropped: AtomicBool,
     told: Notify,
@@ -56,7 +64,11 @@ impl SlowClients {
     pub(super) fn new(dropped: Counter) -> Self {
         Self {
             began: Instant::now(),
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(State {
+                clients: HashMap::new(),
+                next: 0,
+                log_limit: LogLimit::every(LINE_PERIOD),
+            })),
             dropped,
         }
     }
@@ -65,7 +77,7 @@ impl SlowClients {
         micros(self.began.elapsed())
     }
 
-    /// A client that holds so many bytes from now on, with all of its credit.
+    /// Registers a client that holds `bytes`, with full credit.
     pub(super) fn enter(&self, address: Option<IpAddr>, bytes: u64) -> SlowClient {
         let client = Arc::new(Client {
             address,
@@ -86,18 +98,33 @@ impl SlowClients {
         }
     }
 
-    /// Drops slow clients until those that were dropped hold so many bytes.
+    /// Drops slow clients until the dropped ones hold at least `missing` bytes.
     pub(super) fn drop_for(&self, missing: u64) {
         let now = self.now();
         let mut state = self.state.lock();
-        let coming = |state: &State| -> u64 {
-            let dropped = state.clients.values().filter(|client| client.is_dropped());
-            dropped.map(|client| client.bytes()).sum()
-        };
-        while coming(&state) < missing {
-            let Some(client) = state.slowest(now) else { return };
+        let (mut coming, mut of_address, mut slow) = (0, HashMap::<_, u64>::new(), Vec::new());
+        for client in state.clients.values() {
+            *of_address.entry(client.address).or_default() += client.bytes();
+            if client.is_dropped() {
+                coming += client.bytes();
+            } else if client.credit_until() < now {
+                slow.push(Arc::clone(client));
+            }
+        }
+        if coming >= missing {
+            return;
+        }
+        slow.sort_unstable_by_key(|client| {
+            let of_address = of_address.get(&client.address).copied().unwrap_or(0);
+            (Reverse(of_address), client.credit_until())
+        });
+        for client in slow {
+            if coming >= missing {
+                return;
+            }
             client.is_dropped.store(true, Ordering::Release);
             client.told.notify_one();
+            coming += client.bytes();
             self.dropped.increment(1);
             state.note(&client);
         }
@@ -105,32 +132,12 @@ impl SlowClients {
 }
 
 impl State {
-    /// The client to drop next.
-    fn slowest(&self, now: u64) -> Option<Arc<Client>> {
-        let mut by_address: HashMap<Option<IpAddr>, u64> = HashMap::new();
-        for client in self.clients.values() {
-            *by_address.entry(client.address).or_default() += client.bytes();
-        }
-        let slow = self
-            .clients
-            .values()
-            .filter(|client| !client.is_dropped() && client.credit_until() < now);
-        slow.max_by_key(|client| {
-            let of_address = by_address.get(&client.address).copied().unwrap_or(0);
-            (of_address, now - client.credit_until())
-        })
-        .cloned()
-    }
-
-    /// A line of the log, unless there was one just now.
+    /// Logs that a client was dropped, at most once in [`LINE_PERIOD`].
     fn note(&mut self, client: &Client) {
-        let now = Instant::now();
-        if self.last_line.is_some_and(|last| now < last + LINE_PERIOD) {
-            self.unsaid += 1;
+        let Some(others) = self.log_limit.next(Instant::now()) else {
             return;
-        }
-        self.last_line = Some(now);
-        let (others, bytes) = (std::mem::take(&mut self.unsaid), client.bytes());
+        };
+        let bytes = client.bytes();
         let address = client.address.map(tracing::field::display);
         tracing::warn!(
             address,
@@ -155,7 +162,7 @@ impl Client {
     }
 }
 
-/// A client that holds memory for as long as it takes to send or to read something large.
+/// A registered client, for as long as its large message or reply is on the way.
 #[derive(Debug)]
 pub(crate) struct SlowClient {
     began: Instant,
@@ -165,21 +172,29 @@ pub(crate) struct SlowClient {
 }
 
 impl SlowClient {
-    /// It has moved `moved` bytes, and holds `bytes` now.
+    /// Records that the client has moved `moved` bytes and now holds `bytes`.
     pub(crate) fn progress(&self, moved: usize, bytes: u64) {
         let credit = (moved as u64).saturating_mul(1_000_000) / LEAST_BYTES_PER_SECOND;
         let most = micros(self.began.elapsed()) + micros(CREDIT_MAX);
         let until = self.client.credit_until().saturating_add(credit).min(most);
-        // Only its owner changes it.
+        // A plain store: only this owner changes it.
         self.client.credit_until.store(until, Ordering::Relaxed);
         self.client.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Returns when the client is to be dropped.
+    /// Returns when the client must be dropped.
     pub(crate) async fn dropped(&self) {
         while !self.client.is_dropped() {
             self.client.told.notified().await;
         }
+    }
+}
+
+/// Returns when the client must be dropped; never if there is none.
+pub(crate) async fn dropped(client: Option<&SlowClient>) {
+    match client {
+        Some(client) => client.dropped().await,
+        None => pending().await,
     }
 }
 
@@ -208,7 +223,7 @@ mod tests {
         Some(Ipv4Addr::new(10, 0, 0, last).into())
     }
 
-    /// Takes a client's credit away, so that it has been slow for that long.
+    /// Ends a client's credit this long ago.
     fn slow_for(client: &SlowClient, time: Duration) {
         let since = micros(client.began.elapsed()) - micros(time);
         client.client.credit_until.store(since, Ordering::Relaxed);
@@ -218,7 +233,7 @@ mod tests {
         clients.iter().map(|client| client.client.is_dropped()).collect()
     }
 
-    /// A registry that has existed for long, so that clients can have been slow in it.
+    /// A registry that began ten minutes ago, so that clients can have been slow for minutes.
     fn old_clients() -> SlowClients {
         let mut clients = clients();
         clients.began = Instant::now()

@@ -163,7 +163,7 @@ impl History {
         spans
     }
 
-    /// Requests that went to each table, reads and writes.
+    /// Reads and writes of each table.
     pub(super) fn requests(&self) -> BTreeMap<TableName, f64> {
         let mut requests = BTreeMap::new();
         let columns = self.rings.iter().flat_map(|ring| &ring.columns);
@@ -173,7 +173,7 @@ impl History {
         requests
     }
 
-    /// Forgets tables that are not to be kept.
+    /// Removes all tables except those that `is_kept` accepts.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&TableName) -> bool) {
         for ring in &mut self.rings {
             for column in &mut ring.columns {
@@ -183,7 +183,7 @@ impl History {
         }
     }
 
-    /// The beginning of the first column in which something went to a table.
+    /// Start of the first column that has load of the table.
     pub(super) fn first_ms(&self, table: &TableName) -> Option<u64> {
         let columns = self.rings.iter().flat_map(|ring| &ring.columns);
         let own = columns.filter(|column| column.slices.contains_key(table));

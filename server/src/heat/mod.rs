@@ -16,7 +16,7 @@
 //! - The data of a restart before is gone: nothing of this is on disk.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -225,8 +225,9 @@ impl Heat {
         sampler.gap -= count - passed;
     }
 
-    /// Closes the open column when its time is over. To be called every second or so. `boundaries` are the start keys of a table's
-    /// regions, in order. Tables without regions are gone, and are forgotten.
+    /// Closes the open column when its time is over. To be called every second or so. `boundaries`
+    /// are the start keys of a table's regions, in order. A table without regions was dropped, and
+    /// its history is removed.
     pub(crate) fn tick(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
         let now = self.clock.wall_ms() / COLUMN_MS;
         let open = self.column.0.load(Ordering::Relaxed);
@@ -243,7 +244,13 @@ impl Heat {
         } else {
             history.push(column, now * COLUMN_MS, &boundaries);
         }
-        history.retain(|table| !boundaries(table).is_empty());
+        let tables = history.requests();
+        drop(history);
+        let is_gone = |table: &TableName| boundaries(table).is_empty();
+        let gone: BTreeSet<TableName> = tables.into_keys().filter(is_gone).collect();
+        if !gone.is_empty() {
+            self.history.lock().retain(|table| !gone.contains(table));
+        }
     }
 
     /// What waits in the shards, by table.
@@ -274,8 +281,8 @@ impl Heat {
         picture::draw(query, boundaries, &spans)
     }
 
-    /// Tables that something went to, in columns that are closed or in the open one, with the number of their reads and writes. The busiest
-    /// comes first. A table that was dropped a few seconds ago is still there.
+    /// Tables with load, in closed columns or the open one, with the number of their reads and
+    /// writes, busiest first. A dropped table stays in the list until the next column.
     pub(crate) fn tables(&self) -> Vec<(TableName, f64)> {
         let mut requests = self.history.lock().requests();
         for shard in &self.shards {
@@ -288,7 +295,8 @@ impl Heat {
         tables
     }
 
-    /// The time from which on something went to a table, in milliseconds since 1970, or for a quiet table to any.
+    /// Start of the first column with load of the table, in milliseconds since 1970; for a quiet
+    /// table, start of the oldest column.
     pub(crate) fn first_ms(&self, table: &TableName) -> u64 {
         let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
         let is_open = || self.shards.iter().any(|shard| shard.0.lock().has(table));

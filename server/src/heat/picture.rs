@@ -78,7 +78,8 @@ pub(crate) struct Picture {
     pub(crate) rates: Vec<f32>,
     /// What went to each row, in sum.
     pub(crate) totals: Vec<f64>,
-    /// Seconds of the columns in which anything of it happened. Divided by them, a total is the rate while there was load.
+    /// Length of all columns with load in this picture, in seconds. A total divided by it is the
+    /// rate while there was load.
     pub(crate) load_seconds: f64,
 }
 

@@ -392,7 +392,8 @@ fn rows_are_bounded() {
     assert!(picture.starts.is_sorted());
 }
 
-/// The busiest table comes first, in closed columns and the open one; a table without regions is forgotten with the next column.
+/// The busiest table comes first, over closed columns and the open one. A table without regions is
+/// removed with the next column.
 #[test]
 fn tables_are_listed_by_load_and_end_with_their_regions() {
     let rig = Rig::new(16 << 20, 1);
@@ -418,7 +419,7 @@ fn tables_are_listed_by_load_and_end_with_their_regions() {
     assert_eq!(rig.picture(&rig.query("dropped")).totals, [0.0; 16]);
 }
 
-/// A picture can begin with the table's first load, and knows in how many seconds there was any.
+/// A picture can begin with the table's first load, and has the number of seconds with load.
 #[test]
 fn the_time_of_load_is_known() {
     let rig = Rig::new(16 << 20, 1);
@@ -433,7 +434,7 @@ fn the_time_of_load_is_known() {
         rig.write("t", "1");
         assert_eq!(rig.heat.first_ms(&table("t")), first_ms);
         rig.later(COLUMN_MS);
-        // Nothing happens in every second column.
+        // Every second column has no load.
         rig.later(COLUMN_MS);
     }
     assert_eq!(rig.heat.first_ms(&table("t")), first_ms);
@@ -449,7 +450,7 @@ fn the_time_of_load_is_known() {
         ..query
     };
     assert_eq!(rig.picture(&quiet_keys).load_seconds, 0.0);
-    // The open column counts as far as it has come.
+    // The open column counts up to the present time.
     rig.write("t", "1");
     rig.clock.advance_ms(4_000);
     assert_eq!(rig.picture(&rig.query("t")).load_seconds, 34.0);

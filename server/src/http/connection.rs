@@ -108,14 +108,15 @@ pub(super) async fn run(
     }
 }
 
-/// Whether HTTP can write that date: from 1970 to the end of 9999 (RFC 9110, 5.6.7). The library panics at others.
+/// Whether the date can be written in HTTP: from 1970 to the end of 9999 (RFC 9110, 5.6.7). The
+/// HTTP library panics at other dates.
 fn has_http_date(now: SystemTime) -> bool {
     const YEAR_10000: Duration = Duration::from_hours(70_389_528);
     now.duration_since(SystemTime::UNIX_EPOCH)
         .is_ok_and(|since| since < YEAR_10000)
 }
 
-/// Answers one request without the library, because of the machine's clock.
+/// Refuses one request without the HTTP library, which panics at the machine's date.
 async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
     const REASON: &str =
         "the clock of this machine is before 1970 or after 9999, and HTTP has no such dates: set the clock\n";
@@ -123,7 +124,8 @@ async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{REASON}",
         REASON.len()
     );
-    // What has not been read when the socket is closed would take the answer with it.
+    // Read the head first: closing a socket with unread bytes resets it, and the client would lose
+    // the answer.
     let talk = async {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {

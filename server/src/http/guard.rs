@@ -1,15 +1,21 @@
-//! The guard of the HTTP port: refuses what a web page can make a browser send, before any route sees it.
+//! The guard of the HTTP port: refuses requests that a foreign web page can make a browser send,
+//! before any route runs.
 //!
-//! A browser on an operator's machine reaches ports that the network does not, and runs pages of strangers. For every method and path:
+//! A browser on an operator's machine can reach ports that the network cannot, and runs pages of
+//! any site. For every method and path:
 //!
-//! 1. `Host` must be an IP address, `localhost`, a name below it, or a name in `http.allowed_hosts`. Else a page whose name is pointed at
-//!    this server after it was loaded (DNS rebinding) has the same origin as the server, and may read everything.
-//! 2. `Sec-Fetch-Site` must say that the request comes from this server's own pages or from the user (`same-origin`, `none`). Programs do not send it.
-//! 3. `Origin` must name this server. So must `Referer`, in a request that is no GET or HEAD.
+//! 1. `Host` must be an IP address, `localhost`, a name below it, or a name in
+//!    `http.allowed_hosts`. Otherwise, a page whose name is pointed at this server after it was
+//!    loaded (DNS rebinding) has the same origin as the server and may read everything.
+//! 2. `Sec-Fetch-Site` must say that the request comes from this server's own pages or from the
+//!    user (`same-origin`, `none`). Programs other than browsers do not send this header.
+//! 3. `Origin` must name this server. In a request other than GET and HEAD, `Referer` must, too.
 //!
-//! Every answer says that it may not be framed, nor read as another type than its own, nor embedded by other sites.
+//! Every answer has headers that forbid framing, guessing its content type, and embedding by other
+//! sites.
 //!
-//! Invariant: no route is reached without [`guard`], for it is a layer around all of them, the fallback included.
+//! Invariant: [`guard`] is a layer around all routes, the fallback included, so no route is reached
+//! without it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -21,13 +27,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
 
+use crate::log_limit::LogLimit;
+
 /// Time between two log lines about refused requests.
 const LOG_PERIOD: Duration = Duration::from_mins(1);
 
-/// Bytes of a foreign name that an error repeats.
+/// Most bytes of a foreign name that an error repeats.
 const SHOWN_BYTES_MAX: usize = 100;
 
-/// For answers that have no policy of their own: nothing may be loaded, and no page may frame them.
+/// Policy of answers without one of their own: nothing may be loaded, and no page may frame them.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; frame-ancestors 'none'");
 
@@ -64,23 +72,22 @@ impl Refused {
     }
 }
 
-/// The names that the server answers to, besides addresses and `localhost`.
+/// Checks requests against the names of this server.
 #[derive(Debug)]
 pub(super) struct Guard {
     names: Vec<String>,
-    /// When a refusal was last logged.
-    logged: Mutex<Option<Instant>>,
+    log_limit: Mutex<LogLimit>,
 }
 
 impl Guard {
-    /// `allowed_hosts` is the setting of that name, validated.
+    /// `allowed_hosts` is the setting `http.allowed_hosts`, validated.
     pub(super) fn new(allowed_hosts: &[String]) -> Self {
         Self {
             names: allowed_hosts
                 .iter()
                 .map(|name| name.to_ascii_lowercase())
                 .collect(),
-            logged: Mutex::default(),
+            log_limit: Mutex::new(LogLimit::every(LOG_PERIOD)),
         }
     }
 
@@ -145,17 +152,16 @@ impl Guard {
         host == "localhost" || host.ends_with(".localhost") || self.names.iter().any(|name| name == host)
     }
 
-    /// Logs a refusal, one a minute: a scrape that is refused every few seconds fills no log.
+    /// Logs a refusal, at most one in [`LOG_PERIOD`], so that a scrape that is refused every few
+    /// seconds does not fill the log.
     fn log(&self, refused: &Refused) {
-        let mut logged = self.logged.lock();
-        if logged.is_none_or(|last| last.elapsed() >= LOG_PERIOD) {
-            *logged = Some(Instant::now());
-            tracing::warn!("HTTP request refused: {refused}");
+        if let Some(left_out) = self.log_limit.lock().next(Instant::now()) {
+            tracing::warn!(left_out, "HTTP request refused: {refused}");
         }
     }
 }
 
-/// Empty, or a colon and a port.
+/// Whether `text` is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     match text.strip_prefix(':') {
         None => text.is_empty(),
@@ -171,12 +177,13 @@ fn authority_of(address: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// What is no visible ASCII equals no name and no address.
+/// The header's text. Values that are not visible ASCII become a text that equals no name and no
+/// address.
 fn text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("\u{fffd}")
 }
 
-/// The beginning of a foreign text, quoted.
+/// The beginning of a foreign text, quoted, for an error.
 fn shown(text: &str) -> String {
     let end = text.floor_char_boundary(SHOWN_BYTES_MAX);
     format!("{:?}", &text[..end])
@@ -195,7 +202,8 @@ pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// Adds the headers that say what a browser may do with the answer, where the answer does not say so itself.
+/// Adds headers that restrict what a browser may do with the answer, except those that the answer
+/// already has.
 fn protect(headers: &mut HeaderMap) {
     let all: [(HeaderName, HeaderValue); 6] = [
         (
@@ -322,7 +330,7 @@ mod tests {
             let same = check(&method, "/", &[own, ("origin", "http://127.0.0.1:9095")]);
             assert_eq!(same, Ok(()), "{method}");
         }
-        // A link leads here from elsewhere in a browser that tells no more than where from.
+        // A link from another site, in a browser that sends only `Referer`.
         let foreign = ("referer", "http://wiki.example/page?of=127.0.0.1:9095");
         assert_eq!(get(&[own, foreign]), Ok(()));
         assert!(check(&Method::POST, "/", &[own, foreign]).is_err());

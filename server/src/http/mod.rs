@@ -1,5 +1,6 @@
-//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET changes nothing and starts nothing.
-//! What web pages of other sites send is refused before any of it ([`guard`]).
+//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET
+//! changes nothing and starts nothing. Requests of other sites' web pages are refused before any
+//! route runs ([`guard`]).
 
 use std::sync::Arc;
 
@@ -89,7 +90,7 @@ fn router(site: Site) -> Router {
                 "not found: see / , /metrics , /healthz , /readyz , and for Thrift calls /thrift1 , /thrift2\n",
             )
         })
-        // Around all of the above: what is added below this line would not be guarded.
+        // Around all of the above: routes added below this line would not be guarded.
         .layer(axum::middleware::from_fn_with_state(guarded, guard::guard))
         .with_state(site)
 }
@@ -126,8 +127,8 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after. A server whose writes are suspended is ready, for it answers reads, and so is one with damaged regions. The text has a line for
-/// everything that is not as it should be.
+/// 200 while calls are accepted, 503 before and after. A server with suspended writes or damaged
+/// regions is ready, because it answers reads. The text has a line for each problem.
 async fn ready(State(site): State<Site>) -> Response {
     if !site.server.is_ready() {
         let text = "not ready: the server is starting or stopping\n";

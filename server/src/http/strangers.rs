@@ -1,7 +1,8 @@
 //! Clients of the HTTP port that do not speak HTTP.
 //!
-//! The first bytes of a connection are looked at before the HTTP library reads them. A Thrift message is refused in its own protocol, other
-//! protocols in theirs where they have a form for it; the log gets a line. What may be HTTP, and text, goes to the library.
+//! The first bytes of a connection are examined before the HTTP library reads them. A Thrift
+//! message is refused by a Thrift reply, another protocol by a reply in that protocol where it has
+//! one, and the refusal is logged. HTTP, text and unknown bytes go to the library.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +15,11 @@ use crate::api::Server;
 use crate::messages::{Garbled, Stranger};
 use crate::wire::{StrangerLog, refuse_on_http_port, send_and_close};
 
-/// Bytes that tell protocols apart.
+/// Bytes that suffice to distinguish protocols.
 const FIRST_BYTES: usize = 16;
 
-/// Waits for the first bytes of a connection and gives it back if they may be HTTP. `None`: it was refused, or has ended.
+/// Waits for the first bytes of a connection, and returns the connection if the HTTP library should
+/// serve it. `None`: it was refused, or has ended.
 pub(super) async fn turn_away(
     server: &Server,
     socket: TcpStream,
@@ -35,7 +37,7 @@ pub(super) async fn turn_away(
         return None;
     }
     match Stranger::of(detected, first) {
-        // The library answers what is not quite HTTP.
+        // The library answers text and unknown bytes with an HTTP error.
         Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
         stranger => {
             log.note(peer, "HTTP", Some(stranger), stranger);
@@ -45,7 +47,8 @@ pub(super) async fn turn_away(
     }
 }
 
-/// The first bytes, left in the socket. `None` if none come: the client, its time or the server is at its end.
+/// Reads the first bytes and leaves them in the socket; returns their number. `None` when the
+/// client has closed the connection, has been idle for too long, or the server stops.
 async fn peek(
     server: &Server,
     socket: &TcpStream,

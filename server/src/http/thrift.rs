@@ -4,11 +4,12 @@
 //! type is not asked for, as HBase's servlet does not. What can be answered in Thrift is answered so, with status 200, errors too:
 //! Thrift clients show nothing of an HTTP error but its number.
 //!
-//! A page in a browser can make the browser send a POST to a server on the same machine. Browsers say so with the header
-//! `Origin`, which Thrift clients do not send: such requests are refused, those of our own pages too. Pages of other sites do not get
-//! this far (`guard`).
+//! A page in a browser can make the browser send a POST to a server on the same machine. Browsers
+//! say so with the header `Origin`, which Thrift clients do not send: such requests are refused,
+//! including those of this server's own pages. `guard` refuses requests of other sites' pages
+//! before this module sees them.
 
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Site;
-use crate::admission::{Busy, Held, SlowClient};
+use crate::admission::{Busy, Held, SlowClient, dropped};
 use crate::api::{Caller, Server};
 
 /// What Thrift's libraries call their messages.
@@ -127,20 +128,21 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     answer
 }
 
-/// Ends a connection whose client takes nothing of a large answer while others need its memory.
+/// Ends a connection whose client does not read a large answer while other calls need its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closing(pub(super) CancellationToken);
 
-/// An answer with the memory that is reserved for it, until the library has taken all of it.
+/// An answer and its reservation, kept until the HTTP library has taken all of it.
 struct Answer {
     bytes: Bytes,
     held: Held,
-    /// Entered while the answer is large. Its watch ends the connection, and ends with it.
+    /// Registered while the answer is large.
     slow: Option<Arc<SlowClient>>,
     watch: Option<AbortOnDrop>,
 }
 
-/// Bytes of an answer that the library gets at once: what it has taken is progress.
+/// Most bytes of an answer that the library takes at a time. Each piece taken counts as the
+/// client's progress.
 const PIECE_BYTES: usize = 64 << 10;
 
 impl Answer {
@@ -163,7 +165,7 @@ impl Answer {
     }
 }
 
-/// A task that ends with its owner.
+/// Aborts a task when dropped.
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
@@ -186,7 +188,8 @@ impl HttpBody for Answer {
         let bytes = self.bytes.len().min(PIECE_BYTES);
         let mut piece = self.bytes.split_to(bytes);
         if self.held.is_something() {
-            // A slice would keep the whole answer while the library has it, after its memory has been released.
+            // A slice would keep the whole answer alive in the library after its reservation has
+            // been released.
             piece = Bytes::copy_from_slice(&piece);
         }
         if let Some(slow) = &self.slow {
@@ -251,8 +254,7 @@ async fn receive(
             biased;
             frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)) => frame,
             () = dropped(slow.as_ref()) => {
-                let limit = server.admission().memory().limit();
-                return Err(Busy::Slow { limit }.into());
+                return Err(server.admission().memory().slow_busy().into());
             }
         };
         let Some(frame) = frame else { break };
@@ -276,7 +278,7 @@ async fn receive(
                 let wanted = (before * 2).max(total);
                 let wanted = if whole >= total { wanted.min(whole) } else { wanted };
                 if !held.try_raise(before + wanted) {
-                    // While it waits for memory it is not its client who is slow.
+                    // The client is not slow while the server waits for memory.
                     slow = None;
                     held.raise(before + wanted)
                         .await
@@ -298,14 +300,6 @@ async fn receive(
         return Err(Refusal::TooLarge(limit));
     }
     Ok(received.freeze())
-}
-
-/// Returns when the client is to be dropped.
-async fn dropped(slow: Option<&SlowClient>) {
-    match slow {
-        Some(slow) => slow.dropped().await,
-        None => pending().await,
-    }
 }
 
 fn protocol_of(message: &[u8]) -> Result<Protocol, Refusal> {

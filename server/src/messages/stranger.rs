@@ -1,10 +1,13 @@
-//! Clients of another protocol: what their first bytes look like, and what to tell the person behind them.
+//! Clients of other protocols: detection by their first bytes, and texts that explain the refusal
+//! to the user.
 //!
 //! 1. [`Stranger::of`] names the protocol.
-//! 2. Its text names the protocol and the remedy. The log prints it.
-//! 3. [`Stranger::reply`] puts that text into the form of the protocol, where it has one for a refusal before anything else.
+//! 2. The [`fmt::Display`] text names the protocol and the remedy. It is logged.
+//! 3. [`Stranger::reply`] encodes that text in the protocol, where the protocol allows an error as
+//!    the first reply.
 //!
-//! This is for people who have the wrong port or the wrong client. Nothing depends on the guess: the connection ends anyway.
+//! This helps users with the wrong port or client. Nothing depends on the guess: the connection is
+//! refused anyway.
 
 use std::fmt;
 
@@ -12,20 +15,17 @@ use basalt_idl::wire::Detected;
 
 /// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
 const TLS_ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
-/// The status byte of Thrift's SASL negotiation that says that the peer has failed; a length and a text follow.
+/// Status byte `ERROR` of Thrift's SASL negotiation; a length and a text follow.
 const SASL_ERROR: u8 = 4;
-/// What the header of a proxy begins with (HAProxy's PROXY protocol, version 2).
+/// Signature of HAProxy's PROXY protocol, version 2.
 const PROXY_HEADER: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Codes in front of a PostgreSQL session: cancel, TLS, GSSAPI, and version 3.
 const POSTGRESQL_CODES: [[u8; 4]; 4] = [[4, 210, 22, 46], [4, 210, 22, 47], [4, 210, 22, 48], [0, 3, 0, 0]];
-/// Lengths of ZooKeeper's connect request, without and with its read-only flag; the protocol version 0 follows.
-const ZOOKEEPER_CONNECTS: [[u8; 8]; 2] = [[0, 0, 0, 44, 0, 0, 0, 0], [0, 0, 0, 45, 0, 0, 0, 0]];
-/// ZooKeeper's commands for people.
-const ZOOKEEPER_WORDS: [&[u8]; 6] = [b"ruok", b"stat", b"srvr", b"mntr", b"conf", b"envi"];
-/// Bytes that are looked at for text.
+/// Bytes that are examined for text.
 const TEXT_BYTES: usize = 64;
 
-/// A protocol that is not Thrift's, or not one of its that are understood here.
+/// A protocol that this port does not serve: not Thrift, or a form of Thrift that Basalt does not
+/// support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stranger {
     /// HTTP/1.
@@ -59,12 +59,14 @@ pub enum Stranger {
 }
 
 impl Stranger {
-    /// What bytes look like that were `detected` to be no Thrift message.
+    /// The protocol of first bytes that [`basalt_idl::wire::detect`] did not recognize as Thrift.
     pub fn of(detected: Detected, first: &[u8]) -> Stranger {
         match detected {
             Detected::Http => Stranger::Http,
             Detected::Tls => Stranger::Tls,
             Detected::Sasl => Stranger::Sasl,
+            Detected::HBaseRpc => Stranger::HbaseRpc,
+            Detected::ZooKeeper | Detected::ZooKeeperWord => Stranger::ZooKeeper,
             _ => Stranger::from_bytes(first),
         }
     }
@@ -72,9 +74,7 @@ impl Stranger {
     fn from_bytes(first: &[u8]) -> Stranger {
         let begins = |with: &[u8]| first.starts_with(with);
         let next = first.get(4..8).unwrap_or_default();
-        if begins(b"HBas") {
-            Stranger::HbaseRpc
-        } else if begins(b"PRI ") {
+        if begins(b"PRI ") {
             Stranger::Http2
         } else if begins(b"SSH-") {
             Stranger::Ssh
@@ -84,10 +84,6 @@ impl Stranger {
             Stranger::ThriftJson
         } else if next.starts_with(&[0x0f, 0xff]) {
             Stranger::ThriftHeader
-        } else if ZOOKEEPER_CONNECTS.iter().any(|connect| begins(connect))
-            || ZOOKEEPER_WORDS.iter().any(|word| first.trim_ascii_end() == *word)
-        {
-            Stranger::ZooKeeper
         } else if begins(&[0, 0]) && POSTGRESQL_CODES.iter().any(|code| next == code) {
             Stranger::PostgreSql
         } else if is_redis(first) {
@@ -99,7 +95,7 @@ impl Stranger {
         }
     }
 
-    /// What to send before the connection is closed; nothing where the protocol has no form for it.
+    /// The reply to send before the connection is closed; empty where the protocol has none.
     pub fn reply(self) -> Vec<u8> {
         let text = self.to_string();
         match self {
@@ -112,7 +108,7 @@ impl Stranger {
             Stranger::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
             Stranger::Redis => format!("-ERR {text}\r\n").into_bytes(),
             Stranger::PostgreSql => postgresql_error(&text),
-            // An SSH client shows lines that come before the server's version.
+            // An SSH client shows lines that precede the server's version.
             Stranger::Ssh | Stranger::Text => format!("{text}\r\n").into_bytes(),
             _ => Vec::new(),
         }
@@ -167,7 +163,7 @@ impl fmt::Display for Stranger {
     }
 }
 
-/// The length of a text of ours, as network protocols write it.
+/// The length of a text, in network byte order.
 fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes()
 }
@@ -182,7 +178,7 @@ fn is_redis(first: &[u8]) -> bool {
     matches!(first, [b'*', b'0'..=b'9', ..]) || first.trim_ascii_end().eq_ignore_ascii_case(b"PING")
 }
 
-/// Printable ASCII and ends of lines, or the options that telnet begins with.
+/// Whether the bytes are printable ASCII and line ends, or telnet options.
 fn is_text(first: &[u8]) -> bool {
     let first = first.get(..TEXT_BYTES).unwrap_or(first);
     match first {

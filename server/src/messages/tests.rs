@@ -200,8 +200,8 @@ fn write_call_with(message: &mut Vec<u8>, argument: &[u8]) {
     writer.struct_end();
 }
 
-/// Goal: the memory of a large message can be reserved before it is there, and is no more than the message needs. Method: a message of a MiB in
-/// small pieces, with a look before each.
+/// Goal: the memory of a large message is known before it is allocated, and is no more than the
+/// message needs. Method: a message of 1 MiB in small pieces, with a check before each.
 #[test]
 fn a_large_message_says_what_it_needs_and_takes_no_more() {
     let mut message = Vec::new();
@@ -217,7 +217,7 @@ fn a_large_message_says_what_it_needs_and_takes_no_more() {
         assert!(!grown || said >= before + space.capacity() || before < 2 * READ_BYTES);
         let room = space.capacity() - space.len();
         assert!(room > 0);
-        // As a socket gives it: what there is room for.
+        // Like a socket: only as much as there is room for.
         let (now, later) = piece.split_at(piece.len().min(room));
         space.extend_from_slice(now);
         if !later.is_empty() {
@@ -229,7 +229,7 @@ fn a_large_message_says_what_it_needs_and_takes_no_more() {
     assert!(messages.next_message().unwrap().is_some());
 }
 
-/// Of a large message that is refused only its head is looked at.
+/// Only the head of a refused large message is examined.
 #[test]
 fn the_head_of_a_message_is_little() {
     let mut messages = Messages::new(&Thrift::default());

@@ -1,4 +1,4 @@
-//! AdminService: what clients ask the server of a region.
+//! AdminService: administration of regions and of the region server.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::request::decode;
 use super::{region, registry, schema, server_name, status};
 use crate::api::{Failure, Server};
 
-/// Class of the message with the calls of the slow log.
+/// Class of the message that lists the calls of the slow log.
 const SLOW_LOG_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
 
 /// Answers a call of AdminService.
@@ -22,14 +22,11 @@ pub(super) async fn call(
     parameter: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let mut own = Reply::new(reply.call_id());
-    *reply = server
-        .on_pool(move |server| {
-            answer(server, method, parameter, &mut own)?;
-            Ok(own)
+    reply
+        .fill_on_pool(server, move |server, reply| {
+            answer(server, method, parameter, reply)
         })
-        .await?;
-    Ok(())
+        .await
 }
 
 fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {

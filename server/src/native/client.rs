@@ -1,4 +1,4 @@
-//! ClientService: one get, one mutation. `multi` and `scan` have the rest.
+//! ClientService: dispatch, Get and Mutate. The modules `multi` and `scan` have the other methods.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ async fn get(connection: &Connection, call: GetRequest, reply: &mut Reply) -> Re
     Ok(())
 }
 
-/// One get, whose cells go into `block`.
+/// Runs one get and appends its cells to `block`.
 pub(super) async fn get_one(
     connection: &Connection,
     table: basalt_engine::schema::TableName,
@@ -146,7 +146,8 @@ pub(super) async fn apply(
     .await
 }
 
-/// Mutations as the engine takes them: neighbours of the same row as one, so that they are atomic.
+/// Converts mutations for the engine. Adjacent mutations with the same row and durability become
+/// one, so that they are atomic.
 fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowMutation<'a>>, Failure> {
     let mut block = Cells::new(cells);
     let mut rows: Vec<RowMutation<'a>> = Vec::with_capacity(mutations.len());
@@ -194,7 +195,7 @@ pub(super) async fn check(
     .await
 }
 
-/// One increment or append; its new cells go into `block` unless the client does not want them.
+/// Runs one increment or append. Its new cells go into `block` if the client wants results.
 pub(super) async fn update(
     connection: &Connection,
     table: Bytes,

@@ -1,13 +1,14 @@
-//! A native connection, from its first bytes to its end.
+//! A native connection.
 //!
-//! 1. The preamble says that a client wants RPC, or asks a question that is answered at once.
-//! 2. The connection header says which service it wants and how cells travel. It has no response unless it is refused.
-//! 3. Calls arrive. Each is a task of its own, so that answers leave in the order in which they are ready; a connection has at
-//!    most [`CALLS_IN_FLIGHT`] of them, and is not read further while it has that many.
-//! 4. One task writes responses, as many together as are ready.
+//! 1. The preamble selects RPC, or is a question that is answered at once.
+//! 2. The connection header names the service and the cell codec. Only a refused header has a
+//!    response.
+//! 3. Each call runs as a task of its own, so responses leave in the order in which they are ready.
+//!    A connection with [`CALLS_IN_FLIGHT`] unanswered calls is not read further.
+//! 4. One task writes responses. Those that are ready together are written together.
 //!
-//! A frame that cannot be taken apart ends the connection, since where the next one begins is unknown. A call that cannot be
-//! understood is answered with an exception, and the connection goes on.
+//! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
+//! answered with an exception, and the connection goes on.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -38,16 +39,16 @@ use super::peer::{Method, Peer};
 use super::reply::Reply;
 use super::scan::ScanState;
 use super::{admin, client, master, registry};
-use crate::admission::{Held, SlowClient};
+use crate::admission::{Held, SlowClient, dropped};
 use crate::api::{Caller, Failure, Server};
 
-/// Most calls of a connection that are not answered. Java's client has at most a hundred by default.
+/// Most unanswered calls of a connection. Java's client has at most a hundred by default.
 const CALLS_IN_FLIGHT: usize = 1_000;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// A call whose frame is too long is refused by its id, for which this much of it is read.
+/// Bytes that are read of a frame that is refused, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
-/// Responses are written together up to about this.
+/// Responses that are ready are joined into one write until it has this many bytes.
 const WRITE_BYTES: usize = 256 << 10;
 
 /// Why a connection ended, when it was not the client that closed it.
@@ -71,7 +72,7 @@ impl End {
     }
 }
 
-/// What the calls of a connection share.
+/// State shared by the calls of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) server: Arc<Server>,
@@ -83,13 +84,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The caller of one call.
+    /// A new caller, for one call.
     pub(super) fn caller(&self) -> Caller {
         Caller::connected(self.number, self.server.admission().memory()).at(self.address)
     }
 }
 
-/// Serves a connection until either side ends it. `received` is what has arrived already.
+/// Serves a connection until either side ends it. `received` holds the bytes that have arrived.
 pub(crate) async fn run(
     server: Arc<Server>,
     socket: TcpStream,
@@ -134,12 +135,13 @@ struct Input {
     received: BytesMut,
     /// Longest time from the first byte of a message to its last.
     limit: Duration,
-    /// Entered while a large frame arrives: when others need its memory and it makes no progress, the connection ends.
+    /// Set while a large frame arrives. The connection ends if the frame makes no progress while
+    /// other calls need its memory.
     slow: Option<SlowClient>,
 }
 
 impl Input {
-    /// Waits until so many bytes have arrived; `false` when the client closes before that.
+    /// Waits until `bytes` bytes have arrived; `false` when the client closes before that.
     async fn fill(&mut self, bytes: usize) -> Result<bool, End> {
         let fill = async {
             while self.received.len() < bytes {
@@ -163,7 +165,8 @@ impl Input {
             .map_err(|_| End::SlowMessage(self.limit))?
     }
 
-    /// Waits for the first byte of a message, for as long as it takes; `false` when there will be none.
+    /// Waits for the first byte of a message, without a time limit; `false` when the client has
+    /// closed the connection or the server stops.
     async fn wait(&mut self, stop: &CancellationToken) -> Result<bool, End> {
         if !self.received.is_empty() {
             return Ok(!stop.is_cancelled());
@@ -176,7 +179,8 @@ impl Input {
         Ok(count > 0)
     }
 
-    /// A length of four bytes that must be no more than `max`, without taking it off.
+    /// The length of the next frame, which stays in the buffer; `None` when the client closes
+    /// first.
     async fn length(&mut self) -> Result<Option<usize>, End> {
         if !self.fill(4).await? {
             return Ok(None);
@@ -185,7 +189,8 @@ impl Input {
         Ok(Some(u32::from_be_bytes(*length) as usize))
     }
 
-    /// A length and as many bytes.
+    /// The next frame, without its length; `None` when the client closes first. A frame of more
+    /// than `max` bytes is refused.
     async fn frame(&mut self, what: &'static str, max: usize) -> Result<Option<Bytes>, End> {
         let Some(length) = self.length().await? else {
             return Ok(None);
@@ -202,15 +207,8 @@ impl Input {
     }
 }
 
-/// Returns when the client is to be dropped.
-async fn dropped(slow: Option<&SlowClient>) {
-    match slow {
-        Some(slow) => slow.dropped().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Answers the preamble and reads the connection header; `None` when the connection has served its purpose.
+/// Answers the preamble and reads the connection header; `None` when the connection ends without
+/// calls.
 async fn greet(server: &Server, input: &mut Input, write: &mut OwnedWriteHalf) -> Result<Option<Peer>, End> {
     match read_greeting(server, input, write).await {
         Err(End::Refused { class, message }) => {
@@ -283,15 +281,15 @@ async fn read_greeting(
         .map_err(|(class, message)| End::refused(class, message))
 }
 
-/// A response on its way, with what it holds until it has been written.
+/// A response to be written. It keeps its memory reservation and its permit until then.
 struct Response {
     bytes: Vec<u8>,
-    /// Memory of the frame, and then of the response.
+    /// Memory of the request frame until the response is complete, then of the response.
     held: Held,
     permit: OwnedSemaphorePermit,
 }
 
-/// Reads calls and starts them, until there are no more.
+/// Reads calls and starts a task for each, until the client closes or the server stops.
 async fn serve(
     connection: &Arc<Connection>,
     input: &mut Input,
@@ -315,7 +313,7 @@ async fn serve(
         if length > max {
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
             let bytes = refuse_frame(input, length, ExceptionClass::RequestTooBig, &message).await?;
-            // A writer that has ended has lost its client.
+            // Sending fails only when the writer has ended: the client is gone.
             let _ = sender.send(Response { bytes, held, permit });
             return Err(End::refused(ExceptionClass::RequestTooBig, message));
         }
@@ -343,7 +341,7 @@ async fn serve(
     }
 }
 
-/// The refusal of a call whose frame is not read, by the id in its header.
+/// The refusal of a call whose frame is not read. It carries the id in the frame's header.
 async fn refuse_frame(
     input: &mut Input,
     length: usize,
@@ -360,7 +358,7 @@ async fn refuse_frame(
     Ok(out)
 }
 
-/// Runs one call; returns the frames of its response.
+/// Runs one call; returns the encoded response.
 async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
     let began = Instant::now();
     let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
@@ -417,7 +415,7 @@ async fn dispatch(
     }
 }
 
-/// Writes responses as they come, until no call can send one any more.
+/// Writes responses until every sender has been dropped.
 async fn write_responses(
     connection: Arc<Connection>,
     mut write: OwnedWriteHalf,

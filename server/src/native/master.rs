@@ -1,7 +1,8 @@
-//! MasterService: schema changes, snapshots, and the questions that clients ask a master.
+//! MasterService: schema changes, snapshots, and the state of the cluster.
 //!
-//! Every change is done when its call returns; the id that it returns is one of a finished operation. Questions about what one
-//! node does not have get the answer of an idle healthy cluster; changes of it are refused with the name of the feature.
+//! Every change is complete when its call returns, so the procedure id in its response is that of a
+//! finished operation. Queries about features that Basalt lacks are answered as by an idle, healthy
+//! cluster; changes to such features are refused with the name of the method.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,17 +19,17 @@ use super::request::decode;
 use super::{region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
-/// Longest time that a client waits for an operation before it asks how it stands, ms. HBase's own value.
+/// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
 const EXPECTED_TIMEOUT_MS: i64 = 300_000;
 
-/// The signature by which clients before 2.6 ask for a flush of a table.
+/// Signature of the procedure by which clients before 2.6 flush a table.
 const FLUSH_SIGNATURE: &str = "flush-table-proc";
 
-/// What the master remembers. A restart forgets it.
+/// State of the master. It is not persisted.
 #[derive(Debug)]
 pub(crate) struct MasterState {
     procedures: Procedures,
-    /// Held during a change, so that a repeated one finds the id of the first.
+    /// Held during a change, so that a repeated call waits and returns the id of the first.
     changing: Mutex<()>,
     balancer: AtomicBool,
     normalizer: AtomicBool,
@@ -40,7 +41,7 @@ pub(crate) struct MasterState {
 }
 
 impl MasterState {
-    /// Of a server that started then.
+    /// The state of a server that has just started. Procedure ids begin with `start_code`.
     pub(crate) fn new(start_code: u64) -> Self {
         Self {
             procedures: Procedures::new(start_code),
@@ -55,7 +56,7 @@ impl MasterState {
         }
     }
 
-    /// Does `change` unless it was done already with this nonce; returns its id.
+    /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
     fn change(
         &self,
         nonce: (Option<u64>, Option<u64>),
@@ -81,17 +82,14 @@ pub(super) async fn call(
     parameter: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let mut own = Reply::new(reply.call_id());
-    *reply = server
-        .on_pool(move |server| {
-            tables(server, method, parameter, &mut own)?;
-            Ok(own)
+    reply
+        .fill_on_pool(server, move |server, reply| {
+            tables(server, method, parameter, reply)
         })
-        .await?;
-    Ok(())
+        .await
 }
 
-/// Calls about tables; the rest goes on to [`namespaces`].
+/// Answers calls about tables and forwards all others to [`namespaces`].
 fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
@@ -272,7 +270,7 @@ fn descriptors(
         )?;
         table_schema.extend(found.iter().map(|table| schema::to_table(table)));
     }
-    // Tables that are not there are left out: clients throw TableNotFoundException on an empty list.
+    // Missing tables are left out: clients raise TableNotFoundException on an empty list.
     for name in &call.table_names {
         if let Ok((table, _)) = server.engine().table(&schema::table_name(name)?) {
             table_schema.push(schema::to_table(&table));
@@ -293,7 +291,7 @@ fn in_state(server: &Server, is_enabled: bool) -> Vec<Arc<basalt_engine::schema:
     of_users.map(|(table, _)| table).collect()
 }
 
-/// Calls about namespaces and procedures; the rest goes on to [`snapshots`].
+/// Answers calls about namespaces and procedures and forwards all others to [`snapshots`].
 fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
@@ -399,7 +397,7 @@ fn namespace(server: &Server, name: &str) -> Result<basalt_engine::schema::Names
     found.ok_or_else(|| basalt_engine::Error::NoSuchNamespace(name.to_owned()).into())
 }
 
-/// Calls about snapshots; the rest goes on to [`regions`].
+/// Answers calls about snapshots and forwards all others to [`regions`].
 fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
@@ -414,7 +412,8 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
             })?;
             reply.message(&pb::SnapshotResponse {
                 expected_timeout: EXPECTED_TIMEOUT_MS,
-                // Clients before 2.6 send no nonce, and ask whether the snapshot is done instead of for the procedure.
+                // Clients before 2.6 send no nonce and poll IsSnapshotDone instead of the
+                // procedure.
                 proc_id: proc_id.filter(|_| has_nonce).map(|id| id as i64),
             });
         }
@@ -489,7 +488,7 @@ fn to_snapshot(snapshot: &basalt_engine::manifest::SnapshotMeta) -> pb::Snapshot
     }
 }
 
-/// Calls about regions and their balance; the rest goes on to [`cluster`].
+/// Answers calls about regions and background chores and forwards all others to [`cluster`].
 fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
@@ -622,7 +621,7 @@ fn switch(master: &MasterState, kind: pb::MasterSwitchType) -> &AtomicBool {
 /// Package and outer class of the messages in log entries.
 const MASTER_PROTOS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
 
-/// Calls about the cluster.
+/// Answers calls about the cluster; unknown methods are refused.
 fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     match method {
         Method::GetClusterStatus => reply.message(&pb::GetClusterStatusResponse {

@@ -1,19 +1,21 @@
-//! HBase's native RPC: the protocol of the Java client, the HBase shell, MapReduce, gohbase and asynchbase.
+//! HBase's native RPC: the protocol of the Java client, the HBase shell, MapReduce, gohbase and
+//! asynchbase.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `connection` | a connection's life: preamble, connection header, calls in any order, responses |
-//! | `peer` | what a connection header says: service, codec, version |
+//! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
+//! | `peer` | the connection header: service, codec, client version |
 //! | `reply` | one response, with its cells in a block or inside the message |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
-//! | `client` | ClientService: get and mutate; `multi` and `scan` have files of their own |
+//! | `client`, `multi`, `scan` | ClientService |
 //! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
-//! | `procedures` | ids of finished master operations, which clients ask for |
-//! | `registry` | ClientMetaService: where the master and `hbase:meta` are |
+//! | `procedures` | ids of finished master operations, which clients poll |
+//! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
-//! Basalt is the master and the only region server of the cluster that native clients see. The module knows no engine
-//! internals: it converts, and calls the same functions as the Thrift services.
+//! To a native client, Basalt is a cluster of one master and one region server. This module
+//! contains no engine logic: it converts requests and calls the same functions as the Thrift
+//! services.
 
 use basalt_idl::native::messages::ServerName;
 
@@ -38,15 +40,15 @@ mod status;
 pub(crate) use connection::run;
 pub(crate) use master::MasterState;
 
-/// The version of HBase that clients are told; tools choose their calls by it.
+/// HBase version reported to clients, which choose their calls by it.
 const HBASE_VERSION: &str = "2.6.1";
 
-/// The methods of all services, as metrics number them.
+/// The methods of all services, in the order in which metrics number them.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     Service::ALL.into_iter().flat_map(Service::methods)
 }
 
-/// What clients connect to.
+/// Host, port and start code under which clients know this server.
 pub(crate) fn server_name(server: &Server) -> ServerName {
     let (host, port) = server.advertised();
     ServerName {

@@ -1,7 +1,8 @@
 //! ClientService.Multi: actions of several regions in one call.
 //!
-//! Regions are independent and done in order. Within one, each action fails by itself, unless the group is atomic. Neighbouring
-//! puts and deletes are applied together; only when that fails are they tried one by one, so that each gets its own answer.
+//! The groups of a call are independent and are executed in order. Within a group, each action
+//! succeeds or fails alone, unless the group is atomic. Adjacent puts and deletes are applied
+//! together; if that fails, they are applied one by one, so that each has its own result.
 
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(super) async fn call(
     Ok(())
 }
 
-/// Takes the part of the cell block that belongs to a group, which the next group must not find.
+/// Takes the cells of one group off the block, so that the next group begins at its own cells.
 fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result<Bytes, Failure> {
     let begin = sent.offset();
     for mutation in group.action.iter().filter_map(|action| action.mutation.as_ref()) {
@@ -117,10 +118,10 @@ fn is_write(mutation: &MutationProto) -> bool {
     matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete)
 }
 
-/// A put or delete with its index and its cells.
+/// A put or delete that is not applied yet: its index, mutation and cells.
 type Waiting = (Option<u32>, MutationProto, Bytes);
 
-/// Applies puts and deletes together, or one by one when one of them fails.
+/// Applies puts and deletes together, or one by one if that fails.
 async fn write_all(
     connection: &Arc<Connection>,
     region: &RegionInfo,
@@ -181,7 +182,7 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
     outcome
 }
 
-/// The mutations of a group that is done whole or not at all.
+/// The mutations of an atomic or conditional group, which may have no other actions.
 fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
     let mutations = actions.into_iter().map(|action| action.mutation);
     mutations
@@ -189,7 +190,8 @@ fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
         .collect()
 }
 
-/// The answers to the mutations of such a group. Clients send no index in it and expect the position.
+/// The results of an atomic or conditional group. Clients send no index in such a group and expect
+/// the position instead.
 fn positions(count: usize, result: Option<&messages::Result>) -> Vec<ResultOrException> {
     (0..count as u32)
         .map(|index| ResultOrException {

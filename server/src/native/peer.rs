@@ -1,4 +1,4 @@
-//! What a connection header says of the client.
+//! The connection header: service, codec and version of a client.
 
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::messages::{
@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// Where its methods begin among those of all services.
+    /// Number of its first method among the methods of all services.
     pub(super) fn first_method(self) -> usize {
         Self::ALL
             .iter()
@@ -83,7 +83,7 @@ pub(super) enum Method {
 }
 
 impl Method {
-    /// The method of that name.
+    /// Finds a method of `service` by its name.
     pub(super) fn find(service: Service, name: &str) -> Option<Self> {
         Some(match service {
             Service::Client => Self::Client(ClientServiceMethod::from_name(name)?),
@@ -107,7 +107,7 @@ impl Method {
     }
 }
 
-/// How cells travel on a connection.
+/// Encoding of cells on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     /// Inside the messages.
@@ -123,15 +123,15 @@ pub(super) enum Codec {
 pub(super) struct Peer {
     pub(super) service: Service,
     pub(super) codec: Codec,
-    /// Before HBase 1.3 a client expects the cells of a Get inside the message, whatever the codec. So do clients that send no
-    /// version (gohbase, asynchbase).
+    /// Whether the cells of a Get go inside the message, whatever the codec. Clients before HBase
+    /// 1.3 and clients that send no version (gohbase, asynchbase) expect this.
     pub(super) inline_gets: bool,
 }
 
 const CODEC_PACKAGE: &str = "org.apache.hadoop.hbase.codec.";
 
 impl Peer {
-    /// Reads a connection header; the error is the class and text to refuse the connection with.
+    /// Reads a connection header. The error is the exception class and text of the refusal.
     pub(super) fn new(header: &ConnectionHeader) -> Result<Self, (ExceptionClass, String)> {
         let service = match header.service_name.as_deref() {
             Some(ClientServiceMethod::SERVICE) => Service::Client,

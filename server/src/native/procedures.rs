@@ -1,8 +1,9 @@
-//! Ids of master operations, which clients ask for until the operation is done.
+//! Ids of master operations, which clients poll until the operation is finished.
 //!
-//! Every operation is done when its call returns, so an id that is known is finished. HBase keeps a result for 15 minutes; ids
-//! are numbered from the start's time on, so that none is used again after a restart. A call that is repeated with the nonce of
-//! an earlier one gets its id again instead of being done twice.
+//! Every operation is finished when its call returns, so every id that was handed out is finished.
+//! Ids count up from the server's start time, so that none is reused after a restart. A call that
+//! repeats the nonce of an earlier one returns the earlier id and is not executed again; nonces are
+//! kept for 15 minutes, as in HBase.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long a nonce is remembered.
+/// Time for which a nonce is kept.
 const KEEP: Duration = Duration::from_mins(15);
-/// Most nonces that are remembered; the oldest makes room.
+/// Most nonces that are kept; the oldest is dropped for a new one.
 const NONCES_MAX: usize = 10_000;
 
 /// Finished operations.
@@ -23,11 +24,11 @@ pub(crate) struct Procedures {
     nonces: Mutex<VecDeque<(Nonce, u64, Instant)>>,
 }
 
-/// A client's mark of one operation: group and number.
+/// A client's identifier of one operation: nonce group and nonce.
 pub(super) type Nonce = (u64, u64);
 
 impl Procedures {
-    /// Nothing was done yet. Ids begin with `first`.
+    /// No operations yet. Ids begin with `first`.
     pub(crate) fn new(first: u64) -> Self {
         Self {
             first,
@@ -36,7 +37,7 @@ impl Procedures {
         }
     }
 
-    /// The id of the operation that was done with this nonce, if it is remembered.
+    /// The id of the finished operation with this nonce, if the nonce is still kept.
     pub(super) fn repeated(&self, nonce: Nonce) -> Option<u64> {
         let nonces = self.nonces.lock();
         let found = nonces
@@ -45,7 +46,7 @@ impl Procedures {
         Some(found.1)
     }
 
-    /// An id for an operation that has been done; with its nonce, if it has one.
+    /// A new id for an operation that has finished. Its nonce, if any, is kept with the id.
     pub(super) fn finished(&self, nonce: Option<Nonce>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(nonce) = nonce {
@@ -59,7 +60,7 @@ impl Procedures {
         id
     }
 
-    /// Whether the id is one of a finished operation.
+    /// Whether an operation with this id has finished.
     pub(super) fn is_finished(&self, id: u64) -> bool {
         (self.first..self.next.load(Ordering::Relaxed)).contains(&id)
     }

@@ -1,11 +1,12 @@
-//! Regions by the names that native clients have for them.
+//! Looks up regions by the names that native clients use.
 //!
 //! ```text
 //! table , start key , id . encoded .      full name; `hbase:meta,,1` has no encoded part
 //! ```
 //!
-//! A client learns names from `hbase:meta` and keeps them: after a split, merge or move of its rows it comes with a name that
-//! is no longer there, and looks again when it gets NotServingRegionException.
+//! Clients read names from `hbase:meta` and cache them. After a split or merge, a cached name is
+//! stale: a call with it fails with NotServingRegionException, and the client reads `hbase:meta`
+//! again.
 
 use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
@@ -14,7 +15,8 @@ use basalt_idl::native::messages::{RegionSpecifier, region_specifier::RegionSpec
 
 use crate::api::{Failure, Server};
 
-/// The region of that name, for a call on `row` (or on the whole region). Its table must be enabled.
+/// The region of a call on `row`, or on the whole region. The region must contain the row, and its
+/// table must be enabled.
 pub(super) fn serving(
     server: &Server,
     specifier: &RegionSpecifier,
@@ -53,7 +55,7 @@ pub(super) fn serving(
     }
 }
 
-/// The region of that name, whatever the state of its table.
+/// The region with this name, whatever the state of its table.
 pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<RegionInfo, Failure> {
     let name = &specifier.value[..];
     if is_encoded(specifier) {
@@ -95,7 +97,8 @@ fn start_of(name: &[u8]) -> Option<&[u8]> {
     name.get(first + 1..last)
 }
 
-/// A table that is gone is a region that is gone: the client looks the table up in `hbase:meta` and finds out there.
+/// Reports a missing table as a region that is not served: the client then looks the table up in
+/// `hbase:meta` and raises TableNotFoundException itself.
 fn gone(error: Error, specifier: &RegionSpecifier) -> Failure {
     match error {
         Error::NoSuchTable(_) => not_serving(specifier),

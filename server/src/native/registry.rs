@@ -1,4 +1,5 @@
-//! ClientMetaService: where the master and `hbase:meta` are, for clients that do not ask ZooKeeper.
+//! ClientMetaService: the locations of the master and of `hbase:meta`, for clients without
+//! ZooKeeper.
 
 use basalt_engine::schema::{META_TABLE, SYSTEM_NAMESPACE};
 use basalt_idl::native::messages::{
@@ -40,14 +41,14 @@ pub(super) fn call(server: &Server, method: ClientMetaServiceMethod, reply: &mut
     }
 }
 
-/// Answers BootstrapNodeService's one call.
+/// Answers the only call of BootstrapNodeService.
 pub(super) fn bootstrap(server: &Server, reply: &mut Reply) {
     reply.message(&GetAllBootstrapNodesResponse {
         node: vec![server_name(server)],
     });
 }
 
-/// The one region of `hbase:meta`.
+/// The only region of `hbase:meta`.
 pub(super) fn meta_region() -> RegionInfo {
     RegionInfo {
         region_id: 1,

@@ -1,5 +1,7 @@
 //! One response: its message, and its cells in a cell block or inside the message.
 
+use std::sync::Arc;
+
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_idl::native::cells::{put_stored_cell, stored_cell_len};
 use basalt_idl::native::frame;
@@ -8,7 +10,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::peer::Codec;
-use crate::api::Failure;
+use crate::api::{Failure, Server};
 
 /// Writes the response to one call.
 #[derive(Debug)]
@@ -26,9 +28,17 @@ impl Reply {
         }
     }
 
-    /// The call that is answered.
-    pub(super) fn call_id(&self) -> u32 {
-        self.call_id
+    /// Fills the reply on a thread that may block. After an error it is empty.
+    pub(super) async fn fill_on_pool(
+        &mut self,
+        server: &Arc<Server>,
+        fill: impl FnOnce(&Server, &mut Self) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let mut filled = Self::new(self.call_id);
+        *self = server
+            .on_pool(move |server| fill(server, &mut filled).map(|()| filled))
+            .await?;
+        Ok(())
     }
 
     /// A message without cells.
@@ -36,7 +46,7 @@ impl Reply {
         frame::begin_response(self.call_id, result, 0, &mut self.out);
     }
 
-    /// A message and the cells that it counts.
+    /// A message and its cell block.
     pub(super) fn with_cells(&mut self, result: &impl Message, cells: &[u8]) {
         frame::begin_response(self.call_id, result, cells.len(), &mut self.out);
         self.out.extend_from_slice(cells);
@@ -49,7 +59,7 @@ impl Reply {
     }
 }
 
-/// A failure as a response header has it.
+/// A failure in the form of a response header.
 pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
     ExceptionResponse {
         exception_class_name: Some(failure.class().to_owned()),
@@ -59,7 +69,7 @@ pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
     }
 }
 
-/// A failure as the result of an action has it.
+/// A failure in the form of an action's result.
 pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
     messages::NameBytesPair {
         name: failure.class().to_owned(),
@@ -82,7 +92,7 @@ impl CellBlock {
         }
     }
 
-    /// A row as a Result: cells go into the block, or into the message when the codec has no blocks.
+    /// A row as a Result. Its cells go into the block, or into the Result if the codec is inline.
     pub(super) fn result(&mut self, row: &RowView<'_>) -> messages::Result {
         if self.codec == Codec::Inline {
             return inline(row);
@@ -95,7 +105,7 @@ impl CellBlock {
         }
     }
 
-    /// The cells of a row, into the block.
+    /// Appends the cells of a row to the block.
     pub(super) fn put(&mut self, row: &RowView<'_>) {
         let tags = |tags| {
             if self.codec == Codec::KeyValueWithTags {
@@ -123,7 +133,7 @@ pub(super) fn empty() -> messages::Result {
     }
 }
 
-/// The first row of a batch as a Result; an empty one when there is none.
+/// The first row of a batch as a Result; an empty Result for an empty batch.
 pub(super) fn first(batch: &CellBatch, block: &mut CellBlock) -> messages::Result {
     match batch.rows().next() {
         Some(row) => block.result(&row),

@@ -27,7 +27,7 @@ fn attribute<'a>(attributes: &'a [NameBytesPair], name: &str) -> Option<&'a Byte
     found.value.as_ref()
 }
 
-/// An attribute that is a boolean: one byte, or more of which HBase reads the first.
+/// A boolean attribute: its first byte, as HBase reads it.
 fn flag(attributes: &[NameBytesPair], name: &str) -> Option<bool> {
     attribute(attributes, name)?.first().map(|byte| *byte != 0)
 }
@@ -68,7 +68,7 @@ fn family_time_ranges(
         .collect()
 }
 
-/// Columns of a read: a family without qualifiers is wanted whole.
+/// Columns of a read. A family without qualifiers is read whole.
 fn columns(columns: &[messages::Column]) -> impl Iterator<Item = (Bytes, Option<Bytes>)> + '_ {
     columns.iter().flat_map(|column| {
         let whole = column.qualifier.is_empty().then_some(None);
@@ -84,7 +84,7 @@ fn limit(limit: Option<u32>) -> Option<usize> {
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-/// What a Get reads.
+/// The read that a Get asks for.
 pub(super) fn get(get: &messages::Get) -> Result<ReadSpec, Failure> {
     if get.closest_row_before == Some(true) {
         return Err(Failure::unknown_protocol(
@@ -103,7 +103,7 @@ pub(super) fn get(get: &messages::Get) -> Result<ReadSpec, Failure> {
         raw: flag(&get.attribute, "_raw_").unwrap_or(false),
         ..ReadSpec::default()
     };
-    // One cell tells that a row is there. A filter may need to see all of them.
+    // One cell proves that the row exists. A filter may need all cells.
     if get.existence_only == Some(true) && spec.filter.is_none() && spec.family_limit.is_none() {
         spec.family_limit = Some(1);
     }
@@ -114,7 +114,7 @@ fn versions(versions: Option<u32>) -> i32 {
     i32::try_from(versions.unwrap_or(1)).unwrap_or(i32::MAX).max(1)
 }
 
-/// What a Scan reads, over the whole table: the caller cuts it to a region.
+/// The scan that a Scan asks for, over the whole table. The caller confines it to a region.
 pub(super) fn scan(scan: &messages::Scan) -> Result<Scan, Failure> {
     Ok(Scan {
         start_row: scan.start_row.as_deref().unwrap_or_default().to_vec(),
@@ -153,7 +153,7 @@ pub(super) fn row(mutation: &MutationProto) -> Result<&Bytes, Failure> {
         .ok_or_else(|| Failure::do_not_retry("the mutation has no row"))
 }
 
-/// How hard a mutation tries to survive a crash.
+/// The durability of a mutation.
 pub(super) fn durability(mutation: &MutationProto) -> Durability {
     match mutation.durability() {
         mutation_proto::Durability::UseDefault => Durability::UseDefault,
@@ -178,7 +178,8 @@ pub(super) fn ttl(mutation: &MutationProto) -> Result<Option<i64>, Failure> {
     Ok(Some(i64::from_be_bytes(bytes)))
 }
 
-/// Skips the cells of a mutation that cannot be done, so that the next one finds its own.
+/// Moves past the cells of a mutation: `cells.offset()` is then the beginning of the next one's
+/// cells.
 pub(super) fn skip_cells(mutation: &MutationProto, cells: &mut Cells<'_>) -> Result<(), Failure> {
     for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
         cells.require().map_err(malformed)?;
@@ -244,7 +245,7 @@ fn cell_type(mutation: &MutationProto, value: &mutation_proto::column_value::Qua
     }
 }
 
-/// A put or delete as the engine takes it.
+/// Converts a put or delete for the engine.
 pub(super) fn write<'a>(
     mutation: &'a MutationProto,
     block: &mut Cells<'a>,
@@ -301,7 +302,7 @@ pub(super) fn write<'a>(
     })
 }
 
-/// A timestamp to write with: LATEST means that the server assigns it.
+/// The timestamp of a write; `None` if the server assigns it, which clients request with LATEST.
 fn write_time(timestamp: i64) -> Result<Option<i64>, Failure> {
     match timestamp {
         LATEST => Ok(None),
@@ -314,7 +315,7 @@ fn write_time(timestamp: i64) -> Result<Option<i64>, Failure> {
 
 const BINARY_COMPARATOR: &str = "org.apache.hadoop.hbase.filter.BinaryComparator";
 
-/// A condition on a column's value: its operator and the value, empty for "is not there".
+/// Operator and value of a condition on a column. An empty value stands for an absent column.
 pub(super) fn comparison(condition: &messages::Condition) -> Result<(CompareOp, Bytes), Failure> {
     if condition.filter.is_some() {
         return Err(Failure::do_not_retry(

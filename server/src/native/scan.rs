@@ -1,6 +1,7 @@
 //! ClientService.Scan: open, next, renew and close in one method.
 //!
-//! A native scan is of one region; the client goes to the next region by itself, and stops when `more_results` is false.
+//! A native scan covers one region. The client opens a scan of the next region itself, and stops
+//! when `more_results` is false.
 //!
 //! | state | more_results | more_results_in_region | scanner |
 //! | --- | --- | --- | --- |
@@ -23,23 +24,24 @@ use super::{region, request};
 use crate::api::{Failure, scans};
 use crate::sessions::Owner;
 
-/// Most bytes of one answer, whatever the client asks for. HBase's `hbase.server.scanner.max.result.size`.
+/// Most bytes of one response, whatever the client requests: HBase's
+/// `hbase.server.scanner.max.result.size`.
 const RESULT_BYTES_MAX: u64 = 100 << 20;
-/// A read point that clients may hold on to: scans here keep theirs by themselves.
+/// Read point reported to clients, a constant: each scanner keeps its own read point.
 const READ_POINT: u64 = 1;
-/// Least time for one answer, as HBase has it.
+/// Lower bound of the time limit of a fetch, as in HBase.
 const TIME_MIN: Duration = Duration::from_millis(10);
 
-/// What a connection remembers of a scanner.
+/// State of a scanner between its calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScanState {
-    /// The number that the client's next fetch must have.
+    /// Sequence number that the next fetch must have.
     next_call: u64,
     /// Results that the client still wants; `None`: all.
     left: Option<u64>,
-    /// Most bytes of one answer.
+    /// Most bytes of one response.
     bytes: u64,
-    /// Results without cells in between, so that the client hears of the scan's progress.
+    /// Whether the client accepts responses without results before the end of the scan.
     heartbeats: bool,
 }
 
@@ -133,7 +135,7 @@ async fn open(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply
     fetch(connection, id, &call, answer, reply).await
 }
 
-/// Cuts a scan of the table to a region.
+/// Confines a scan of the table to a region.
 fn confine(scan: &mut Scan, region: &RegionInfo) {
     let (start, end) = (&region.start, &region.end);
     let is_meta = region.table.is_meta();
@@ -165,7 +167,7 @@ fn session_id(id: u64) -> Result<i32, Failure> {
     i32::try_from(id).map_err(|_| crate::sessions::SessionError::Unknown.into())
 }
 
-/// Refuses a fetch that is not the next one: the client has missed an answer.
+/// Rejects a fetch whose sequence number is not the next one: the client has missed a response.
 fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Result<(), Failure> {
     let mut scanners = connection.scanners.lock();
     let Some(state) = scanners.get_mut(&id) else {
@@ -262,7 +264,7 @@ async fn fetch(
     Ok(())
 }
 
-/// Half of what the client waits for.
+/// Time limit of a fetch: half of the scanner's lease, so that the client renews it in time.
 fn time_limit(connection: &Connection) -> Duration {
     (Duration::from_millis(connection.server.config().scanner.lease_ms) / 2).max(TIME_MIN)
 }
@@ -278,7 +280,7 @@ fn metrics(rows: u64) -> ScanMetrics {
 }
 
 impl Connection {
-    /// Who owns the scanners that this connection opens.
+    /// Owner of the scanners that this connection opens.
     fn owner(&self) -> Owner {
         self.caller().owner()
     }

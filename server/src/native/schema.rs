@@ -1,4 +1,4 @@
-//! Tables, families and namespaces in the native protocol's form, both ways.
+//! Converts tables, families and namespaces from and to the native protocol.
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
@@ -17,7 +17,7 @@ pub(super) fn table_name(name: &messages::TableName) -> Result<TableName, Failur
     Ok(TableName::new(&text(&name.namespace)?, &text(&name.qualifier)?)?)
 }
 
-/// A table's name for a client: the namespace is always spelled out.
+/// A table's name for a client. The namespace is always set, even if it is the default one.
 pub(super) fn to_table_name(name: &TableName) -> messages::TableName {
     messages::TableName {
         namespace: Bytes::copy_from_slice(name.namespace().as_bytes()),
@@ -25,7 +25,8 @@ pub(super) fn to_table_name(name: &TableName) -> messages::TableName {
     }
 }
 
-/// A table from its schema. The configuration and the attributes of a table are one list here.
+/// A table from its schema. Basalt keeps the configuration and the attributes of a table in one
+/// map.
 pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
     let name = schema
         .table_name
@@ -45,7 +46,8 @@ pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
     Ok(table)
 }
 
-/// A family from its schema. HBase's clients say NONE for the encoding that nobody chose; then the default of this server holds.
+/// A family from its schema. HBase's clients send the encoding NONE if none was chosen, so NONE
+/// stands for this server's default.
 pub(super) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDescriptor, Failure> {
     let mut attributes = attributes(&schema.attributes);
     let encoding: &[u8] = b"DATA_BLOCK_ENCODING";
@@ -71,7 +73,7 @@ fn attributes(pairs: &[BytesBytesPair]) -> basalt_engine::schema::Attributes {
         .collect()
 }
 
-/// A table for a client, with the values that HBase gives back for what nobody set.
+/// A table for a client. Attributes that are not set have HBase's default values.
 pub(super) fn to_table(table: &TableDescriptor) -> TableSchema {
     let shown = shared::to_table(table);
     let pairs = |attributes: Option<std::collections::BTreeMap<Bytes, Bytes>>| {
@@ -152,7 +154,8 @@ pub(super) fn to_state(state: TableState) -> messages::TableState {
     messages::TableState { state: state.into() }
 }
 
-/// The tables that a client lists: user tables, and system tables where asked, by pattern or by namespace.
+/// Tables for a client's list: user tables and, with `with_system`, system tables, that match the
+/// pattern and the namespace.
 pub(super) fn matching(
     server: &Server,
     regex: Option<&str>,

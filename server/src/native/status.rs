@@ -1,4 +1,4 @@
-//! What the cluster of one server reports of itself: its load, and that of each region.
+//! The cluster's status: the load of the server and of each region.
 
 use basalt_engine::engine::RegionStats;
 use basalt_engine::schema::TableState;
@@ -10,7 +10,7 @@ use crate::api::Server;
 
 const MIB: u64 = 1 << 20;
 
-/// The whole status; clients take what they asked for.
+/// The status with all of its parts; the client's selection of parts is ignored.
 pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
     let name = server_name(server);
     let regions = server.engine().region_stats();
@@ -22,7 +22,7 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
         used_heap_mb: Some(mib(
             memstores + server.engine().cache_usage().bytes.iter().sum::<u64>()
         )),
-        // Clients divide by it.
+        // At least 1, since clients divide by it.
         max_heap_mb: Some(
             mib(server.config().memstore.total_bytes + server.config().block_cache.bytes).max(1),
         ),

@@ -1,8 +1,9 @@
 //! One connection: read messages, have them answered, write the answers.
 //!
-//! A message that does not fit into a connection's free bytes is read piece by piece, each reserved from the memory for calls before
-//! it is read. Its sender, and the reader of a large answer, is entered as a slow client: when others need the memory and it makes no
-//! progress, its connection ends.
+//! A message that exceeds a connection's free bytes is read in pieces, each reserved from the
+//! memory for calls before it is read. The sender of a large message and the reader of a large
+//! answer are registered as slow clients: a client that makes no progress is dropped when other
+//! calls need the memory.
 //!
 //! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived together leave
 //! together, but none waits long for a later one ([`HOLD`]). The task holds little between calls: an idle connection costs its task and
@@ -24,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::admission::{Busy, Held, SlowClient};
+use crate::admission::{Busy, Held, SlowClient, dropped};
 use crate::api::{Caller, Server};
 use crate::messages::{Garbled, Messages, Speech};
 use crate::parking;
@@ -65,16 +66,17 @@ pub(super) enum End {
     AnswerTooLarge(usize),
 }
 
-/// A connection that speaks another protocol of this port.
+/// A connection with another protocol that this port serves.
 #[derive(Debug)]
 pub(super) struct Handover {
     pub(super) socket: TcpStream,
-    /// What has arrived.
+    /// The bytes received so far.
     pub(super) received: BytesMut,
     pub(super) protocol: Detected,
 }
 
-/// Serves the connection with this number until either side ends it, or until its first bytes are not Thrift's.
+/// Serves the connection with this number until either side ends it. If its first bytes are of
+/// another protocol that this port serves, returns the connection.
 pub(super) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
@@ -85,7 +87,7 @@ pub(super) async fn run(
     let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
     let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
-    // While a large message arrives.
+    // Set while a large message arrives.
     let mut slow = None;
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
@@ -168,8 +170,6 @@ pub(super) async fn run(
                         busy.to_string(),
                     );
                     refuse_partial(&messages, &reason, &mut answers.ready);
-                    messages.forget();
-                    held.set(answers.capacity());
                     drop(slow.take());
                     end_with(
                         &server,
@@ -199,13 +199,15 @@ pub(super) async fn run(
     }
 }
 
-/// Tells a client of the HTTP port that sends Thrift messages without HTTP where to go, as an answer to its first message.
+/// Refuses a client of the HTTP port that sends Thrift messages without HTTP. The reply to its
+/// first message names the right port and paths.
 pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, stop: &CancellationToken) {
     let mut messages = Messages::of_http_port(&server.config().thrift);
     let end = Instant::now() + Duration::from_millis(server.config().thrift.message_timeout_ms);
     let refusal = loop {
         match messages.next_message() {
-            // The first message is refused once its header is here, so there is none, and little memory is taken.
+            // Incomplete: the first message is refused as soon as its header has arrived, so little
+            // memory is used.
             Ok(_) => {}
             Err(refusal) => break refusal,
         }
@@ -230,13 +232,14 @@ pub(crate) async fn send_and_close(
     mut last: Vec<u8>,
     stop: &CancellationToken,
 ) {
-    // A client that does not take its answer is gone; there is nobody else to tell.
+    // An error means that the client has gone, so the answer has no receiver.
     if send(server, &socket, &mut last).await.is_ok() {
         linger(server, &mut socket, stop).await;
     }
 }
 
-/// Sends the last answer of a connection, which says why it ends, and gives its memory back.
+/// Sends the last answer of a connection, with the reason why it ends, and releases the
+/// connection's memory.
 async fn end_with(
     server: &Server,
     socket: &mut TcpStream,
@@ -384,7 +387,8 @@ impl Kept<'_> {
         self.messages.kept_bytes() + self.caller.kept_bytes() + self.answers.capacity()
     }
 
-    /// Reserves the buffer for the next message. Where there is no memory for a large one, a small one must do.
+    /// Reserves the buffer for the next message. If there is no memory for a large buffer, a small
+    /// one is used.
     fn make_room(&mut self) {
         let bytes = self.messages.space_bytes() + self.answers.capacity();
         if !self.held.try_raise(bytes) {
@@ -461,21 +465,21 @@ async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result
 struct Arriving<'a> {
     messages: &'a mut Messages,
     held: &'a mut Held,
-    /// Entered once the message is large.
+    /// Set once the message is large.
     slow: &'a mut Option<Box<SlowClient>>,
-    /// Bytes that the connection holds besides it.
+    /// Bytes that the connection holds besides the message.
     beside: usize,
     caller: &'a Caller,
-    /// When its first byte arrived.
+    /// Arrival of its first byte.
     began: Instant,
 }
 
 impl Arriving<'_> {
-    /// Reserves what the next read needs.
+    /// Reserves the memory for the next read.
     async fn make_room(&mut self, server: &Server) -> Result<(), Busy> {
         let bytes = self.messages.space_bytes() + self.beside;
         if !self.held.try_raise(bytes) {
-            // While it waits for memory it is not its client who is slow.
+            // The client is not slow while the server waits for memory.
             *self.slow = None;
             // Boxed: few messages have to wait.
             let raised = Box::pin(self.held.raise(bytes)).await;
@@ -490,16 +494,8 @@ impl Arriving<'_> {
     }
 }
 
-/// Returns when the client is to be dropped.
-async fn dropped(slow: Option<&SlowClient>) {
-    match slow {
-        Some(slow) => slow.dropped().await,
-        None => pending().await,
-    }
-}
-
-/// Reads more of a message. The whole message has `thrift.message_timeout_ms`: a client that sends a byte now and
-/// then gets no more. `false` when the client has closed the connection.
+/// Reads more of a message. The whole message has `thrift.message_timeout_ms`: a client that sends
+/// a byte now and then gets no more. `false` when the client has closed the connection.
 async fn receive_rest(
     server: &Server,
     socket: &mut TcpStream,
@@ -518,7 +514,7 @@ async fn receive_rest(
     let read = tokio::select! {
         biased;
         read = timeout_at(began + limit, socket.read_buf(messages.space())) => read,
-        () = dropped(slow.as_deref()) => return Err(slow_busy(server).into()),
+        () = dropped(slow.as_deref()) => return Err(server.admission().memory().slow_busy().into()),
     };
     let Ok(read) = read else {
         return Err(messages
@@ -531,12 +527,6 @@ async fn receive_rest(
     }
     server.connections().received_bytes.add(count as u64);
     Ok(count > 0)
-}
-
-fn slow_busy(server: &Server) -> Busy {
-    Busy::Slow {
-        limit: server.admission().memory().limit(),
-    }
 }
 
 /// Acknowledges now what has come of a message. A client without a buffer sends a message in pieces, and without TCP_NODELAY its
@@ -558,7 +548,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
     }
     let left = write_some(socket, answers.as_slice())?;
     if !left.is_empty() {
-        // Boxed: few clients are slower than their answers.
+        // Boxed: few answers need more than one write.
         Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
@@ -571,7 +561,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// Writes as much as the socket takes; returns the rest.
+/// Writes as much as the socket accepts; returns the rest.
 fn write_some<'a>(socket: &TcpStream, mut left: &'a [u8]) -> Result<&'a [u8], End> {
     while !left.is_empty() {
         match socket.try_write(left) {
@@ -584,7 +574,8 @@ fn write_some<'a>(socket: &TcpStream, mut left: &'a [u8]) -> Result<&'a [u8], En
     Ok(left)
 }
 
-/// Writes what the socket did not take at once, of answers in a buffer of so many bytes.
+/// Writes the rest of answers that the socket did not accept at once. `buffer_bytes` is the
+/// capacity of their buffer.
 async fn send_rest(
     server: &Server,
     socket: &TcpStream,
@@ -592,16 +583,16 @@ async fn send_rest(
     buffer_bytes: usize,
 ) -> Result<(), End> {
     let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
-    // Without an address the client is already gone.
+    // The address is missing only if the client has already gone.
     let address = socket.peer_addr().ok().map(|peer| peer.ip());
     let memory = server.admission().memory();
     let slow = (buffer_bytes > KEEP_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
     while !left.is_empty() {
-        // Each piece that the client takes renews its time.
+        // Each piece that the client accepts restarts the timeout.
         let writable = tokio::select! {
             biased;
             writable = timeout(limit, socket.writable()) => writable,
-            () = dropped(slow.as_ref()) => return Err(slow_busy(server).into()),
+            () = dropped(slow.as_ref()) => return Err(server.admission().memory().slow_busy().into()),
         };
         writable.map_err(|_| End::SlowReader(limit))??;
         let rest = write_some(socket, left)?;

@@ -1,8 +1,10 @@
 //! Accepting connections, alike for both ports.
 //!
-//! Each connection takes a place and is a task. With all places taken, which are at most the port's share of the limit of open files, or
-//! with so many file descriptors in use that the rest is for files (`descriptors`), a further connection is closed as soon as it is accepted: its client sees an end instead of waiting in a queue that
-//! nobody reads. A flood of them fills no log: there is a line a second, which says how many were left out.
+//! Each connection takes a place and is a task. When all places are taken, or so many file
+//! descriptors are in use that the rest is kept for files (`descriptors`), a further connection is
+//! closed as soon as it is accepted: its client sees the end instead of waiting in a queue that is
+//! never served. The places are at most the port's share of the limit of open files. A flood of
+//! them fills no log: there is a line a second, which says how many were left out.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -14,10 +16,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::log_limit::LogLimit;
 use crate::metrics::Port;
 
 /// Time between two lines of the log about connections that were not served.
-const COMPLAINT_PERIOD: Duration = Duration::from_secs(1);
+const LOG_PERIOD: Duration = Duration::from_secs(1);
 /// Pause after a failed accept: out of file descriptors is not cured by trying at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A connection that has been silent for this long is probed.
@@ -36,7 +39,8 @@ pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     /// Most connections at once.
     pub(crate) max_connections: usize,
-    /// The name of what says so: a setting, or the port's share of the limit of open files.
+    /// The name of the limit that sets `max_connections`: a setting, or the port's share of the
+    /// limit of open files.
     pub(crate) setting: &'static str,
     /// The first number of a file descriptor that a connection may not have.
     pub(crate) descriptors_end: RawFd,
@@ -56,31 +60,6 @@ impl Drop for Place {
     }
 }
 
-/// Lines of the log that may come too often.
-#[derive(Debug, Default)]
-pub(super) struct Complaints {
-    last: Option<Instant>,
-    /// Since then.
-    left_out: u64,
-}
-
-impl Complaints {
-    /// Whether a line may be written now: the number of those that were left out before it, if so.
-    fn next(&mut self, now: Instant) -> Option<u64> {
-        self.next_after(now, COMPLAINT_PERIOD)
-    }
-
-    /// The same with so much time between two lines.
-    pub(super) fn next_after(&mut self, now: Instant, period: Duration) -> Option<u64> {
-        if self.last.is_some_and(|last| now < last + period) {
-            self.left_out += 1;
-            return None;
-        }
-        self.last = Some(now);
-        Some(std::mem::take(&mut self.left_out))
-    }
-}
-
 impl Listener {
     /// Accepts until told to stop. `serve` makes the task of a connection, which `tasks` keeps.
     pub(crate) async fn accept<F>(
@@ -92,7 +71,7 @@ impl Listener {
         F: Future<Output = ()> + Send + 'static,
     {
         let places = Arc::new(Semaphore::new(self.max_connections));
-        let mut complaints = Complaints::default();
+        let mut log_limit = LogLimit::every(LOG_PERIOD);
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
@@ -101,7 +80,7 @@ impl Listener {
             let (socket, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    if let Some(left_out) = complaints.next(Instant::now()) {
+                    if let Some(left_out) = log_limit.next(Instant::now()) {
                         tracing::warn!(%error, left_out, "accepting a connection failed");
                     }
                     tokio::select! {
@@ -125,7 +104,7 @@ impl Listener {
                 Ok(permit) => permit,
                 Err(why) => {
                     self.port.rejected.increment(1);
-                    if let Some(left_out) = complaints.next(Instant::now()) {
+                    if let Some(left_out) = log_limit.next(Instant::now()) {
                         tracing::warn!(%peer, left_out, "connection closed: {why}");
                     }
                     continue;
@@ -171,11 +150,11 @@ mod tests {
 
     #[test]
     fn a_line_a_second_says_how_many_were_left_out() {
-        let mut complaints = Complaints::default();
+        let mut log_limit = LogLimit::every(LOG_PERIOD);
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let said: Vec<Option<u64>> = [0, 1, 999, 1_000, 1_500, 2_500, 4_000]
-            .map(|millis| complaints.next(at(millis)))
+            .map(|millis| log_limit.next(at(millis)))
             .to_vec();
         assert_eq!(said, [Some(0), None, None, Some(2), None, Some(1), Some(0)]);
     }

@@ -69,7 +69,7 @@ pub(crate) async fn serve(
         .await;
 }
 
-/// Serves a connection that speaks another protocol than Thrift.
+/// Serves a connection with a protocol other than Thrift.
 async fn hand_over(
     server: Arc<Server>,
     other: Handover,

@@ -1,27 +1,28 @@
-//! Log lines about clients that speak another protocol: one a while for each protocol, so that a flood of them fills no log and hides no
-//! other.
+//! Rate-limited log of clients that speak another protocol. Each protocol has its own limit, so
+//! that a flood neither fills the log nor hides other protocols.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::listener::Complaints;
+use parking_lot::Mutex;
+
+use crate::log_limit::LogLimit;
 use crate::messages::Stranger;
 
-/// Time between two lines about one protocol.
+/// Least time between two lines about one protocol.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The lines of one port.
+/// The rate limits of one port, by protocol.
 #[derive(Debug, Default)]
 pub(crate) struct StrangerLog {
-    lines: Mutex<BTreeMap<Option<Stranger>, Complaints>>,
+    lines: Mutex<BTreeMap<Option<Stranger>, LogLimit>>,
 }
 
 impl StrangerLog {
-    /// Writes a line that gives `reason`, unless there was one about the same protocol a moment ago. `stranger` is `None` for Thrift on
-    /// the port for HTTP.
+    /// Logs a warning with `reason`, or a debug line if there was a warning about the same protocol
+    /// within [`PERIOD`]. `stranger` is `None` for Thrift on the HTTP port.
     pub(crate) fn note(
         &self,
         peer: SocketAddr,
@@ -29,11 +30,12 @@ impl StrangerLog {
         stranger: Option<Stranger>,
         reason: impl Display,
     ) {
-        let left_out = {
-            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            let lines = lines.entry(stranger).or_default();
-            lines.next_after(Instant::now(), PERIOD)
-        };
+        let left_out = self
+            .lines
+            .lock()
+            .entry(stranger)
+            .or_insert_with(|| LogLimit::every(PERIOD))
+            .next(Instant::now());
         if let Some(left_out) = left_out {
             tracing::warn!(%peer, left_out, "connection to the {port} port closed: {reason}");
         } else {

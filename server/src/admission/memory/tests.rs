@@ -43,7 +43,7 @@ fn memory_is_counted_beyond_what_is_free() {
     assert_eq!(memory.used(), 0);
 }
 
-/// Goal: the limit is a hard one. Method: threads reserve and release at random and look at the sum.
+/// Goal: the limit is hard. Method: threads reserve and release at random while the sum is checked.
 #[test]
 fn reservations_never_exceed_the_limit() {
     let memory = memory(80_000);
@@ -128,7 +128,8 @@ async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
     assert!(matches!(refused, Error::DoNotRetry(_)), "{refused}");
 }
 
-/// A read on a network thread does not wait, one on the pool does, and one under a row's lock is refused.
+/// A read on a network thread does not wait, a read on the pool does, and a read under a row's lock
+/// is refused.
 #[test]
 fn a_result_asks_as_its_thread_may() {
     let memory = memory(800_000);

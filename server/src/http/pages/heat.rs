@@ -49,7 +49,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
     })
 }
 
-/// Which tables there are to look at: those that something went to, the busiest first, then the others.
+/// A list of tables to choose from: tables with load, busiest first, then the others.
 fn choice(server: &Server) -> Markup {
     let all = server.engine().tables();
     let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
@@ -177,7 +177,7 @@ fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
         .collect();
     rows.sort_by(|left, right| picture.totals[*right].total_cmp(&picture.totals[*left]));
     let all: f64 = picture.totals.iter().sum();
-    // At least one, should all of the load be in a column that has just begun.
+    // At least one second: all load may be in a column that has just begun.
     let seconds = picture.load_seconds.max(1.0);
     let is_bytes = asked.query.kind == Kind::Bytes;
     let figure = |number: f64| {

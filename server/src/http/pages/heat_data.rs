@@ -56,7 +56,7 @@ pub(super) struct Data {
     rows: Vec<Row>,
     /// For every second, column after column.
     rates: Vec<f64>,
-    /// Seconds in which anything of it happened.
+    /// Length of all columns with load, in seconds.
     load_seconds: f64,
 }
 
@@ -146,7 +146,8 @@ impl Asked {
     }
 }
 
-/// Where a picture begins: a time that goes back from now ends at the table's first load, since before that there is nothing to see.
+/// Start of a picture. A start relative to now is moved up to the table's first load, because there
+/// is nothing to show before it.
 fn from_moment(from: i64, now_ms: u64, first_ms: u64) -> u64 {
     let asked = moment(from, now_ms);
     if from < 0 {
@@ -266,7 +267,7 @@ mod tests {
         ] {
             assert_eq!(from_moment(from, 10_000_000, 9_000_000), begins, "{from}");
         }
-        // The clock was set back.
+        // The clock was set back: the first load is in the future.
         assert_eq!(from_moment(-1, 10, 20), 10);
     }
 }

@@ -163,16 +163,10 @@ fn asset(kind: &'static str, text: &'static str) -> MethodRouter<Site> {
     get(async move || (headers("max-age=60"), [(header::CONTENT_TYPE, kind)], text))
 }
 
-/// Headers of everything here.
-fn headers(caching: &'static str) -> [(HeaderName, HeaderValue); 4] {
+/// Headers of everything here, besides those that the guard adds to every answer.
+fn headers(caching: &'static str) -> [(HeaderName, HeaderValue); 2] {
     [
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-        (
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
-        // Not `no-referrer`: with that, a browser sends `Origin: null` with our own forms, which is refused.
-        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         (header::CACHE_CONTROL, HeaderValue::from_static(caching)),
     ]
 }
@@ -192,7 +186,7 @@ async fn answer(site: Site, make: impl FnOnce(&Server) -> Made + Send + 'static)
     }
 }
 
-/// What everybody who looks at any page is to know first.
+/// Notices on top of every page: exposure of the ports, and a rehearsal.
 fn notices(server: &Server) -> Vec<String> {
     let rehearsal = server.admission().capacity().rehearsal();
     let rehearsal = rehearsal.map(|rehearsal| format!("This is {rehearsal}."));

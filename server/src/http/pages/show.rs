@@ -64,7 +64,8 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// A moment, in UTC. Later ones than the formatter knows, after the year 9999, are shown as milliseconds.
+/// A time in milliseconds since 1970, in UTC. Times after the year 9999, which the formatter does
+/// not support, are shown as milliseconds.
 pub(super) fn time(ms: u64) -> String {
     if ms > WALL_MAX_MS {
         return format!("{ms} ms");
@@ -75,7 +76,7 @@ pub(super) fn time(ms: u64) -> String {
         .replace('Z', " UTC")
 }
 
-/// A moment, in UTC. One before 1970 is shown as its beginning.
+/// A time in UTC. Times before 1970 are shown as the start of 1970.
 pub(super) fn moment(moment: SystemTime) -> String {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

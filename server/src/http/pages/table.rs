@@ -42,7 +42,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     })
 }
 
-/// A table's name, with a link to its page while it is there.
+/// A table's name, with a link to its page while the table exists.
 pub(super) fn table_link(server: &Server, name: &str) -> Markup {
     let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().table(&table).is_ok());
     html! {

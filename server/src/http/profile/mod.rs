@@ -1,7 +1,8 @@
 //! Profiles on demand: where this process spends processor time, as a flame graph or for `go tool pprof`.
 //!
-//! 1. The request's parameters are checked; there is one profile at a time. A profile costs processor time, so it is switched on by
-//!    `http.profiles` and asked for by POST: no link and no picture in a page starts one.
+//! 1. The request's parameters are checked; there is one profile at a time. A profile costs
+//!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page
+//!    starts one.
 //! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread that runs notes its
 //!    stack. A thread that waits uses no processor time, and is not in it.
 //! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
@@ -37,7 +38,7 @@ pub(super) const FREQUENCY_DEFAULT: u16 = 99;
 /// Seconds of a profile.
 pub(super) const SECONDS_DEFAULT: u16 = 10;
 
-/// Longest form: three short parameters.
+/// Longest form. It has three short parameters.
 const FORM_BYTES_MAX: usize = 1 << 10;
 
 /// Libraries whose stacks are not walked.
@@ -171,7 +172,7 @@ async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, St
     let bytes = received.map_err(|error| {
         format!("the body cannot be read, or is longer than {FORM_BYTES_MAX} bytes: {error}")
     })?;
-    // A form has the syntax of what follows the question mark in an address.
+    // A form has the syntax of a query string.
     let text = std::str::from_utf8(&bytes).map_err(|error| format!("the body is no form: {error}"))?;
     let uri: Uri = format!("/?{text}")
         .parse()
@@ -180,7 +181,8 @@ async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, St
     Ok(given)
 }
 
-/// Answers `POST /debug/pprof/profile`. Parameters come in the address, or as a form in the body.
+/// Answers `POST /debug/pprof/profile`. Parameters are in the query string, or in the body as a
+/// form.
 pub(super) async fn profile(
     State(site): State<Site>,
     Query(mut given): Query<HashMap<String, String>>,

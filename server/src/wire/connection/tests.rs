@@ -401,7 +401,7 @@ async fn answers_that_leave_in_pieces_leave_once() {
     assert!(String::from_utf8_lossy(&one(&mut client).await).contains("getScannerResults"));
 }
 
-/// A framed call that says it has a MiB, of which so many bytes come.
+/// The first `bytes` bytes of a framed call whose length is 1 MiB.
 fn large_call(bytes: usize) -> Vec<u8> {
     let mut message = vec![0; 4];
     write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
@@ -417,15 +417,15 @@ fn with_little_memory() -> Arc<Server> {
     crate::rig::server(config)
 }
 
-/// Returns when calls hold so many bytes.
+/// Returns when the bytes that calls hold are in this range.
 async fn held(server: &Server, bytes: std::ops::Range<u64>) {
     while !bytes.contains(&server.admission().memory().used()) {
         tokio::task::yield_now().await;
     }
 }
 
-/// Goal: messages that stop half-way do not keep the memory from others. Method: as many as fill it, then one that comes whole; whoever was
-/// dropped for it is told why.
+/// Goal: incomplete messages do not block the memory for others. Method: enough incomplete messages
+/// to fill it, then a complete one. The client that was dropped for it receives the reason.
 #[tokio::test]
 async fn half_a_message_makes_way_for_a_whole_one() {
     let server = with_little_memory();
@@ -455,7 +455,7 @@ async fn half_a_message_makes_way_for_a_whole_one() {
     client.read_exact(&mut answer).await.unwrap();
     assert!(!String::from_utf8_lossy(&answer).contains("busy"));
 
-    // The one that has stood still for longest.
+    // The client that has made no progress for longest was dropped.
     let (mut client, served) = stalled.remove(0);
     let length = client.read_u32().await.expect("a reason");
     let mut answer = vec![0; length as usize];
@@ -470,7 +470,7 @@ async fn half_a_message_makes_way_for_a_whole_one() {
     );
 }
 
-/// The same of answers that are not read.
+/// A client that does not read its large answer is dropped when another call needs the memory.
 #[tokio::test]
 async fn an_answer_that_is_not_read_makes_way() {
     let server = with_little_memory();
