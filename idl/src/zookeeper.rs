@@ -26,14 +26,10 @@ pub const PING_XID: i32 = -2;
 pub enum ZkError {
     /// An operation that is not served.
     Unimplemented = -6,
-    /// A malformed body.
-    BadArguments = -8,
     /// No such node.
     NoNode = -101,
     /// Not allowed: every change.
     NoAuth = -102,
-    /// The session is over.
-    SessionExpired = -112,
 }
 
 /// A malformed packet.

@@ -3,8 +3,7 @@
 //! A Java client loads the class by its name and calls its constructor with one string. It replaces
 //! an unknown class by DoNotRetryIOException. The names are those of HBase 1.x to 3.x.
 
-use super::messages::{ExceptionResponse, NameBytesPair};
-use bytes::Bytes;
+use super::messages::ExceptionResponse;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $do_not_retry:literal;)*) => {
@@ -124,14 +123,6 @@ impl ExceptionClass {
             stack_trace: Some(format!("{}: {message}", self.name())),
             do_not_retry: Some(self.do_not_retry()),
             ..ExceptionResponse::default()
-        }
-    }
-
-    /// The failure of one action of a Multi.
-    pub fn pair(self, message: &str) -> NameBytesPair {
-        NameBytesPair {
-            name: self.name().to_owned(),
-            value: Some(Bytes::from(format!("{}: {message}", self.name()))),
         }
     }
 }

@@ -1230,12 +1230,14 @@ pub struct CoprocessorServiceResponse {
 pub struct Action {
     #[prost(uint32, optional, tag = "1")]
     pub index: ::core::option::Option<u32>,
-    #[prost(message, optional, tag = "2")]
-    pub mutation: ::core::option::Option<MutationProto>,
-    #[prost(message, optional, tag = "3")]
-    pub get: ::core::option::Option<Get>,
-    #[prost(message, optional, tag = "4")]
-    pub service_call: ::core::option::Option<CoprocessorServiceCall>,
+    #[prost(message, optional, boxed, tag = "2")]
+    pub mutation: ::core::option::Option<::prost::alloc::boxed::Box<MutationProto>>,
+    #[prost(message, optional, boxed, tag = "3")]
+    pub get: ::core::option::Option<::prost::alloc::boxed::Box<Get>>,
+    #[prost(message, optional, boxed, tag = "4")]
+    pub service_call: ::core::option::Option<
+        ::prost::alloc::boxed::Box<CoprocessorServiceCall>,
+    >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RegionAction {

@@ -120,6 +120,13 @@ impl Failure {
         Self::native(class, format!("no snapshot is called {name}"), false)
     }
 
+    /// The response of a Multi is full; the actions that are left can be sent again.
+    pub(crate) fn multi_too_large(limit: usize) -> Self {
+        let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";
+        let message = format!("the response has {limit} bytes already (thrift.max_response_bytes)");
+        Self::native(class, message, true)
+    }
+
     /// The scanner is closed, has expired, or belongs to another connection.
     pub(crate) fn unknown_scanner(id: u64) -> Self {
         let class = "org.apache.hadoop.hbase.UnknownScannerException";

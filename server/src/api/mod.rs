@@ -158,6 +158,18 @@ impl Caller {
         self
     }
 
+    /// The same, with so much memory reserved for the arguments of its call.
+    pub(crate) fn with_arguments(mut self, bytes: usize) -> Self {
+        self.arguments_bytes = bytes;
+        self
+    }
+
+    /// The same, with the flag that its connection sets when the client has closed it.
+    pub(crate) fn until(mut self, gone: &Arc<AtomicBool>) -> Self {
+        self.gone = Arc::clone(gone);
+        self
+    }
+
     /// The client's address, without the port.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip())

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::connection::Connection;
 use super::peer::Codec;
-use super::reply::{CellBlock, Reply, empty, first};
+use super::reply::{CellBlock, Reply, empty};
 use super::{multi, region, request, scan};
 use crate::api::{Caller, Failure, reads, writes};
 
@@ -22,6 +22,8 @@ use crate::api::{Caller, Failure, reads, writes};
 pub(super) struct Call {
     pub(super) parameter: Bytes,
     pub(super) cells: Bytes,
+    /// Memory that is reserved for the arguments; 0 if they are small.
+    pub(super) arguments_bytes: usize,
 }
 
 /// Answers a call of ClientService.
@@ -37,7 +39,8 @@ pub(super) async fn call(
             mutate(connection, request::decode(call.parameter)?, call.cells, reply).await
         }
         ClientServiceMethod::Scan => {
-            Box::pin(scan::call(connection, request::decode(call.parameter)?, reply)).await
+            let wanted = request::decode(call.parameter)?;
+            Box::pin(scan::call(connection, wanted, call.arguments_bytes, reply)).await
         }
         ClientServiceMethod::Multi => {
             Box::pin(multi::call(
@@ -61,10 +64,10 @@ async fn get(connection: &Connection, call: GetRequest, reply: &mut Reply) -> Re
     } else {
         connection.peer.codec
     };
-    let mut block = CellBlock::new(codec);
+    let mut block = connection.cell_block(codec);
     let region = region::serving(&connection.server, &call.region, Some(&call.get.row))?;
     let result = get_one(connection, region.table, &call.get, &mut block).await?;
-    reply.with_cells(&GetResponse { result: Some(result) }, &block.bytes);
+    reply.with_cells(&GetResponse { result: Some(result) }, block);
     Ok(())
 }
 
@@ -77,15 +80,14 @@ pub(super) async fn get_one(
 ) -> Result<messages::Result, Failure> {
     let spec = request::get(get)?;
     let mut caller = connection.caller();
-    let batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
-    Ok(if get.existence_only == Some(true) {
-        messages::Result {
+    let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
+    if get.existence_only == Some(true) {
+        return Ok(messages::Result {
             exists: Some(!batch.is_empty()),
             ..empty()
-        }
-    } else {
-        first(&batch, block)
-    })
+        });
+    }
+    block.first(&mut batch).await
 }
 
 async fn mutate(
@@ -96,9 +98,9 @@ async fn mutate(
 ) -> Result<(), Failure> {
     let row = request::row(&call.mutation)?.clone();
     let region = region::serving(&connection.server, &call.region, Some(&row))?;
-    let mut block = CellBlock::new(connection.peer.codec);
+    let mut block = connection.cell_block(connection.peer.codec);
     let table = Bytes::from(region.table.to_string());
-    let answer = match (request::mutation_type(&call.mutation), call.condition) {
+    let answer = match (call.mutation.mutate_type(), call.condition) {
         (MutationType::Put | MutationType::Delete, None) => {
             apply(connection, region.table, vec![call.mutation], cells).await?;
             MutateResponse {
@@ -126,7 +128,7 @@ async fn mutate(
             }
         }
     };
-    reply.with_cells(&answer, &block.bytes);
+    reply.with_cells(&answer, block);
     Ok(())
 }
 
@@ -163,6 +165,44 @@ fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowM
     Ok(rows)
 }
 
+/// Applies puts and deletes of one row atomically.
+pub(super) async fn apply_atomically(
+    connection: &Connection,
+    table: basalt_engine::schema::TableName,
+    mutations: Vec<MutationProto>,
+    cells: Bytes,
+) -> Result<(), Failure> {
+    writes::apply(
+        &connection.server,
+        table,
+        (mutations, cells),
+        |(mutations, cells)| Ok(one_row(mutations, cells)?.into_iter().collect()),
+    )
+    .await
+}
+
+/// Joins mutations of one row, with the strongest of their durabilities. `None` without mutations.
+fn one_row<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Option<RowMutation<'a>>, Failure> {
+    let mut block = Cells::new(cells);
+    let mut joined: Option<RowMutation<'a>> = None;
+    for mutation in mutations {
+        let next = request::write(mutation, &mut block)?;
+        match &mut joined {
+            None => joined = Some(next),
+            Some(joined) if joined.row == next.row => {
+                joined.writes.extend(next.writes);
+                joined.durability = joined.durability.max(next.durability);
+            }
+            Some(_) => {
+                return Err(Failure::do_not_retry(
+                    "the mutations of an atomic group or a condition must be of one row",
+                ));
+            }
+        }
+    }
+    Ok(joined)
+}
+
 /// Applies mutations of one row if a condition on it holds.
 pub(super) async fn check(
     connection: &Connection,
@@ -183,13 +223,9 @@ pub(super) async fn check(
                 op,
                 value: Some(value),
             };
-            let mut rows = rows(mutations, cells)?;
-            match (rows.pop(), rows.is_empty()) {
-                (Some(row), true) => Ok((table, &condition.row, check, row)),
-                _ => Err(Failure::do_not_retry(
-                    "the mutations of a condition must be of one row",
-                )),
-            }
+            let mutation = one_row(mutations, cells)?
+                .ok_or_else(|| Failure::do_not_retry("a condition needs a mutation to apply"))?;
+            Ok((table, &condition.row, check, mutation))
         },
     )
     .await
@@ -206,13 +242,13 @@ pub(super) async fn update(
     let wanted = request::returns_results(&mutation);
     let mut caller: Caller = connection.caller();
     let arguments = (table, mutation, cells);
-    let batch = writes::update(
+    let mut batch = writes::update(
         &connection.server,
         &mut caller,
         arguments,
         |(table, mutation, cells)| {
             let cells = request::cells(mutation, &mut Cells::new(cells))?;
-            let change = match request::mutation_type(mutation) {
+            let change = match mutation.mutate_type() {
                 MutationType::Increment => RowUpdate::Increment(
                     cells
                         .iter()
@@ -253,5 +289,8 @@ pub(super) async fn update(
         },
     )
     .await?;
-    Ok(if wanted { first(&batch, block) } else { empty() })
+    if !wanted {
+        return Ok(empty());
+    }
+    block.first(&mut batch).await
 }

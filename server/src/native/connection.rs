@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use basalt_idl::native::exception::ExceptionClass;
@@ -35,11 +36,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Call;
-use super::peer::{Method, Peer};
-use super::reply::Reply;
+use super::peer::{Codec, Method, Peer};
+use super::reply::{CellBlock, Reply};
 use super::scan::ScanState;
-use super::{admin, client, master, registry};
-use crate::admission::{Held, SlowClient, dropped};
+use super::{admin, arguments, client, master, registry};
+use crate::admission::{Held, Purpose, SlowClient, dropped};
 use crate::api::{Caller, Failure, Server};
 
 /// Most unanswered calls of a connection. Java's client has at most a hundred by default.
@@ -48,6 +49,8 @@ const CALLS_IN_FLIGHT: usize = 1_000;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes that are read of a frame that is refused, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
+/// Arguments that take up to so much memory are not accounted: those of most calls.
+const SMALL_ARGUMENTS: usize = 16 << 10;
 /// Responses that are ready are joined into one write until it has this many bytes.
 const WRITE_BYTES: usize = 256 << 10;
 
@@ -62,7 +65,7 @@ pub(crate) enum End {
     Refused { class: ExceptionClass, message: String },
     #[error("{0}")]
     Frame(#[from] FrameError),
-    #[error("others needed the memory of half a frame (requests.memory_bytes)")]
+    #[error("others needed the memory of a frame or response (requests.memory_bytes)")]
     Slow,
 }
 
@@ -81,12 +84,21 @@ pub(super) struct Connection {
     address: Option<SocketAddr>,
     /// Scanners that this connection has open, by their ids.
     pub(super) scanners: Mutex<HashMap<u64, ScanState>>,
+    /// Whether the client has closed the connection: long scans end.
+    gone: Arc<AtomicBool>,
 }
 
 impl Connection {
     /// A new caller, for one call.
     pub(super) fn caller(&self) -> Caller {
-        Caller::connected(self.number, self.server.admission().memory()).at(self.address)
+        Caller::connected(self.number, self.server.admission().memory())
+            .at(self.address)
+            .until(&self.gone)
+    }
+
+    /// An empty cell block for a response.
+    pub(super) fn cell_block(&self, codec: Codec) -> CellBlock {
+        CellBlock::new(codec, Held::nothing(self.server.admission().memory()))
     }
 }
 
@@ -108,7 +120,11 @@ pub(crate) async fn run(
         limit,
         slow: None,
     };
-    let Some(peer) = greet(&server, &mut input, &mut write).await? else {
+    let greeted = tokio::select! {
+        greeted = timeout(limit, greet(&server, &mut input, &mut write)) => greeted,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let Some(peer) = greeted.map_err(|_| End::SlowMessage(limit))?? else {
         return Ok(());
     };
     let connection = Arc::new(Connection {
@@ -117,13 +133,17 @@ pub(crate) async fn run(
         number,
         address,
         scanners: Mutex::default(),
+        gone: Arc::default(),
     });
     let (sender, responses) = unbounded_channel();
     let writer = tokio::spawn(write_responses(Arc::clone(&connection), write, responses));
-    let served = serve(&connection, &mut input, sender, stop).await;
+    let served = serve(&connection, &mut input, sender, &stop).await;
+    if !stop.is_cancelled() {
+        connection.gone.store(true, Ordering::Relaxed);
+    }
     // The writer ends when the last call has dropped its sender.
     match writer.await {
-        Ok(written) => served.and(written.map_err(End::from)),
+        Ok(written) => served.and(written),
         Err(_) => served,
     }
 }
@@ -294,7 +314,7 @@ async fn serve(
     connection: &Arc<Connection>,
     input: &mut Input,
     sender: UnboundedSender<Response>,
-    stop: CancellationToken,
+    stop: &CancellationToken,
 ) -> Result<(), End> {
     let in_flight = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
     let max = connection.server.config().thrift.max_message_bytes;
@@ -303,7 +323,12 @@ async fn serve(
             .acquire_owned()
             .await
             .expect("the semaphore is never closed");
-        if !input.wait(&stop).await? {
+        let waited = tokio::select! {
+            waited = input.wait(stop) => waited?,
+            // The writer has ended, and says why.
+            () = sender.closed() => return Ok(()),
+        };
+        if !waited {
             return Ok(());
         }
         let Some(length) = input.length().await? else {
@@ -311,6 +336,7 @@ async fn serve(
         };
         let mut held = Held::nothing(connection.server.admission().memory());
         if length > max {
+            connection.server.connections().protocol_errors.increment(1);
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
             let bytes = refuse_frame(input, length, ExceptionClass::RequestTooBig, &message).await?;
             // Sending fails only when the writer has ended: the client is gone.
@@ -331,10 +357,15 @@ async fn serve(
             return Ok(());
         };
         input.slow = None;
-        let request = Request::decode(frame)?;
+        let request = Request::decode(frame)
+            .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
         let (connection, sender) = (Arc::clone(connection), sender.clone());
         tokio::spawn(async move {
-            let bytes = answer(&connection, request).await;
+            let mut reply = answer(&connection, request, &mut held).await;
+            if let Some(cells) = &mut reply.held {
+                held.join(cells);
+            }
+            let bytes = reply.out;
             held.set(bytes.capacity());
             let _ = sender.send(Response { bytes, held, permit });
         });
@@ -358,22 +389,26 @@ async fn refuse_frame(
     Ok(out)
 }
 
-/// Runs one call; returns the encoded response.
-async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
+/// Runs one call. The memory of its arguments is added to `held`.
+async fn answer(connection: &Arc<Connection>, request: Request, held: &mut Held) -> Reply {
     let began = Instant::now();
     let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
     let name = request.header.method_name.unwrap_or_default();
     let service = connection.peer.service;
     let Some(method) = Method::find(service, &name) else {
         reply.failure(&Failure::unsupported(&name));
-        return reply.out;
+        return reply;
     };
     let call = Call {
         parameter: request.parameter,
         cells: request.cells,
+        arguments_bytes: 0,
     };
     let answered = if request.header.request_param == Some(true) {
-        Box::pin(dispatch(connection, method, call, &mut reply)).await
+        match reserve_arguments(connection, method, call, held).await {
+            Ok(call) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
+            Err(failure) => Err(failure),
+        }
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
     };
@@ -391,7 +426,24 @@ async fn answer(connection: &Arc<Connection>, request: Request) -> Vec<u8> {
     connection
         .server
         .answered_native(method.number(service), began.elapsed(), class);
-    reply.out
+    reply
+}
+
+/// Reserves the memory for the arguments of a call, unless they are small.
+async fn reserve_arguments(
+    connection: &Connection,
+    method: Method,
+    mut call: Call,
+    held: &mut Held,
+) -> Result<Call, Failure> {
+    let bytes = arguments::memory_bytes(method, &call.parameter, &call.cells);
+    if bytes > SMALL_ARGUMENTS {
+        call.arguments_bytes = bytes;
+        held.add(bytes as u64, Purpose::Arrive)
+            .await
+            .inspect_err(|busy| connection.server.admission().count(*busy))?;
+    }
+    Ok(call)
 }
 
 async fn dispatch(
@@ -420,7 +472,7 @@ async fn write_responses(
     connection: Arc<Connection>,
     mut write: OwnedWriteHalf,
     mut responses: UnboundedReceiver<Response>,
-) -> std::io::Result<()> {
+) -> Result<(), End> {
     let limit = Duration::from_millis(connection.server.config().thrift.write_timeout_ms);
     while let Some(mut first) = responses.recv().await {
         let mut others = Vec::new();
@@ -430,14 +482,26 @@ async fn write_responses(
             first.bytes.extend_from_slice(&next.bytes);
             others.push((next.held, next.permit));
         }
+        let slow = first.held.is_something().then(|| {
+            let address = connection.address.map(|address| address.ip());
+            first.held.memory().slow_client(address, first.held.bytes())
+        });
         let mut left = &first.bytes[..];
         while !left.is_empty() {
             // Each piece that the client takes renews its time.
-            let written = timeout(limit, write.write(left)).await.map_err(|_| {
+            let written = tokio::select! {
+                biased;
+                written = timeout(limit, write.write(left)) => written,
+                () = dropped(slow.as_ref()) => return Err(End::Slow),
+            };
+            let written = written.map_err(|_| {
                 let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
                 std::io::Error::new(ErrorKind::TimedOut, message)
             })??;
             left = &left[written..];
+            if let Some(slow) = &slow {
+                slow.progress(written, first.held.bytes());
+            }
         }
         connection
             .server
@@ -445,5 +509,5 @@ async fn write_responses(
             .sent_bytes
             .add(first.bytes.len() as u64);
     }
-    write.shutdown().await
+    Ok(write.shutdown().await?)
 }

@@ -56,6 +56,11 @@ impl MasterState {
         }
     }
 
+    /// Whether clients have the balancer switched on.
+    pub(super) fn is_balancer_on(&self) -> bool {
+        self.balancer.load(Ordering::Relaxed)
+    }
+
     /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
     fn change(
         &self,

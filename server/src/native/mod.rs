@@ -6,6 +6,7 @@
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
 //! | `peer` | the connection header: service, codec, client version |
 //! | `reply` | one response, with its cells in a block or inside the message |
+//! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
@@ -23,6 +24,7 @@ use crate::api::Server;
 use peer::Service;
 
 mod admin;
+mod arguments;
 mod client;
 mod connection;
 mod master;

@@ -4,6 +4,7 @@
 //! succeeds or fails alone, unless the group is atomic. Adjacent puts and deletes are applied
 //! together; if that fails, they are applied one by one, so that each has its own result.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
@@ -26,7 +27,7 @@ pub(super) async fn call(
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let mut block = CellBlock::new(connection.peer.codec);
+    let mut block = connection.cell_block(connection.peer.codec);
     let mut answer = MultiResponse {
         region_statistics: Some(MultiRegionLoadStats::default()),
         ..MultiResponse::default()
@@ -49,14 +50,18 @@ pub(super) async fn call(
         }
         answer.region_action_result.push(result);
     }
-    reply.with_cells(&answer, &block.bytes);
+    reply.with_cells(&answer, block);
     Ok(())
 }
 
 /// Takes the cells of one group off the block, so that the next group begins at its own cells.
 fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result<Bytes, Failure> {
     let begin = sent.offset();
-    for mutation in group.action.iter().filter_map(|action| action.mutation.as_ref()) {
+    for mutation in group
+        .action
+        .iter()
+        .filter_map(|action| action.mutation.as_deref())
+    {
         request::skip_cells(mutation, sent)?;
     }
     Ok(block.slice(begin..sent.offset()))
@@ -87,15 +92,33 @@ async fn region_action(
             request::skip_cells(&mutation, &mut sent)?;
             let own = cells.slice(begin..sent.offset());
             if is_write(&mutation) {
-                waiting.push((index, mutation, own));
+                waiting.push((index, *mutation, begin..sent.offset()));
                 continue;
             }
-            write_all(connection, &region, std::mem::take(&mut waiting), &mut results).await;
-            let result = update(connection, &region, mutation, own, block).await;
+            write_all(
+                connection,
+                &region,
+                &cells,
+                std::mem::take(&mut waiting),
+                &mut results,
+            )
+            .await;
+            let result = match check_size(connection, block) {
+                Ok(()) => update(connection, &region, *mutation, own, block).await,
+                Err(failure) => Err(failure),
+            };
             results.push(outcome(index, result));
         } else {
-            write_all(connection, &region, std::mem::take(&mut waiting), &mut results).await;
+            write_all(
+                connection,
+                &region,
+                &cells,
+                std::mem::take(&mut waiting),
+                &mut results,
+            )
+            .await;
             let result = match get {
+                Some(_) if let Err(failure) = check_size(connection, block) => Err(failure),
                 Some(get) if region.contains(&get.row) => {
                     client::get_one(connection, region.table.clone(), &get, block).await
                 }
@@ -107,50 +130,58 @@ async fn region_action(
             results.push(outcome(index, result));
         }
     }
-    write_all(connection, &region, waiting, &mut results).await;
+    write_all(connection, &region, &cells, waiting, &mut results).await;
     Ok(RegionActionResult {
         result_or_exception: results,
         ..RegionActionResult::default()
     })
 }
 
+/// Fails when the response is full: the client repeats this action in another call, as with HBase.
+fn check_size(connection: &Connection, block: &CellBlock) -> Result<(), Failure> {
+    let limit = connection.server.config().thrift.max_response_bytes;
+    if block.response_bytes() < limit {
+        return Ok(());
+    }
+    Err(Failure::multi_too_large(limit))
+}
+
 fn is_write(mutation: &MutationProto) -> bool {
     matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete)
 }
 
-/// A put or delete that is not applied yet: its index, mutation and cells.
-type Waiting = (Option<u32>, MutationProto, Bytes);
+/// A put or delete that is not applied yet: its index, mutation, and where its cells are.
+type Waiting = (Option<u32>, MutationProto, Range<usize>);
 
 /// Applies puts and deletes together, or one by one if that fails.
 async fn write_all(
     connection: &Arc<Connection>,
     region: &RegionInfo,
+    cells: &Bytes,
     waiting: Vec<Waiting>,
     results: &mut Vec<ResultOrException>,
 ) {
     let misplaced =
         |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
     let together = !waiting.iter().any(|(_, mutation, _)| misplaced(mutation));
-    if together && !waiting.is_empty() {
-        let cells: Vec<u8> = waiting
-            .iter()
-            .flat_map(|(_, _, cells)| cells.iter().copied())
-            .collect();
+    if together && let [(.., first), ..] = &waiting[..] {
+        // Puts and deletes that wait together are adjacent, and so are their cells.
+        let own = cells.slice(first.start..waiting.last().map_or(first.end, |(.., last)| last.end));
         let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
-        let applied = client::apply(connection, region.table.clone(), mutations, cells.into()).await;
+        let applied = client::apply(connection, region.table.clone(), mutations, own).await;
         if applied.is_ok() || waiting.len() == 1 {
             let done = |index| outcome(index, applied.clone().map(|()| messages::Result::default()));
             results.extend(waiting.into_iter().map(|(index, _, _)| done(index)));
             return;
         }
     }
-    for (index, mutation, cells) in waiting {
+    for (index, mutation, own) in waiting {
         let applied = if misplaced(&mutation) {
             Err(Failure::wrong_region(
                 "the row of a mutation is not in its region",
             ))
         } else {
-            client::apply(connection, region.table.clone(), vec![mutation], cells).await
+            client::apply(connection, region.table.clone(), vec![mutation], cells.slice(own)).await
         };
         results.push(outcome(index, applied.map(|()| messages::Result::default())));
     }
@@ -186,7 +217,11 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
 fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
     let mutations = actions.into_iter().map(|action| action.mutation);
     mutations
-        .map(|mutation| mutation.ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only")))
+        .map(|mutation| {
+            mutation
+                .map(|mutation| *mutation)
+                .ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only"))
+        })
         .collect()
 }
 
@@ -218,7 +253,7 @@ async fn atomic(
             "a row of an atomic group is not in its region",
         ));
     }
-    client::apply(connection, region.table, mutations, cells).await?;
+    client::apply_atomically(connection, region.table, mutations, cells).await?;
     Ok(RegionActionResult {
         result_or_exception: positions(count, Some(&messages::Result::default())),
         processed: Some(true),

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::peer::Codec;
+use crate::admission::Held;
 use crate::api::{Failure, Server};
 
 /// Writes the response to one call.
@@ -18,6 +19,8 @@ pub(super) struct Reply {
     call_id: u32,
     /// The frames to send.
     pub(super) out: Vec<u8>,
+    /// The reservation for the cells in `out`.
+    pub(super) held: Option<Held>,
 }
 
 impl Reply {
@@ -25,6 +28,7 @@ impl Reply {
         Self {
             call_id,
             out: Vec::new(),
+            held: None,
         }
     }
 
@@ -47,9 +51,10 @@ impl Reply {
     }
 
     /// A message and its cell block.
-    pub(super) fn with_cells(&mut self, result: &impl Message, cells: &[u8]) {
-        frame::begin_response(self.call_id, result, cells.len(), &mut self.out);
-        self.out.extend_from_slice(cells);
+    pub(super) fn with_cells(&mut self, result: &impl Message, cells: CellBlock) {
+        frame::begin_response(self.call_id, result, cells.bytes.len(), &mut self.out);
+        self.out.extend_from_slice(&cells.bytes);
+        self.held = Some(cells.held);
     }
 
     /// An exception instead of a message.
@@ -77,25 +82,66 @@ pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
     }
 }
 
-/// Collects the cells of a response.
+/// Collects the cells of a response, within the memory for calls.
 #[derive(Debug)]
 pub(super) struct CellBlock {
     codec: Codec,
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Encoded size of the Results that have their cells inside.
+    inline_bytes: usize,
+    /// Memory of these Results.
+    inline_memory: usize,
+    held: Held,
 }
 
 impl CellBlock {
-    pub(super) fn new(codec: Codec) -> Self {
+    /// `held` holds nothing yet.
+    pub(super) fn new(codec: Codec, held: Held) -> Self {
         Self {
             codec,
             bytes: Vec::new(),
+            inline_bytes: 0,
+            inline_memory: 0,
+            held,
         }
+    }
+
+    /// Bytes that the cells so far add to the response.
+    pub(super) fn response_bytes(&self) -> usize {
+        self.bytes.len() + self.inline_bytes
+    }
+
+    /// The first row of a batch as a Result, or an empty Result for an empty batch. Fails, and adds
+    /// nothing, when its memory cannot be reserved.
+    pub(super) async fn first(&mut self, batch: &mut CellBatch) -> Result<messages::Result, Failure> {
+        let before = self.bytes.len();
+        let Some(row) = batch.rows().next() else {
+            return Ok(empty());
+        };
+        let result = self.result(&row);
+        let reserved = self.reserve(batch).await;
+        if reserved.is_err() {
+            self.bytes.truncate(before);
+        }
+        reserved.map(|()| result)
+    }
+
+    /// Takes the reservation of the batch over, and adds what is missing for the cells so far: here
+    /// and in the response.
+    pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {
+        self.held.take_over(batch.give(batch.data_bytes()) as u64);
+        let wanted = 2 * (self.bytes.capacity() + self.inline_memory);
+        Ok(self.held.raise(wanted).await?)
     }
 
     /// A row as a Result. Its cells go into the block, or into the Result if the codec is inline.
     pub(super) fn result(&mut self, row: &RowView<'_>) -> messages::Result {
         if self.codec == Codec::Inline {
-            return inline(row);
+            let result = inline(row);
+            let encoded = result.encoded_len();
+            self.inline_bytes += encoded;
+            self.inline_memory += encoded + row.len() * size_of::<messages::Cell>();
+            return result;
         }
         self.put(row);
         messages::Result {
@@ -133,16 +179,8 @@ pub(super) fn empty() -> messages::Result {
     }
 }
 
-/// The first row of a batch as a Result; an empty Result for an empty batch.
-pub(super) fn first(batch: &CellBatch, block: &mut CellBlock) -> messages::Result {
-    match batch.rows().next() {
-        Some(row) => block.result(&row),
-        None => empty(),
-    }
-}
-
 /// A row as a Result with its cells inside.
-pub(super) fn inline(row: &RowView<'_>) -> messages::Result {
+fn inline(row: &RowView<'_>) -> messages::Result {
     let copy = |bytes: &[u8]| Some(Bytes::copy_from_slice(bytes));
     let cells = row.cells().map(|cell| messages::Cell {
         row: copy(cell.key.row()),

@@ -140,11 +140,6 @@ pub(super) fn scan(scan: &messages::Scan) -> Result<Scan, Failure> {
     })
 }
 
-/// The kind of a mutation.
-pub(super) fn mutation_type(mutation: &MutationProto) -> MutationType {
-    mutation.mutate_type()
-}
-
 /// The row of a mutation.
 pub(super) fn row(mutation: &MutationProto) -> Result<&Bytes, Failure> {
     mutation

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::op::Scan;
-use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
+use basalt_idl::native::messages::{NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
 use super::connection::Connection;
 use super::peer::Codec;
-use super::reply::{CellBlock, Reply, inline};
+use super::reply::Reply;
 use super::{region, request};
 use crate::api::{Failure, scans};
 use crate::sessions::Owner;
@@ -37,7 +37,7 @@ const TIME_MIN: Duration = Duration::from_millis(10);
 pub(super) struct ScanState {
     /// Sequence number that the next fetch must have.
     next_call: u64,
-    /// Results that the client still wants; `None`: all.
+    /// Rows that the client still wants; `None`: all.
     left: Option<u64>,
     /// Most bytes of one response.
     bytes: u64,
@@ -49,10 +49,11 @@ pub(super) struct ScanState {
 pub(super) async fn call(
     connection: &Arc<Connection>,
     call: ScanRequest,
+    arguments_bytes: usize,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let Some(id) = call.scanner_id else {
-        return open(connection, call, reply).await;
+        return open(connection, call, arguments_bytes, reply).await;
     };
     let wants_rows = call.number_of_rows.is_none_or(|rows| rows > 0);
     if call.renew == Some(true) {
@@ -89,7 +90,12 @@ pub(super) async fn call(
     .await
 }
 
-async fn open(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply) -> Result<(), Failure> {
+async fn open(
+    connection: &Arc<Connection>,
+    call: ScanRequest,
+    arguments_bytes: usize,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
     let (Some(specifier), Some(wanted)) = (&call.region, &call.scan) else {
         return Err(Failure::do_not_retry(
             "a scan without a scanner needs a region and what to scan",
@@ -101,7 +107,7 @@ async fn open(connection: &Arc<Connection>, call: ScanRequest, reply: &mut Reply
     let lease = Duration::from_millis(connection.server.config().scanner.lease_ms);
     let id = scans::open(
         &connection.server,
-        &connection.caller(),
+        &connection.caller().with_arguments(arguments_bytes),
         region.table,
         scan,
         false,
@@ -215,7 +221,7 @@ async fn fetch(
     };
     let mut caller = connection.caller();
     let fetched = scans::fetch_part(&connection.server, &mut caller, session_id(id)?, part).await;
-    let (batch, is_at_end) = match fetched {
+    let (mut batch, is_at_end) = match fetched {
         Ok(fetched) => fetched,
         Err(failure) => {
             close(connection, id);
@@ -223,14 +229,16 @@ async fn fetch(
         }
     };
     let returned = batch.row_count() as u64;
-    let is_limit_reached = state.left.is_some_and(|left| returned >= left);
+    // The client's limit counts whole rows; a row may come in several results.
+    let whole = batch.rows().filter(|row| !row.partial).count() as u64;
+    let is_limit_reached = state.left.is_some_and(|left| whole >= left);
     if is_at_end || is_limit_reached || call.close_scanner == Some(true) {
         close(connection, id);
     } else if let Some(state) = connection.scanners.lock().get_mut(&id) {
-        state.left = state.left.map(|left| left - returned);
+        state.left = state.left.map(|left| left - whole);
     }
     let is_cut_short = !is_at_end && !is_limit_reached && returned < results;
-    let mut block = CellBlock::new(connection.peer.codec);
+    let mut block = connection.cell_block(connection.peer.codec);
     let mut answer = ScanResponse {
         more_results: Some(!is_limit_reached),
         more_results_in_region: Some(!is_at_end),
@@ -240,27 +248,21 @@ async fn fetch(
     };
     for row in batch.rows() {
         if connection.peer.codec == Codec::Inline {
-            answer.results.push(inline(&row));
+            answer.results.push(block.result(&row));
         } else {
             block.put(&row);
             answer.cells_per_result.push(row.len() as u32);
         }
         answer.partial_flag_per_result.push(row.partial);
     }
-    if answer.heartbeat_message.is_some()
-        && call
-            .scan
-            .as_ref()
-            .is_some_and(|scan| scan.need_cursor_result == Some(true))
-    {
-        answer.cursor = batch.rows().last().map(|row| Cursor {
-            row: Some(row.key().to_vec().into()),
-        });
-    }
     if call.track_scan_metrics == Some(true) {
         answer.scan_metrics = Some(metrics(returned));
     }
-    reply.with_cells(&answer, &block.bytes);
+    if let Err(failure) = block.reserve(&mut batch).await {
+        close(connection, id);
+        return Err(failure);
+    }
+    reply.with_cells(&answer, block);
     Ok(())
 }
 

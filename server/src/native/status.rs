@@ -44,7 +44,7 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
             cluster_id: server.engine().cluster_id().to_string(),
         }),
         master: Some(name.clone()),
-        balancer_on: Some(true),
+        balancer_on: Some(server.master().is_balancer_on()),
         master_info_port: Some(0),
         servers_name: vec![name],
         table_region_states_count: tables(server),

@@ -32,6 +32,9 @@ mod nodes;
 /// default `zookeeper.session.timeout`, which its clients request.
 const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<i32> = 4_000..=90_000;
 
+/// Responses to requests that came together are sent when they have so many bytes.
+const OUT_BYTES: usize = 64 << 10;
+
 /// Why a session ended, when it was not the client that closed it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
@@ -41,6 +44,8 @@ pub(crate) enum End {
     TooLong(u32),
     #[error("no ZooKeeper packet for {0:?}, the session's timeout")]
     Silent(Duration),
+    #[error("the client did not take the responses in {0:?} (thrift.write_timeout_ms)")]
+    SlowReader(Duration),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -75,21 +80,23 @@ pub(crate) async fn run(
     let nodes = Nodes::new(&server);
     let mut out = Vec::new();
     let mut limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let write_limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
     let mut has_session = false;
     loop {
         while let Some(packet) = next_packet(&mut received)? {
             if has_session {
                 if !answer(&nodes, &packet, &mut out)? {
-                    socket.write_all(&out).await?;
-                    return Ok(());
+                    return send(&mut socket, &mut out, write_limit, &stop).await;
+                }
+                if out.len() > OUT_BYTES {
+                    send(&mut socket, &mut out, write_limit, &stop).await?;
                 }
             } else {
                 limit = open_session(&packet, number, &mut out)?;
                 has_session = true;
             }
         }
-        socket.write_all(&out).await?;
-        out.clear();
+        send(&mut socket, &mut out, write_limit, &stop).await?;
         let count = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             read = timeout(limit, socket.read_buf(&mut received)) => read.map_err(|_| End::Silent(limit))??,
@@ -99,6 +106,21 @@ pub(crate) async fn run(
             return Ok(());
         }
     }
+}
+
+/// Sends the responses and empties the buffer. Sends nothing more once the server stops.
+async fn send(
+    socket: &mut TcpStream,
+    out: &mut Vec<u8>,
+    limit: Duration,
+    stop: &CancellationToken,
+) -> Result<(), End> {
+    tokio::select! {
+        sent = timeout(limit, socket.write_all(out)) => sent.map_err(|_| End::SlowReader(limit))??,
+        () = stop.cancelled() => {}
+    }
+    out.clear();
+    Ok(())
 }
 
 /// Takes the next packet off `received`; `None` when it is not complete.

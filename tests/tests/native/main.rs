@@ -5,5 +5,6 @@
 
 mod client;
 mod hostile;
+mod limits;
 mod rows;
 mod zookeeper;

@@ -13,7 +13,7 @@ use prost::Message;
 
 use super::client::{Client, create, header, region};
 
-fn put(row: &'static str, cells: i32) -> MutationProto {
+pub(crate) fn put(row: &'static str, cells: i32) -> MutationProto {
     MutationProto {
         row: Some(Bytes::from_static(row.as_bytes())),
         mutate_type: Some(MutationType::Put.into()),
@@ -22,7 +22,7 @@ fn put(row: &'static str, cells: i32) -> MutationProto {
     }
 }
 
-fn cell<'a>(row: &'a str, qualifier: &'a str, value: &'a str) -> WireCell<'a> {
+pub(crate) fn cell<'a>(row: &'a str, qualifier: &'a str, value: &'a str) -> WireCell<'a> {
     WireCell {
         row: row.as_bytes(),
         family: b"f",
@@ -34,7 +34,7 @@ fn cell<'a>(row: &'a str, qualifier: &'a str, value: &'a str) -> WireCell<'a> {
     }
 }
 
-fn get(region: &basalt_idl::native::messages::RegionSpecifier, row: &'static str) -> GetRequest {
+pub(crate) fn get(region: &basalt_idl::native::messages::RegionSpecifier, row: &'static str) -> GetRequest {
     GetRequest {
         region: region.clone(),
         get: Get {
@@ -143,7 +143,7 @@ fn actions_of_a_batch_fail_by_themselves() {
     cell("c", "q", "3").encode(&mut block);
     let action = |index, row| Action {
         index: Some(index),
-        mutation: Some(put(row, 1)),
+        mutation: Some(Box::new(put(row, 1))),
         ..Action::default()
     };
     let call = MultiRequest {

@@ -1,0 +1,243 @@
+//! Upper bound on the memory of a call's arguments, computed before they are decoded.
+//!
+//! An element of a repeated field can take two bytes of a message and hundreds of bytes once it is
+//! decoded. [`memory_bytes`] walks the message, counts such elements, and adds what each becomes: a
+//! protobuf struct and what the engine gets. The walk itself allocates nothing.
+//!
+//! A message that is malformed ends the walk early. Decoding it fails at the same place, so no more
+//! than was counted has been allocated by then.
+
+use std::mem::size_of;
+
+use basalt_engine::op::{RowMutation, Write};
+use basalt_idl::native::cells::{Cells, WireCell};
+use basalt_idl::native::messages::{
+    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Get, MutationProto, NameBytesPair,
+    RegionAction, ResultOrException, mutation_proto::ColumnValue,
+    mutation_proto::column_value::QualifierValue,
+};
+use bytes::{Buf as _, Bytes};
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+
+use super::peer::Method;
+
+/// A growing `Vec` has up to twice the room of its elements.
+const GROWTH: usize = 2;
+/// Memory of a decoded filter for each byte of its message.
+const FILTER_FACTOR: usize = 8;
+/// Memory for each byte of a message of the master's and region server's administration. Their
+/// repeated fields have elements of up to 80 bytes.
+const ADMIN_FACTOR: usize = GROWTH * 80 / 2;
+
+/// The nested messages and repeated fields of a message.
+struct Shape(&'static [Field]);
+
+struct Field {
+    tag: u32,
+    /// Memory of one element, beside its own nested messages.
+    element: usize,
+    /// Memory for each byte of an element.
+    factor: usize,
+    shape: &'static Shape,
+}
+
+const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
+    Field {
+        tag,
+        element,
+        factor: 0,
+        shape,
+    }
+}
+
+const fn filter(tag: u32) -> Field {
+    Field {
+        tag,
+        element: 0,
+        factor: FILTER_FACTOR,
+        shape: &LEAF,
+    }
+}
+
+/// What a written cell becomes.
+const CELL: usize = size_of::<WireCell<'_>>() + GROWTH * size_of::<Write<'_>>();
+/// What a qualifier of a read becomes.
+const QUALIFIER: usize = GROWTH * 2 * size_of::<Bytes>();
+const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
+const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();
+
+static LEAF: Shape = Shape(&[]);
+static COLUMN_VALUE: Shape = Shape(&[field(2, GROWTH * size_of::<QualifierValue>() + CELL, &LEAF)]);
+static MUTATION: Shape = Shape(&[
+    field(3, GROWTH * size_of::<ColumnValue>(), &COLUMN_VALUE),
+    field(5, ATTRIBUTE, &LEAF),
+]);
+static COLUMN: Shape = Shape(&[field(2, QUALIFIER, &LEAF)]);
+static GET: Shape = Shape(&[
+    field(2, GROWTH * size_of::<Column>() + QUALIFIER, &COLUMN),
+    field(3, ATTRIBUTE, &LEAF),
+    filter(4),
+    field(13, TIME_RANGE, &LEAF),
+]);
+static SCAN: Shape = Shape(&[
+    field(1, GROWTH * size_of::<Column>() + QUALIFIER, &COLUMN),
+    field(2, ATTRIBUTE, &LEAF),
+    filter(5),
+    field(19, TIME_RANGE, &LEAF),
+]);
+static ACTION: Shape = Shape(&[
+    // The copy is for the case that the mutations fail together.
+    field(
+        2,
+        2 * size_of::<MutationProto>() + GROWTH * size_of::<RowMutation<'_>>(),
+        &MUTATION,
+    ),
+    field(3, size_of::<Get>(), &GET),
+]);
+static REGION_ACTION: Shape = Shape(&[field(
+    3,
+    GROWTH * (size_of::<Action>() + size_of::<ResultOrException>()),
+    &ACTION,
+)]);
+static MULTI: Shape = Shape(&[field(1, GROWTH * size_of::<RegionAction>(), &REGION_ACTION)]);
+static MUTATE: Shape = Shape(&[field(2, 0, &MUTATION)]);
+static GET_REQUEST: Shape = Shape(&[field(2, 0, &GET)]);
+static SCAN_REQUEST: Shape = Shape(&[field(2, 0, &SCAN)]);
+
+/// Most memory that the arguments of a call take, as protobuf structs and as the engine's, besides
+/// the frame.
+pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
+    let shape = match method {
+        Method::Client(ClientServiceMethod::Multi) => &MULTI,
+        Method::Client(ClientServiceMethod::Mutate) => &MUTATE,
+        Method::Client(ClientServiceMethod::Get) => &GET_REQUEST,
+        Method::Client(ClientServiceMethod::Scan) => &SCAN_REQUEST,
+        _ => return ADMIN_FACTOR * parameter.len(),
+    };
+    let written = Cells::new(cells).take_while(Result::is_ok).count();
+    // The frame's size once more, for what a write appends to the log.
+    message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
+}
+
+fn message_bytes(mut message: Bytes, shape: &Shape) -> usize {
+    let mut memory = 0;
+    while message.has_remaining() {
+        let Ok((tag, wire_type)) = decode_key(&mut message) else {
+            break;
+        };
+        let known = shape.0.iter().find(|field| field.tag == tag);
+        let (Some(field), WireType::LengthDelimited) = (known, wire_type) else {
+            if skip_field(wire_type, tag, &mut message, DecodeContext::default()).is_err() {
+                break;
+            }
+            continue;
+        };
+        memory += field.element;
+        let Ok(length) = decode_varint(&mut message) else {
+            break;
+        };
+        if length > message.len() as u64 {
+            break;
+        }
+        let content = message.split_to(length as usize);
+        memory += field.factor * content.len() + message_bytes(content, field.shape);
+    }
+    memory
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_idl::native::messages::{MultiRequest, ScanRequest};
+    use prost::Message as _;
+
+    use super::*;
+
+    fn multi(actions: Vec<Action>) -> Bytes {
+        let group = RegionAction {
+            action: actions,
+            ..RegionAction::default()
+        };
+        let call = MultiRequest {
+            region_action: vec![group],
+            ..MultiRequest::default()
+        };
+        call.encode_to_vec().into()
+    }
+
+    fn of_multi(parameter: &Bytes) -> usize {
+        memory_bytes(
+            Method::Client(ClientServiceMethod::Multi),
+            parameter,
+            &Bytes::new(),
+        )
+    }
+
+    #[test]
+    fn empty_elements_are_counted_with_what_they_become() {
+        let actions = of_multi(&multi(vec![Action::default(); 1_000]));
+        assert!(
+            actions >= 1_000 * (size_of::<Action>() + size_of::<ResultOrException>()),
+            "{actions}"
+        );
+        let mutation = MutationProto {
+            column_value: vec![
+                ColumnValue {
+                    qualifier_value: vec![QualifierValue::default(); 100],
+                    ..ColumnValue::default()
+                };
+                10
+            ],
+            ..MutationProto::default()
+        };
+        let action = Action {
+            mutation: Some(Box::new(mutation)),
+            ..Action::default()
+        };
+        let values = of_multi(&multi(vec![action]));
+        assert!(values >= 1_000 * (size_of::<QualifierValue>() + CELL), "{values}");
+    }
+
+    #[test]
+    fn columns_of_scans_are_counted_and_values_are_not() {
+        let column = Column {
+            qualifier: vec![Bytes::new(); 500],
+            ..Column::default()
+        };
+        let call = ScanRequest {
+            scan: Some(basalt_idl::native::messages::Scan {
+                column: vec![column],
+                ..basalt_idl::native::messages::Scan::default()
+            }),
+            ..ScanRequest::default()
+        };
+        let scan = Method::Client(ClientServiceMethod::Scan);
+        let bytes = memory_bytes(scan, &call.encode_to_vec().into(), &Bytes::new());
+        assert!(bytes >= 500 * 2 * size_of::<Bytes>(), "{bytes}");
+        // A value that looks like many empty actions is only a value.
+        let value = QualifierValue {
+            value: Some(Bytes::from(b"\x1a\0".repeat(50_000))),
+            ..QualifierValue::default()
+        };
+        let mutation = MutationProto {
+            column_value: vec![ColumnValue {
+                qualifier_value: vec![value],
+                ..ColumnValue::default()
+            }],
+            ..MutationProto::default()
+        };
+        let action = Action {
+            mutation: Some(Box::new(mutation)),
+            ..Action::default()
+        };
+        let bytes = of_multi(&multi(vec![action]));
+        assert!(bytes < 200_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_malformed_message_ends_the_walk() {
+        let mut parameter = multi(vec![Action::default(); 10]).to_vec();
+        parameter.truncate(parameter.len() - 1);
+        parameter.extend_from_slice(&[0xff; 20]);
+        assert!(of_multi(&parameter.into()) < 100_000);
+    }
+}

@@ -1,0 +1,188 @@
+//! Limits of native calls: the response of a Multi, the memory of arguments, atomic groups, and
+//! rows that come in several results.
+
+use basalt_idl::native::cells::Cells;
+use basalt_idl::native::messages::{
+    Action, Get, GetResponse, MultiRequest, MultiResponse, MutateRequest, MutationProto, RegionAction,
+    RegionSpecifier, ResultOrException, Scan, ScanRequest, ScanResponse, mutation_proto::Durability,
+};
+use basalt_tests::Server;
+use bytes::Bytes;
+use prost::Message;
+
+use super::client::{Client, create, exception, region};
+use super::rows::{cell, get, put};
+
+fn write(client: &mut Client, region: &RegionSpecifier, row: &'static str, cells: &[(&str, &str)]) {
+    let mut block = Vec::new();
+    for (qualifier, value) in cells {
+        cell(row, qualifier, value).encode(&mut block);
+    }
+    let call = MutateRequest {
+        region: region.clone(),
+        mutation: put(row, cells.len() as i32),
+        ..MutateRequest::default()
+    };
+    client.call(1, "Mutate", &call, &block);
+    assert!(client.response().unwrap().header.exception.is_none());
+}
+
+fn multi(region: &RegionSpecifier, actions: Vec<Action>, is_atomic: bool) -> MultiRequest {
+    MultiRequest {
+        region_action: vec![RegionAction {
+            region: region.clone(),
+            action: actions,
+            atomic: Some(is_atomic),
+            ..RegionAction::default()
+        }],
+        ..MultiRequest::default()
+    }
+}
+
+fn mutation(mutation: MutationProto) -> Action {
+    Action {
+        mutation: Some(Box::new(mutation)),
+        ..Action::default()
+    }
+}
+
+fn class(result: &ResultOrException) -> Option<&str> {
+    result.exception.as_ref().map(|exception| exception.name.as_str())
+}
+
+/// Reads that find the response full fail with the exception on which clients send them again.
+#[test]
+fn a_full_response_leaves_the_other_reads_to_the_next_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &["thrift.max_response_bytes=100000"]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    write(&mut client, &region, "r", &[("q", &"v".repeat(40_000))]);
+    let action = |index| Action {
+        index: Some(index),
+        get: Some(Box::new(Get {
+            row: Bytes::from_static(b"r"),
+            ..Get::default()
+        })),
+        ..Action::default()
+    };
+    client.call(
+        2,
+        "Multi",
+        &multi(&region, (0..10).map(action).collect(), false),
+        b"",
+    );
+    let response = client.response().unwrap();
+    let answer = MultiResponse::decode(response.result).unwrap();
+    let results = &answer.region_action_result[0].result_or_exception;
+    let (served, full) = results.split_at(3);
+    assert!(served.iter().all(|result| result.result.is_some()), "{served:?}");
+    assert_eq!(Cells::new(&response.cells).flatten().count(), 3);
+    assert_eq!(full.len(), 7);
+    for result in full {
+        assert_eq!(
+            class(result),
+            Some("org.apache.hadoop.hbase.MultiActionResultTooLarge")
+        );
+    }
+    server.stop();
+}
+
+/// A message of empty actions would need many times its size. It is refused before it is decoded.
+#[test]
+fn arguments_are_reserved_before_they_are_decoded() {
+    const ACTIONS: usize = 2_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &["memory.total_bytes=134217728"]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let before = server.resident_bytes();
+    let call = multi(&region, vec![Action::default(); ACTIONS], false);
+    client.call(7, "Multi", &call, b"");
+    let (class, text) = exception(&client.response().unwrap());
+    assert!(text.contains("requests.memory_bytes"), "{class}: {text}");
+    let grown = server.peak_resident_bytes().saturating_sub(before);
+    assert!(
+        grown < 40 << 20,
+        "{grown} bytes for a message of {} bytes",
+        2 * ACTIONS
+    );
+    write(&mut client, &region, "r", &[("q", "v")]);
+    server.stop();
+}
+
+/// An atomic group changes one row, whatever the durability of each mutation, and several not at all.
+#[test]
+fn an_atomic_group_is_of_one_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let mut group = |rows: [&'static str; 2]| {
+        let mut block = Vec::new();
+        cell(rows[0], "p", "1").encode(&mut block);
+        cell(rows[1], "q", "2").encode(&mut block);
+        let skips = MutationProto {
+            durability: Some(Durability::SkipWal.into()),
+            ..put(rows[0], 1)
+        };
+        let actions = vec![mutation(skips), mutation(put(rows[1], 1))];
+        client.call(3, "Multi", &multi(&region, actions, true), &block);
+        let answer = MultiResponse::decode(client.response().unwrap().result).unwrap();
+        let exception = answer.region_action_result[0].exception.clone();
+        let found = rows.map(|row| {
+            client.call(4, "Get", &get(&region, row), b"");
+            let answer = GetResponse::decode(client.response().unwrap().result).unwrap();
+            answer.result.unwrap().associated_cell_count
+        });
+        (exception.map(|exception| exception.name), found)
+    };
+    let refused = Some("org.apache.hadoop.hbase.DoNotRetryIOException".to_owned());
+    assert_eq!(group(["a", "b"]), (refused, [Some(0), Some(0)]));
+    assert_eq!(group(["c", "c"]), (None, [Some(2), Some(2)]));
+    server.stop();
+}
+
+/// The limit of a scan counts rows, not the results in which a batch limit cuts them.
+#[test]
+fn the_limit_of_a_scan_counts_whole_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    for row in ["a", "b", "c"] {
+        let cells = [("1", "v"), ("2", "v"), ("3", "v"), ("4", "v"), ("5", "v")];
+        write(&mut client, &region, row, &cells);
+    }
+    let open = ScanRequest {
+        region: Some(region),
+        scan: Some(Scan {
+            batch_size: Some(2),
+            ..Scan::default()
+        }),
+        number_of_rows: Some(10),
+        limit_of_rows: Some(2),
+        ..ScanRequest::default()
+    };
+    let mut answer: ScanResponse = client.ask("Scan", &open);
+    let scanner = answer.scanner_id;
+    let (mut cells, mut calls) = (answer.cells_per_result.clone(), 1);
+    while answer.more_results == Some(true) {
+        assert!(calls < 10, "the scan goes on: {cells:?}");
+        let next = ScanRequest {
+            scanner_id: scanner,
+            number_of_rows: Some(10),
+            next_call_seq: Some(calls - 1),
+            ..ScanRequest::default()
+        };
+        answer = client.ask("Scan", &next);
+        cells.extend(&answer.cells_per_result);
+        calls += 1;
+    }
+    assert_eq!(cells, [2, 2, 1, 2, 2, 1]);
+    server.stop();
+}
