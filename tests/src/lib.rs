@@ -334,3 +334,15 @@ fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
         .split_once(" and HTTP on http://")?;
     Some((thrift.parse().ok()?, http.trim_end_matches('/').parse().ok()?))
 }
+
+/// Waits for something that another process or thread does in its own time; panics after a minute.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !is_so() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "not within a minute: {what}"
+        );
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+}

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
-use basalt_tests::{Server, binary};
+use basalt_tests::{Server, binary, until};
 
 /// Paths and sizes of everything below a folder.
 fn contents(dir: &Path) -> BTreeSet<(PathBuf, u64)> {
@@ -232,17 +232,13 @@ fn stop(mut child: Child) {
     assert!(child.wait().expect("ours").success(), "a clean stop");
 }
 
-/// Goal: a reader of the log that hangs delays no call. Method: the pipe is not read while calls
-/// log more than the pipe and the queue hold. When the pipe is read again, the log continues and
-/// reports lost lines. After the reader has closed the pipe, calls and the stop work.
-#[test]
-fn a_log_that_nobody_reads_stops_no_call() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let mut child = serve(&dir.path().join("data"), Stdio::piped(), Stdio::piped());
+/// Starts a server whose log is not read, and makes calls until lines of the log are lost.
+fn flooded(dir: &Path) -> (Child, SocketAddr) {
+    let mut child = serve(dir, Stdio::piped(), Stdio::piped());
     let (thrift, http) = addresses(&mut child);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     put_and_get(thrift, "first");
-    let flood = async {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
         let client = Client::connect(&thrift.to_string()).await.expect("a connection");
         let table = client.table("t").expect("a name");
         // With a threshold of 0, each call is slow and logs a line.
@@ -251,8 +247,29 @@ fn a_log_that_nobody_reads_stops_no_call() {
                 table.get(Get::new("first")).await.expect("answered");
             }
         }
-    };
-    runtime.block_on(flood);
+    });
+    (child, thrift)
+}
+
+/// Goal: a server whose log is not read stops in time.
+#[test]
+fn a_log_that_nobody_reads_does_not_delay_the_stop() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (mut child, _) = flooded(&dir.path().join("data"));
+    let unread = child.stderr.take().expect("piped");
+    signal(child.id(), "TERM");
+    until("the server ends", || child.try_wait().expect("ours").is_some());
+    assert!(child.wait().expect("ours").success(), "a clean stop");
+    drop(unread);
+}
+
+/// Goal: a reader of the log that hangs delays no call. Method: the pipe is not read while calls
+/// log more than the pipe and the queue hold. When the pipe is read again, the log continues and
+/// reports lost lines. After the reader has closed the pipe, calls and the stop work.
+#[test]
+fn a_log_that_nobody_reads_stops_no_call() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (mut child, thrift) = flooded(&dir.path().join("data"));
     // The reader continues for a while.
     let mut log = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -342,9 +359,20 @@ fn a_deleted_lock_file_lets_no_second_server_in() {
         log.contains("was moved, removed or replaced while it was in use"),
         "{log}"
     );
-    // The moved directory can be served.
+    // The moved directory can be served, with the row that was written before.
     let again = Server::start(&aside, &[]);
-    put_and_get(again.thrift, "row");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = Client::connect(&again.thrift.to_string())
+            .await
+            .expect("a connection");
+        let table = client.table("t").expect("a name");
+        table
+            .get(Get::new("row"))
+            .await
+            .expect("no error")
+            .expect("a row");
+    });
     again.stop();
 }
 

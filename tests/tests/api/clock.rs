@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use basalt_idl::thrift2::{TDeleteType, args as two};
+use basalt_tests::until;
 use bytes::Bytes;
 
 use crate::client::{Wire, bytes, delete, put, shut_down, start_with_clock};
@@ -43,15 +44,6 @@ fn a_put_right_after_a_delete_is_visible() {
     }
 }
 
-/// Waits until the condition holds; panics after half a minute.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// Goal: after the clock is set back by an hour, every write is visible, versions have different
 /// timestamps, a cell TTL ends within half a minute, and `/readyz`, a metric and the log report the
 /// clock.
@@ -86,14 +78,14 @@ fn a_clock_that_is_set_back_loses_no_write() {
         table: bytes("t"),
         tput: brief,
     });
-    wait_until("a cell of half a second lives on", || {
+    until("a cell of half a second lives on", || {
         wire.row("t", "brief").is_empty()
     });
     let ready = shared.server.http_get("/readyz");
     assert!(ready.starts_with("ready; clock: new timestamps are 3"), "{ready}");
     assert!(shared.server.metric(BEHIND) > 3_000);
     shared.set_clock("+0");
-    wait_until("the clock has caught up", || shared.server.metric(BEHIND) == 0);
+    until("the clock has caught up", || shared.server.metric(BEHIND) == 0);
     assert_eq!(shared.server.http_get("/readyz"), "ready\n");
     drop(wire);
     let log = shut_down(shared);

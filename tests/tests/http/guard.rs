@@ -10,7 +10,7 @@ use super::client::{Answer, Http};
 use super::rows::create;
 
 /// Paths of the port, with existing and missing tables and regions, and one path without a route.
-const PATHS: [&str; 20] = [
+const PATHS: [&str; 23] = [
     "/",
     "/tables",
     "/tables/t",
@@ -25,9 +25,12 @@ const PATHS: [&str; 20] = [
     "/heat?table=t",
     "/api/heat?table=t",
     "/assets/style.css",
+    "/assets/heat.js",
+    "/assets/icon.svg",
     "/metrics",
     "/healthz",
     "/readyz",
+    "/thrift1",
     "/thrift2",
     "/debug/pprof/profile",
     "/nothing",
@@ -189,15 +192,18 @@ fn every_answer_says_what_browsers_may_do() {
 #[test]
 fn every_page_says_who_reaches_the_server() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let pages = [
-        "/",
-        "/tables",
-        "/tables/t",
-        "/cache",
-        "/settings",
-        "/heat",
-        "/tables/none",
-    ];
+    let is_page = |path: &&str| {
+        let others = [
+            "/api/", "/assets/", "/metrics", "/healthz", "/readyz", "/thrift", "/debug/", "/nothing",
+        ];
+        !others.iter().any(|other| path.starts_with(other))
+    };
+    let pages: Vec<&str> = PATHS
+        .into_iter()
+        .filter(is_page)
+        .chain(["/tables/none"])
+        .collect();
+    assert!(pages.len() > 12, "{pages:?}");
     let page = |server: &Server, path| Http::connect(server.http).ask("GET", path, "", b"").text();
     let open = [
         "thrift.listen=\"0.0.0.0:0\"",
@@ -212,7 +218,7 @@ fn every_page_says_who_reaches_the_server() {
         "open to strangers: anyone who reaches thrift.listen = 0.0.0.0:0 can read and delete",
         "This is a rehearsal",
     ];
-    for path in pages {
+    for path in &pages {
         for notice in notices {
             let text = page(&server, path);
             assert!(text.contains(notice), "{path}: {notice} is not in\n{text}");
@@ -222,7 +228,7 @@ fn every_page_says_who_reaches_the_server() {
     assert!(log.contains(notices[0]) && log.contains("a rehearsal: "), "{log}");
 
     let server = Server::start(&dir.path().join("data"), &[]);
-    for path in pages {
+    for path in &pages {
         let text = page(&server, path);
         assert!(
             !text.contains("strangers") && !text.contains("rehearsal:"),

@@ -3,7 +3,7 @@
 
 use basalt_client::admin::{Admin, Compaction};
 use basalt_client::{Client, FamilySchema, Get, Put, Scan, TableSchema};
-use basalt_tests::Server;
+use basalt_tests::{Server, until};
 
 use super::client::Http;
 
@@ -200,12 +200,11 @@ fn the_figures_of_the_block_cache_add_up() {
     };
     // Files of a compaction are removed in the background. Once the figures stop changing, the page
     // and the metrics agree.
-    let (text, metrics) = loop {
-        let (text, metrics) = (page(&server, "/cache"), server.http_get("/metrics"));
-        if page(&server, "/cache") == text && figure(&text, "removed with their file, or pinned") > 0 {
-            break (text, metrics);
-        }
-    };
+    let (mut text, mut metrics) = (String::new(), String::new());
+    until("the page and the metrics stand still", || {
+        (text, metrics) = (page(&server, "/cache"), server.http_get("/metrics"));
+        page(&server, "/cache") == text && figure(&text, "removed with their file, or pinned") > 0
+    });
     let put_in = figure(&text, "blocks put in");
     let here = figure(&text, "of these, still in the cache");
     let pushed_out = figure(&text, "pushed out by others");

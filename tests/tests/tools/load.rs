@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use basalt_tests::{Server, binary};
+use basalt_tests::{Server, binary, until};
 use serde_json::Value;
 
 use super::shell::shell;
@@ -587,13 +587,17 @@ fn long_run(server: &Server, out: &Path) -> Command {
 fn ctrl_c_ends_a_run_with_its_figures() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let running = long_run(&server, &dir.path().join("report"))
+    let mut running = long_run(&server, &dir.path().join("report"))
         .spawn()
         .expect("the binary was built");
     // The first get shows that the load is finished.
-    while server.metric("basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"}") == 0 {
-        std::thread::yield_now();
-    }
+    until("a get", || {
+        assert!(
+            running.try_wait().expect("ours").is_none(),
+            "it runs until Ctrl-C"
+        );
+        server.metric("basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"}") > 0
+    });
     let kill = Command::new("kill")
         .args(["-INT", &running.id().to_string()])
         .status();

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use basalt_idl::thrift2::args::GetClusterId;
 use basalt_idl::wire::Protocol;
-use basalt_tests::Server;
+use basalt_tests::{Server, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::speech::{Client, PROTOCOLS, Transport, until};
+use super::speech::{Client, PROTOCOLS, Transport};
 
 const CONNECTIONS: usize = 5_000;
 /// Connections to the HTTP port, whose share is a sixteenth of the limit of open files.

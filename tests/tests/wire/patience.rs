@@ -3,9 +3,9 @@
 
 use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::Protocol;
-use basalt_tests::Server;
+use basalt_tests::{Server, until};
 
-use super::speech::{Answer, Client, SOCKETS, Transport, until};
+use super::speech::{Answer, Client, SOCKETS, Transport};
 
 /// The timer that the kernel runs for the server's end of a connection: column `tr` of `/proc/net/tcp`.
 fn timer(client: &Client) -> String {

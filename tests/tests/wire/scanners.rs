@@ -8,11 +8,11 @@ use basalt_idl::thrift1::args::{ScannerClose, ScannerGet, ScannerOpen};
 use basalt_idl::thrift2::args::{CloseScanner, GetScannerResults, GetScannerRows, Increment, OpenScanner};
 use basalt_idl::thrift2::{TColumnIncrement, TIncrement, TScan};
 use basalt_idl::wire::Protocol;
-use basalt_tests::Server;
+use basalt_tests::{Server, until};
 
 use super::bad_messages::written;
 use super::rows::{bytes, create, put_rows};
-use super::speech::{Client, Transport, until};
+use super::speech::{Client, Transport};
 
 /// More than the server has threads for work that blocks (256).
 const SCANS: usize = 300;

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageHeader, MessageScanner, Protocol, Reader, Scan};
 use basalt_idl::{Call, CallError, Decode, TApplicationException, call};
@@ -186,13 +186,4 @@ fn read_exception<R: Reader>(mut reader: R) -> (MessageHeader, TApplicationExcep
     let header = reader.message_begin().expect("a header");
     let exception = TApplicationException::decode(&mut reader).expect("an exception");
     (header, exception)
-}
-
-/// Waits for something that the server does at its own time.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within a minute: {what}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
 }

@@ -202,6 +202,7 @@ fn an_idle_scan_releases_its_blocks() {
     scanner.fetch(&one, &mut out).unwrap();
     out.clear();
     drop(out);
+    assert!(budget.used() > 0, "the scan holds a block");
     scanner.rest();
     assert_eq!(budget.used(), 0);
     let mut out = batch(&budget);

@@ -447,7 +447,10 @@ fn walk(seed: u64) {
         }
         let row = row(dice.below(3) as usize);
         let what = format!("seed {seed}, turn {turn}");
-        let (tombstone, text) = (TOMBSTONES[dice.below(4) as usize], turn.to_string());
+        let (tombstone, text) = (
+            TOMBSTONES[dice.below(TOMBSTONES.len() as u64) as usize],
+            turn.to_string(),
+        );
         match dice.below(3) {
             0 => {
                 apply(&engine, &table, &[mutation(&row, &[TOMBSTONES[0], tombstone])]).unwrap();

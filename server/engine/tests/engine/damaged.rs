@@ -191,6 +191,10 @@ fn a_damaged_file_costs_its_region_only() {
         let rig = Rig::simulated(&disk);
         let engine = rig.open();
         assert_refused(&engine, &file);
+        if kind == "another file" {
+            let error = of_range(&engine, 15, 16).unwrap_err().to_string();
+            assert!(error.contains("uuid"), "{error}");
+        }
         engine.close().unwrap();
         drop(engine);
 
@@ -199,7 +203,8 @@ fn a_damaged_file_costs_its_region_only() {
         assert!(summary.problems > 0, "{kind}");
         let line = lines.iter().find(|line| line.contains(file.to_str().unwrap()));
         let line = line.unwrap_or_else(|| panic!("{kind}: {lines:?}"));
-        for part in ["table t", "'r010' to 'r020'", "Put the file back"] {
+        let reason = if kind == "another file" { "uuid" } else { "" };
+        for part in ["table t", "'r010' to 'r020'", "Put the file back", reason] {
             assert!(line.contains(part), "{kind}: {line:?} does not say {part}");
         }
 
