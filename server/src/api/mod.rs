@@ -10,6 +10,7 @@
 //! begins, `admission` may refuse it, and `charge` may hold it back.
 
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -467,7 +468,7 @@ impl Server {
             // Boxed: its reader is the larger one, and the binary protocol is what most clients speak.
             Box::pin(self.call_as::<Compact>(caller, message, out)).await;
         } else {
-            self.call_as::<Binary>(caller, message, out).await;
+            pin!(self.call_as::<Binary>(caller, message, out)).await;
         }
     }
 
@@ -506,7 +507,7 @@ impl Server {
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
         let mut outcome = if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
-            self.dispatch(caller, called, reader, &mut reply).await
+            pin!(self.dispatch(caller, called, reader, &mut reply)).await
         } else {
             Err(WireError::TooMuchMemory {
                 offset: reader.position(),
@@ -602,8 +603,8 @@ impl Server {
         reply: &mut Reply<'_, P>,
     ) -> Result<(), WireError> {
         match called {
-            Called::Thrift1(method) => hbase1::call(self, caller, method, reader, reply).await,
-            Called::Thrift2(method) => hbase2::call(self, caller, method, reader, reply).await,
+            Called::Thrift1(method) => pin!(hbase1::call(self, caller, method, reader, reply)).await,
+            Called::Thrift2(method) => pin!(hbase2::call(self, caller, method, reader, reply)).await,
             Called::Admin(method) => basalt_admin::call(self, method, reader, reply).await,
         }
     }

@@ -6,6 +6,7 @@
 //! a filter or a batch, which cannot leave a row and begin it again.
 
 use std::ops::DerefMut;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -153,7 +154,7 @@ pub(crate) async fn fetch(
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
     let wanted = Wanted::new(server, count, shortest);
-    let (batch, _) = in_turns(server, caller, fetching, wanted).await?;
+    let (batch, _) = pin!(in_turns(server, caller, fetching, wanted)).await?;
     server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
@@ -191,7 +192,7 @@ pub(crate) async fn fetch_part(
         least: usize::from(!part.may_be_empty),
         began: Instant::now(),
     };
-    let (batch, is_at_end) = in_turns(server, caller, fetching, wanted).await?;
+    let (batch, is_at_end) = pin!(in_turns(server, caller, fetching, wanted)).await?;
     server.charge_read(&charged, &batch);
     Ok((batch, is_at_end))
 }
@@ -213,7 +214,7 @@ pub(crate) async fn fetch_once(
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
     let wanted = Wanted::new(server, count, Shortest::Response);
-    let (batch, _) = in_turns(server, caller, scan, wanted).await?;
+    let (batch, _) = pin!(in_turns(server, caller, scan, wanted)).await?;
     server.charge_read(&charged, &batch);
     Ok(Results {
         batch,

@@ -2,6 +2,7 @@
 //! that find what they read in memory and their row unlocked. What would have to wait or read from disk runs on the pool, and so does a
 //! delete of "the newest version".
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use basalt_engine::Error;
@@ -93,7 +94,7 @@ where
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
-    committed(commit).await
+    pin!(committed(commit)).await
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.
@@ -238,6 +239,6 @@ where
         let commit = commit.expect("only a call that may not wait can be without an answer");
         (commit, batch)
     };
-    committed(commit).await?;
+    pin!(committed(commit)).await?;
     Ok(batch)
 }

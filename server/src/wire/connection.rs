@@ -106,7 +106,9 @@ pub(super) async fn run(
                     send(&server, &socket, &mut answers.ready).await?;
                 }
                 held.set(message.len() + messages.buffered_bytes() + answers.capacity());
-                answer(
+                // Pinned where it is made, as all futures on a call's way: a future that is awaited by
+                // value is copied first, and these have kilobytes.
+                pin!(answer(
                     &server,
                     &socket,
                     &gone,
@@ -114,7 +116,7 @@ pub(super) async fn run(
                     speech,
                     message,
                     &mut answers,
-                )
+                ))
                 .await?;
                 held.join(caller.reply());
                 held.set(messages.buffered_bytes() + answers.capacity());
@@ -297,7 +299,7 @@ async fn answer(
     let is_first = ready.is_empty();
     let (out, before) = if is_first { (ready, next) } else { (next, ready) };
     let frame = speech.framed.then(|| begin_frame(out));
-    call(server, socket, gone, caller, speech, message, out, before).await?;
+    pin!(call(server, socket, gone, caller, speech, message, out, before)).await?;
     if let Some(frame) = frame {
         end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
     }

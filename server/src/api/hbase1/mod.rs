@@ -1,6 +1,7 @@
 //! HBase's Thrift 1 service, `Hbase`: which handler answers which method.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) async fn call<P: Codec>(
     macro_rules! rows {
         ($args:ident, |$bound:ident| $rows:expr, $columns:expr, $before:expr) => {{
             let $bound = args::$args::decode(reader)?;
-            let result = get_rows(
+            let result = pin!(get_rows(
                 server,
                 caller,
                 $bound.table_name.as_ref(),
@@ -46,7 +47,7 @@ pub(super) async fn call<P: Codec>(
                 $columns,
                 $before,
                 &$bound.attributes,
-            )
+            ))
             .await;
             reply.encoded::<args::$args, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::found_row_results(writer, value)
@@ -88,25 +89,32 @@ pub(super) async fn call<P: Codec>(
         }
         Method::MutateRow => {
             let args = args::MutateRow::decode(reader)?;
-            let result = mutate_row(
+            let result = pin!(mutate_row(
                 server,
                 args.table_name,
                 args.row,
                 args.mutations,
                 None,
                 args.attributes,
-            )
+            ))
             .await;
             reply.result::<args::MutateRow>(result);
         }
         Method::MutateRows => {
             let args = args::MutateRows::decode(reader)?;
-            let result = mutate_rows(server, args.table_name, args.row_batches, None, args.attributes).await;
+            let result = pin!(mutate_rows(
+                server,
+                args.table_name,
+                args.row_batches,
+                None,
+                args.attributes
+            ))
+            .await;
             reply.result::<args::MutateRows>(result);
         }
         Method::ScannerGetList => {
             let args = args::ScannerGetList::decode(reader)?;
-            let result = scanner_get(server, caller, args.id, args.nb_rows).await;
+            let result = pin!(scanner_get(server, caller, args.id, args.nb_rows)).await;
             reply.encoded::<args::ScannerGetList, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::row_results(writer, &results.batch, results.sort_columns);
             });
@@ -119,7 +127,7 @@ pub(super) async fn call<P: Codec>(
                 column: args.column,
                 ammount: args.value,
             };
-            let result = atomic_increment(server, caller, one).await;
+            let result = pin!(atomic_increment(server, caller, one)).await;
             reply.result::<args::AtomicIncrement>(result);
         }
         // The rest is boxed: an idle connection should not pay for the size of a schema change's future.

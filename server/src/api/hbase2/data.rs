@@ -1,5 +1,6 @@
 //! Thrift 2's data calls: rows, checks, counters and scanners.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) async fn get_multiple(
         };
         Ok((get.row.clone(), spec))
     })?;
-    let mut found = reads::get(server, caller, table, wanted).await?;
+    let mut found = pin!(reads::get(server, caller, table, wanted)).await?;
     for (get, row) in gets.iter().zip(&mut found.rows) {
         *row = row.filter(|_| wants_cells(get));
     }
@@ -70,13 +71,16 @@ fn for_existence(mut spec: ReadSpec) -> ReadSpec {
 
 pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    writes::apply(server, table, args.tput, |put| Ok(vec![from_thrift::put(put)?])).await
+    pin!(writes::apply(server, table, args.tput, |put| Ok(vec![
+        from_thrift::put(put)?
+    ])))
+    .await
 }
 
 /// Puts in the usual form.
 pub(super) async fn put_usual(server: &Arc<Server>, puts: Puts) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&puts.table()))?;
-    writes::apply(server, table, puts, Puts::mutations).await
+    pin!(writes::apply(server, table, puts, Puts::mutations)).await
 }
 
 /// Puts in any form.
@@ -192,7 +196,7 @@ pub(super) async fn increment(
     args: args::Increment,
 ) -> Result<CellBatch, Failure> {
     let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
-    let batch = writes::update(server, caller, args, |args| {
+    let batch = pin!(writes::update(server, caller, args, |args| {
         let increment = &args.tincrement;
         let columns = increment.columns.iter().map(|column| ColumnIncrement {
             family: &column.family,
@@ -206,7 +210,7 @@ pub(super) async fn increment(
             ttl_ms: from_thrift::ttl(&increment.attributes)?,
             durability: from_thrift::durability(increment.durability),
         })
-    })
+    }))
     .await?;
     Ok(wanted(batch, returns))
 }
@@ -264,7 +268,7 @@ pub(super) async fn open_scanner(
     args: &args::OpenScanner,
 ) -> Result<i32, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = scan_of(server, &args.tscan).await?;
+    let scan = pin!(scan_of(server, &args.tscan)).await?;
     let lease = Duration::from_millis(server.config().scanner.lease_ms);
     scans::open(server, caller, table, scan, false, lease)
 }
@@ -275,6 +279,6 @@ pub(super) async fn scanner_results(
     args: &args::GetScannerResults,
 ) -> Result<scans::Results, Failure> {
     let table = from_thrift::table(Some(&args.table))?;
-    let scan = scan_of(server, &args.tscan).await?;
-    scans::fetch_once(server, caller, table, scan, args.num_rows).await
+    let scan = pin!(scan_of(server, &args.tscan)).await?;
+    pin!(scans::fetch_once(server, caller, table, scan, args.num_rows)).await
 }

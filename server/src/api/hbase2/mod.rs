@@ -1,5 +1,6 @@
 //! HBase's Thrift 2 service, `THBaseService`: which handler answers which method.
 
+use std::pin::pin;
 use std::slice;
 use std::sync::Arc;
 
@@ -37,46 +38,59 @@ pub(super) async fn call<P: Codec>(
     match method {
         Method::Get => {
             let args = args::Get::decode(reader)?;
-            let result = get_multiple(server, caller, &args.table, slice::from_ref(&args.tget)).await;
+            let result = pin!(get_multiple(
+                server,
+                caller,
+                &args.table,
+                slice::from_ref(&args.tget)
+            ))
+            .await;
             reply.encoded::<args::Get, _>(caller, result, WireType::Struct, |writer, found| {
                 to_thrift::found_result(writer, found);
             });
         }
         Method::Put => {
-            let result = put(server, args::Put::decode(reader)?).await;
+            let result = pin!(put(server, args::Put::decode(reader)?)).await;
             reply.result::<args::Put>(result);
         }
         Method::PutMultiple => {
             let message = reader.message();
             let result = match Puts::decode(&mut reader.clone(), &message) {
-                Some(puts) => put_usual(server, puts).await,
+                Some(puts) => pin!(put_usual(server, puts)).await,
                 None => Box::pin(put_multiple(server, args::PutMultiple::decode(reader)?)).await,
             };
             reply.result::<args::PutMultiple>(result);
         }
         Method::GetMultiple => {
             let args = args::GetMultiple::decode(reader)?;
-            let result = get_multiple(server, caller, &args.table, &args.tgets).await;
+            let result = pin!(get_multiple(server, caller, &args.table, &args.tgets)).await;
             reply.encoded::<args::GetMultiple, _>(caller, result, WireType::List, |writer, value| {
                 to_thrift::found_results(writer, value);
             });
         }
         Method::GetScannerRows => {
             let args = args::GetScannerRows::decode(reader)?;
-            let result = scans::fetch(server, caller, args.scanner_id, args.num_rows, Shortest::Page).await;
+            let result = pin!(scans::fetch(
+                server,
+                caller,
+                args.scanner_id,
+                args.num_rows,
+                Shortest::Page
+            ))
+            .await;
             reply.encoded::<args::GetScannerRows, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });
         }
         Method::Increment => {
-            let result = increment(server, caller, args::Increment::decode(reader)?).await;
+            let result = pin!(increment(server, caller, args::Increment::decode(reader)?)).await;
             reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
                 to_thrift::one_result(writer, value);
             });
         }
         Method::GetScannerResults => {
             let args = args::GetScannerResults::decode(reader)?;
-            let result = scanner_results(server, caller, &args).await;
+            let result = pin!(scanner_results(server, caller, &args)).await;
             reply.encoded::<args::GetScannerResults, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });
