@@ -10,6 +10,8 @@
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
 //!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
 //!   wait in it, so a flooded server can still be looked after.
+//! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads nothing. Half of the
+//!   cores may do it at a time ([`Admission::compiler`]), so that the network threads get the others.
 //! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
 //!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
 //!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a
@@ -19,6 +21,7 @@
 //!
 //! Beside these, calls may be under limits that somebody set, and are held back for those: [`Capacity`].
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -84,6 +87,8 @@ pub(crate) struct Admission {
     memory: Arc<Memory>,
     /// Places on the pool for data calls.
     line: Arc<Line>,
+    /// Places for calls whose filters are compiled.
+    compilers: Arc<Line>,
     max_waiting: usize,
     max_wait: Duration,
     max_delay: Duration,
@@ -101,13 +106,16 @@ impl Admission {
     pub(crate) fn new(config: &Requests, places: usize, capacity: Capacity) -> Self {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
         let max_wait = Duration::from_millis(config.max_wait_ms);
+        let longest_wait = (!max_wait.is_zero()).then_some(max_wait);
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self {
             memory: Arc::new(Memory::new(
                 config.memory_bytes,
                 refused("memory"),
                 refused("slow"),
             )),
-            line: Line::new(places, (!max_wait.is_zero()).then_some(max_wait)),
+            line: Line::new(places, longest_wait),
+            compilers: Line::new((cores / 2).max(1), longest_wait),
             max_waiting: config.max_waiting,
             max_wait,
             max_delay: Duration::from_millis(config.max_delay_ms),
@@ -141,7 +149,11 @@ impl Admission {
 
     /// Lets a data call that has begun go on to the pool.
     pub(crate) fn admit_to_line(&self) -> Result<(), Busy> {
-        let waiting = self.waiting();
+        self.check_waiting(self.waiting())
+    }
+
+    /// Refuses a call that finds `waiting` others in its queue, if that is the limit.
+    fn check_waiting(&self, waiting: usize) -> Result<(), Busy> {
         if waiting < self.max_waiting {
             return Ok(());
         }
@@ -155,11 +167,23 @@ impl Admission {
 
     /// A place on the pool, when it is this call's turn.
     pub(crate) async fn place(&self) -> Result<Place, Busy> {
-        self.line.place().await.map_err(|TooLong| {
-            let busy = Busy::Wait { limit: self.max_wait };
-            self.count(busy);
-            busy
-        })
+        self.line.place().await.map_err(|too_long| self.waited(too_long))
+    }
+
+    /// A place for a call whose filter is compiled, when it is its turn. Such a call takes a place
+    /// on the pool after that.
+    pub(crate) async fn compiler(&self) -> Result<Place, Busy> {
+        self.check_waiting(self.compilers.len())?;
+        self.compilers
+            .place()
+            .await
+            .map_err(|too_long| self.waited(too_long))
+    }
+
+    fn waited(&self, _: TooLong) -> Busy {
+        let busy = Busy::Wait { limit: self.max_wait };
+        self.count(busy);
+        busy
     }
 
     /// The same for a call that has been served in part: it is never refused.
@@ -295,6 +319,24 @@ mod tests {
             "{refused}"
         );
         assert_eq!(admission.waiting(), 0);
+    }
+
+    #[tokio::test]
+    async fn half_of_the_cores_compile_and_the_queue_for_them_is_bounded() {
+        let admission = admission(1000, 1, 1);
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let mut places = Vec::new();
+        for _ in 0..(cores / 2).max(1) {
+            places.push(admission.compiler().await.unwrap());
+        }
+        let mut next = std::pin::pin!(admission.compiler());
+        assert!(futures_poll(&mut next).is_none());
+        let refused = admission.compiler().await.unwrap_err();
+        assert_eq!(refused, Busy::Line { waiting: 1, limit: 1 });
+        // The pool has places for other calls meanwhile.
+        let _other = admission.place().await.unwrap();
+        drop(places);
+        let _place = next.await.unwrap();
     }
 
     /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has been idle for a while.

@@ -442,6 +442,16 @@ impl Server {
         self.on_pool(work).await
     }
 
+    /// Converts arguments with regular expressions, on the pool. Few calls do so at a time.
+    pub(crate) async fn compiled<T: Send + 'static>(
+        self: &Arc<Self>,
+        convert: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let _place = self.admission.compiler().await?;
+        self.admission.admit_to_line()?;
+        self.in_line(convert).await
+    }
+
     /// Runs `work` where it may block, without waiting in line: schema changes and the like.
     pub(crate) async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,

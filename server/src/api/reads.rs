@@ -18,23 +18,18 @@ const INLINE_GETS: usize = 64;
 
 /// Memory of the filters of a call's gets, reserved filter by filter as they are built. A short
 /// filter text may need much memory.
-#[derive(Debug)]
-pub(super) struct FilterMemory<'a> {
-    server: &'a Server,
+#[derive(Debug, Default)]
+pub(super) struct FilterMemory {
     held: Option<Held>,
 }
 
-impl<'a> FilterMemory<'a> {
-    pub(super) fn new(server: &'a Server) -> Self {
-        Self { server, held: None }
-    }
-
+impl FilterMemory {
     /// Reserves the filter of one more get.
-    pub(super) fn add(&mut self, spec: &ReadSpec) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
         let Some(filter) = &spec.filter else {
             return Ok(());
         };
-        let admission = self.server.admission();
+        let admission = server.admission();
         let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
         held.try_add(filter.memory_bytes() as u64)
             .inspect_err(|busy| admission.count(*busy))?;

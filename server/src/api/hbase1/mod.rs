@@ -179,14 +179,15 @@ async fn call_rest<P: Codec>(
     macro_rules! scanner {
         ($args:ident, |$bound:ident| $scan:expr) => {
             answer!($args, |$bound| {
-                (|| {
+                async {
                     let table = from_thrift::table($bound.table_name.as_ref())?;
                     let (mut scan, sort_columns) = $scan?;
                     scan.spec.raw = from_thrift::raw(&$bound.attributes)?;
                     // HBase's Thrift 1 server keeps scanners for two scanner timeouts.
                     let lease = Duration::from_millis(server.config().scanner.lease_ms.saturating_mul(2));
                     scans::open(server, caller, table, scan, sort_columns, lease)
-                })()
+                }
+                .await
             })
         };
     }
@@ -274,8 +275,10 @@ async fn call_rest<P: Codec>(
 
         Method::ScannerOpenWithScan => {
             scanner!(ScannerOpenWithScan, |args| t_scan(
-                &args.scan.clone().unwrap_or_default()
-            ));
+                server,
+                args.scan.clone().unwrap_or_default()
+            )
+            .await);
         }
         Method::ScannerOpen => {
             scanner!(ScannerOpen, |args| range(

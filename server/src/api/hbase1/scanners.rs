@@ -48,7 +48,16 @@ pub(super) fn prefix(prefix: Option<&Bytes>, wanted: Option<&Vec<Bytes>>) -> Res
     range(prefix, Some(&Bytes::from(stop)), wanted, None)
 }
 
-pub(super) fn t_scan(scan: &thrift1::TScan) -> Result<(Scan, bool), Failure> {
+/// A scan and whether its columns are sorted. A filter with a regular expression is compiled on the
+/// pool.
+pub(super) async fn t_scan(server: &Arc<Server>, scan: thrift1::TScan) -> Result<(Scan, bool), Failure> {
+    if !from_thrift::has_regex(scan.filter_string.as_ref(), None) {
+        return scan_of(&scan);
+    }
+    server.compiled(move |_| scan_of(&scan)).await
+}
+
+fn scan_of(scan: &thrift1::TScan) -> Result<(Scan, bool), Failure> {
     let (mut engine_scan, _) = range(
         scan.start_row.as_ref(),
         scan.stop_row.as_ref(),

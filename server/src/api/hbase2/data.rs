@@ -22,11 +22,41 @@ pub(super) async fn get_multiple(
     gets: &[thrift2::TGet],
 ) -> Result<reads::Found, Failure> {
     let table = from_thrift::table(Some(table))?;
-    let wants_cells = |get: &thrift2::TGet| get.existence_only != Some(true);
-    let mut filters = reads::FilterMemory::new(server);
-    let wanted = from_thrift::all(gets, |get| {
+    let (wanted, _filters) = if gets.iter().any(compiles) {
+        // Boxed: few gets have a regular expression.
+        Box::pin(compiled_gets(server, gets.to_vec(), wants_cells)).await?
+    } else {
+        reads_of(server, gets, wants_cells)?
+    };
+    let mut found = pin!(reads::get(server, caller, table, wanted)).await?;
+    for (get, row) in gets.iter().zip(&mut found.rows) {
+        *row = row.filter(|_| wants_cells(get));
+    }
+    Ok(found)
+}
+
+fn wants_cells(get: &thrift2::TGet) -> bool {
+    get.existence_only != Some(true)
+}
+
+/// Whether a get may have a regular expression to compile.
+fn compiles(get: &thrift2::TGet) -> bool {
+    from_thrift::has_regex(get.filter_string.as_ref(), get.filter_bytes.as_ref())
+}
+
+/// Gets as the engine takes them, and the memory of their filters.
+type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
+
+/// Converts gets. Those that do not want cells read as little as tells whether their row exists.
+fn reads_of(
+    server: &Server,
+    gets: &[thrift2::TGet],
+    wants_cells: fn(&thrift2::TGet) -> bool,
+) -> Result<Reads, Failure> {
+    let mut filters = reads::FilterMemory::default();
+    let reads = from_thrift::all(gets, |get| {
         let spec = from_thrift::get(get)?;
-        filters.add(&spec)?;
+        filters.add(server, &spec)?;
         let spec = if wants_cells(get) {
             spec
         } else {
@@ -34,11 +64,17 @@ pub(super) async fn get_multiple(
         };
         Ok((get.row.clone(), spec))
     })?;
-    let mut found = pin!(reads::get(server, caller, table, wanted)).await?;
-    for (get, row) in gets.iter().zip(&mut found.rows) {
-        *row = row.filter(|_| wants_cells(get));
-    }
-    Ok(found)
+    Ok((reads, filters))
+}
+
+async fn compiled_gets(
+    server: &Arc<Server>,
+    gets: Vec<thrift2::TGet>,
+    wants_cells: fn(&thrift2::TGet) -> bool,
+) -> Result<Reads, Failure> {
+    server
+        .compiled(move |server| reads_of(server, &gets, wants_cells))
+        .await
 }
 
 /// Whether each get would find something.
@@ -49,12 +85,12 @@ pub(super) async fn exists(
     gets: &[thrift2::TGet],
 ) -> Result<Vec<bool>, Failure> {
     let table = from_thrift::table(Some(table))?;
-    let mut filters = reads::FilterMemory::new(server);
-    let gets = from_thrift::all(gets, |get| {
-        let spec = from_thrift::get(get)?;
-        filters.add(&spec)?;
-        Ok((get.row.clone(), for_existence(spec)))
-    })?;
+    let no_cells = |_: &thrift2::TGet| false;
+    let (gets, _filters) = if gets.iter().any(compiles) {
+        compiled_gets(server, gets.to_vec(), no_cells).await?
+    } else {
+        reads_of(server, gets, no_cells)?
+    };
     let found = reads::get(server, caller, table, gets).await?;
     let there = found.rows.iter().map(Option::is_some).collect();
     caller.put_batch(found.batch);
@@ -253,13 +289,9 @@ async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Fa
     if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
         return from_thrift::scan(scan);
     }
+    let scan = scan.clone();
     // Boxed: few scans need it.
-    Box::pin(compiled(server, scan.clone())).await
-}
-
-async fn compiled(server: &Arc<Server>, scan: thrift2::TScan) -> Result<Scan, Failure> {
-    server.admission().admit_to_line()?;
-    server.in_line(move |_| from_thrift::scan(&scan)).await
+    Box::pin(server.compiled(move |_| from_thrift::scan(&scan))).await
 }
 
 pub(super) async fn open_scanner(
