@@ -2,7 +2,7 @@
 # The concurrency checks: loom, Miri, ThreadSanitizer. `tests/concurrency.sh [loom|miri|tsan]...`, all three without arguments.
 #
 # Each has a target directory of its own, since each builds with flags of its own. Miri and ThreadSanitizer need a nightly compiler
-# with the components miri and rust-src. docs/reliability.md says what each one shows.
+# with the components miri and rust-src. docs/testing.md says what each one shows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')

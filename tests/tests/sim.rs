@@ -1,4 +1,4 @@
-//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/reliability.md has the commands for all of it.
+//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/testing.md has the commands for all of it.
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;

@@ -3,7 +3,7 @@
 //! 1. The targets are built by a nightly compiler with the instrumentation that libFuzzer follows.
 //! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and what earlier runs found. New inputs go to
 //!    `fuzz/libfuzzer/found/<target>`, its log and the input of a finding to `fuzz/libfuzzer/artifacts/<target>`.
-//! 3. The table is Markdown, for `docs/fuzzing.md`. A finding ends its target's run, and the program fails at the end.
+//! 3. The table is Markdown. A finding ends its target's run, and the program fails at the end.
 
 use std::error::Error;
 use std::fs;
