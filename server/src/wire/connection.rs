@@ -366,6 +366,11 @@ async fn call(
 
 /// Returns when the client has closed its side of the connection.
 async fn closed(socket: &TcpStream) {
+    // Boxed when it is polled, since most calls are answered before.
+    Box::pin(watch(socket)).await;
+}
+
+async fn watch(socket: &TcpStream) {
     loop {
         match socket.ready(Interest::READABLE).await {
             Ok(ready) if !ready.is_read_closed() => {}
