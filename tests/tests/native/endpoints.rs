@@ -1,17 +1,19 @@
-//! Coprocessor endpoints: AggregateService, and services that do not exist.
+//! Coprocessor endpoints: AggregateService, MultiRowMutationService, and services that do not exist.
 
-use basalt_idl::native::cells::WireCell;
+use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    AggregateRequest, AggregateResponse, BigDecimalMsg, Column, CoprocessorServiceCall,
+    AggregateRequest, AggregateResponse, BigDecimalMsg, Column, Condition, CoprocessorServiceCall,
     CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg, MutateRequest,
-    RegionSpecifier, Scan,
+    MutateRowsRequest, MutateRowsResponse, MutationProto, RegionSpecifier, Scan,
+    mutation_proto::column_value::QualifierValue,
+    mutation_proto::{ColumnValue, DeleteType, MutationType},
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, region, specifier};
-use super::rows::{cell, put};
+use super::client::{Client, create, create_split, region, specifier};
+use super::rows::{cell, get, put};
 
 const INTERPRETERS: &str = "org.apache.hadoop.hbase.client.coprocessor.";
 
@@ -170,13 +172,13 @@ fn doubles_and_decimals_are_added_up() {
     server.stop();
 }
 
-/// An aggregate over more cells than one part holds, in a small block cache, sees each row once.
+/// An aggregate over more cells than one part holds sees each row once.
 #[test]
 fn a_long_aggregate_is_read_in_parts() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(
         &dir.path().join("data"),
-        &["--set", "scanner.fetch_max_bytes=65536"],
+        &["scanner.fetch_max_bytes=65536"],
     );
     let mut table = start(&server);
     let pad = vec![7; 200_000];
@@ -266,5 +268,95 @@ fn what_no_endpoint_answers_is_refused_with_hbase_texts() {
     let text_of_hbase =
         "No registered Master Coprocessor Endpoint found for ExportService. Has it been enabled?";
     assert!(text.contains(text_of_hbase), "{text}");
+    server.stop();
+}
+
+/// A mutation of family `f`, qualifier `q`, with its cell in the message.
+fn inline(kind: MutationType, row: &str, value: &str) -> MutationProto {
+    let delete = (kind == MutationType::Delete).then_some(DeleteType::DeleteMultipleVersions.into());
+    MutationProto {
+        row: Some(Bytes::copy_from_slice(row.as_bytes())),
+        mutate_type: Some(kind.into()),
+        column_value: vec![ColumnValue {
+            family: Bytes::from_static(b"f"),
+            qualifier_value: vec![QualifierValue {
+                qualifier: Some(Bytes::from_static(b"q")),
+                value: Some(Bytes::copy_from_slice(value.as_bytes())),
+                delete_type: delete,
+                ..QualifierValue::default()
+            }],
+        }],
+        ..MutationProto::default()
+    }
+}
+
+fn rows_of(mutations: Vec<MutationProto>) -> MutateRowsRequest {
+    MutateRowsRequest {
+        mutation_request: mutations,
+        ..MutateRowsRequest::default()
+    }
+}
+
+/// Rows of one region are written together. When one of them cannot be, none is, and the refusal is
+/// HBase's.
+#[test]
+fn rows_of_a_region_are_mutated_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create_split(&server, "t", &["m"]);
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let service = "MultiRowMutationService";
+    let value_of = |client: &mut Client, row| {
+        client.call(3, "Get", &get(&region, row), b"");
+        let response = client.response().unwrap();
+        let mut cells = Cells::new(&response.cells);
+        cells.next().map(|cell| cell.unwrap().value.to_vec())
+    };
+    let (put, delete) = (MutationType::Put, MutationType::Delete);
+    let both = rows_of(vec![inline(put, "n", "1"), inline(put, "o", "2")]);
+    let answer: CoprocessorServiceResponse =
+        client.ask("ExecService", &call(&region, service, "MutateRows", &both));
+    let done = MutateRowsResponse::decode(answer.value.value.unwrap()).unwrap();
+    assert_eq!(done.processed, Some(true));
+    assert_eq!(value_of(&mut client, "n").as_deref(), Some(&b"1"[..]));
+    let swap = rows_of(vec![inline(delete, "n", ""), inline(put, "o", "3")]);
+    client.ask::<CoprocessorServiceResponse>("ExecService", &call(&region, service, "MutateRows", &swap));
+    assert_eq!(value_of(&mut client, "n"), None);
+    let conditional = MutateRowsRequest {
+        condition: vec![Condition {
+            row: Bytes::from_static(b"n"),
+            ..Condition::default()
+        }],
+        ..rows_of(vec![inline(put, "n", "4")])
+    };
+    let mut other_family = inline(put, "p", "5");
+    other_family.column_value[0].family = Bytes::from_static(b"nof");
+    let outside = "Requested row out of range 'a'";
+    for (request, class, text) in [
+        (rows_of(vec![inline(put, "a", "4")]), "WrongRegionException", outside),
+        (
+            rows_of(vec![inline(put, "n", "4"), inline(put, "a", "4")]),
+            "DoNotRetryIOException",
+            outside,
+        ),
+        (
+            rows_of(vec![inline(put, "n", "4"), inline(MutationType::Increment, "o", "12345678")]),
+            "DoNotRetryIOException",
+            "takes puts and deletes",
+        ),
+        (
+            rows_of(vec![inline(put, "n", "4"), other_family]),
+            "NoSuchColumnFamilyException",
+            "nof",
+        ),
+        (conditional, "DoNotRetryIOException", "with conditions is not served"),
+    ] {
+        let refusal = client.refusal("ExecService", &call(&region, service, "MutateRows", &request), b"");
+        assert_eq!(refusal.0, class, "{}", refusal.1);
+        assert!(refusal.1.contains(text), "{}", refusal.1);
+        assert_eq!(value_of(&mut client, "n"), None, "{text}");
+    }
+    assert_eq!(value_of(&mut client, "o").as_deref(), Some(&b"3"[..]));
     server.stop();
 }
