@@ -25,8 +25,8 @@ const DIR: &str = "/hfiles";
 /// The row whose write gives a load its timestamp: no other write has the same.
 const STAMP: &str = "ld";
 
-/// Rows with what is put into them.
-type Rows = Vec<(String, Vec<Put>)>;
+/// A row with what is put into it.
+type Loaded = (String, Vec<Put>);
 
 impl Life {
     pub(super) fn load(&mut self, table: &str) -> std::result::Result<(), Stop> {
@@ -34,8 +34,9 @@ impl Life {
         let stamp = self.told.row(table, STAMP);
         let at = stamp.newest("a", "q0").map_or(0, |version| version.0);
         self.told.writes += 1;
-        let region = self.engine.region_of(&name(table), self.draw_row().as_bytes())?;
-        let mut rows: Rows = Vec::new();
+        let row = self.draw_row();
+        let region = self.engine.region_of(&name(table), row.as_bytes())?;
+        let mut rows: Vec<Loaded> = Vec::new();
         for _ in 0..self.pick(3) + 1 {
             let row = self.draw_row();
             if region.contains(row.as_bytes()) && rows.iter().all(|(there, _)| *there != row) {
@@ -69,8 +70,8 @@ impl Life {
         Ok(())
     }
 
-    fn after_load(&self, table: &str, rows: &Rows, at: i64) -> Vec<(String, Row)> {
-        let after = |(row, puts): &(String, Vec<Put>)| {
+    fn after_load(&self, table: &str, rows: &[Loaded], at: i64) -> Vec<(String, Row)> {
+        let after = |(row, puts): &Loaded| {
             let mut state = self.told.row(table, row);
             for (family, qualifier, value) in puts {
                 let many = self.keeps_many(table, family);
@@ -82,7 +83,7 @@ impl Life {
     }
 
     /// Writes a file of each family, if there are rows.
-    fn write_files(&self, table: &str, rows: &Rows, at: i64) -> Result<Vec<LoadFile>> {
+    fn write_files(&self, table: &str, rows: &[Loaded], at: i64) -> Result<Vec<LoadFile>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
@@ -99,7 +100,7 @@ impl Life {
             .collect()
     }
 
-    fn write_file(&self, family: &FamilyDescriptor, rows: &Rows, at: i64) -> Result<PathBuf> {
+    fn write_file(&self, family: &FamilyDescriptor, rows: &[Loaded], at: i64) -> Result<PathBuf> {
         let disk = &self.machine.disk;
         let name = String::from_utf8_lossy(&family.name).into_owned();
         let path = PathBuf::from(DIR).join(format!("{}-{name}", self.told.writes));

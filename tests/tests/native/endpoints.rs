@@ -176,10 +176,7 @@ fn doubles_and_decimals_are_added_up() {
 #[test]
 fn a_long_aggregate_is_read_in_parts() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(
-        &dir.path().join("data"),
-        &["scanner.fetch_max_bytes=65536"],
-    );
+    let server = Server::start(&dir.path().join("data"), &["scanner.fetch_max_bytes=65536"]);
     let mut table = start(&server);
     let pad = vec![7; 200_000];
     for row in ["a", "b", "c", "d", "e"] {
@@ -334,14 +331,21 @@ fn rows_of_a_region_are_mutated_together() {
     other_family.column_value[0].family = Bytes::from_static(b"nof");
     let outside = "Requested row out of range 'a'";
     for (request, class, text) in [
-        (rows_of(vec![inline(put, "a", "4")]), "WrongRegionException", outside),
+        (
+            rows_of(vec![inline(put, "a", "4")]),
+            "WrongRegionException",
+            outside,
+        ),
         (
             rows_of(vec![inline(put, "n", "4"), inline(put, "a", "4")]),
             "DoNotRetryIOException",
             outside,
         ),
         (
-            rows_of(vec![inline(put, "n", "4"), inline(MutationType::Increment, "o", "12345678")]),
+            rows_of(vec![
+                inline(put, "n", "4"),
+                inline(MutationType::Increment, "o", "12345678"),
+            ]),
             "DoNotRetryIOException",
             "takes puts and deletes",
         ),
@@ -350,9 +354,17 @@ fn rows_of_a_region_are_mutated_together() {
             "NoSuchColumnFamilyException",
             "nof",
         ),
-        (conditional, "DoNotRetryIOException", "with conditions is not served"),
+        (
+            conditional,
+            "DoNotRetryIOException",
+            "with conditions is not served",
+        ),
     ] {
-        let refusal = client.refusal("ExecService", &call(&region, service, "MutateRows", &request), b"");
+        let refusal = client.refusal(
+            "ExecService",
+            &call(&region, service, "MutateRows", &request),
+            b"",
+        );
         assert_eq!(refusal.0, class, "{}", refusal.1);
         assert!(refusal.1.contains(text), "{}", refusal.1);
         assert_eq!(value_of(&mut client, "n"), None, "{text}");
