@@ -203,6 +203,7 @@ fn history() -> Vec<ManifestEdit> {
         major: false,
         created_ms: 5_000,
         dir_table: name("ns:t"),
+        loaded: false,
     };
     let flush = |region: u64, file: FileMeta| ManifestEdit::Flush {
         region: RegionId(region),

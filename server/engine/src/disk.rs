@@ -194,6 +194,15 @@ impl DiskSpace {
     /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that would bring the free
     /// space below the mark.
     pub fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
+        self.for_files("the compaction waits", bytes, memstore_bytes)
+    }
+
+    /// Space for a bulk load that may write `bytes`, as for a compaction.
+    pub fn for_load(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
+        self.for_files("the bulk load is refused", bytes, memstore_bytes)
+    }
+
+    fn for_files(&self, refusal: &str, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         let others = self.compacting_bytes.fetch_add(bytes, Ordering::AcqRel);
         let granted = CompactionSpace { disk: self, bytes };
         if self.reserve_bytes == 0 {
@@ -203,7 +212,7 @@ impl DiskSpace {
         let free_bytes = self.ask()?.available_bytes;
         if free_bytes < kept.saturating_add(bytes) {
             return Err(Error::DiskSpace(format!(
-                "the compaction waits: it may write {bytes} bytes, and {} has {free_bytes} bytes free, of which {kept} are kept for \
+                "{refusal}: it may write {bytes} bytes, and {} has {free_bytes} bytes free, of which {kept} are kept for \
                  flushes, other compactions and disk.reserve_bytes = {}",
                 self.dir.display(),
                 self.reserve_bytes

@@ -95,6 +95,9 @@ pub enum Error {
     /// The region is not assigned to a server. Not applied; it works again when it is.
     #[error("{0}")]
     NotServingRegion(String),
+    /// A file that is offered for a bulk load has rows outside the region.
+    #[error("{0}")]
+    WrongRegion(String),
     /// A single row is larger than a read may return.
     #[error("{0}")]
     RowTooBig(String),

@@ -109,6 +109,12 @@ impl Failure {
         Self::native(class, message, false)
     }
 
+    /// The client may not do that.
+    pub(crate) fn access_denied(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.security.AccessDeniedException";
+        Self::native(class, message, false)
+    }
+
     /// The method is not served. The text is HBase's for an unknown method.
     pub(crate) fn unsupported(method: &str) -> Self {
         Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
@@ -272,6 +278,11 @@ impl From<Error> for Failure {
             Error::NotServingRegion(_) => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.NotServingRegionException",
+                true,
+            ),
+            Error::WrongRegion(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.WrongRegionException",
                 true,
             ),
             Error::RowTooBig(_) => (

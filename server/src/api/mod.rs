@@ -26,6 +26,7 @@ use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use crate::admission::{Admission, Held, Memory, Purpose};
 use crate::capacity::{Capacity, server_names};
@@ -70,6 +71,10 @@ const UNCHECKED_BYTES: usize = 32 << 10;
 /// 320 bytes in memory.
 const UNRESERVED_BYTES: usize = 64 << 10;
 
+/// Most bulk loads that run at a time. Each has a thread of the pool and writes to the disk as a
+/// compaction does.
+const BULK_LOADS: usize = 2;
+
 /// Most damaged regions that `/readyz` and the overview list one by one.
 const DAMAGED_LISTED: usize = 3;
 
@@ -85,6 +90,8 @@ pub(crate) struct Server {
     rates: Rates,
     /// State of the master that native clients see.
     master: MasterState,
+    /// Bounds the bulk loads that run at a time.
+    bulk_loads: Arc<Semaphore>,
     calls: Calls,
     connections: Connections,
     /// What region locations name: the address clients can reach.
@@ -246,6 +253,7 @@ impl Server {
             heat: Heat::new(&config.key_visualizer, Arc::clone(engine.clock())),
             rates: Rates::new(),
             master: MasterState::new(started_ms(SystemTime::now())),
+            bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
             engine,
             config,
             calls,
@@ -297,6 +305,11 @@ impl Server {
 
     pub(crate) fn master(&self) -> &MasterState {
         &self.master
+    }
+
+    /// A permit for each bulk load that may run now.
+    pub(crate) fn bulk_loads(&self) -> &Arc<Semaphore> {
+        &self.bulk_loads
     }
 
     /// Host and port by which native clients reach this server.

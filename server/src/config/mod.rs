@@ -15,8 +15,8 @@ mod rehearsal;
 mod sections;
 
 pub use sections::{
-    BlockCache, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics, Quota,
-    Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift, ThriftProtocol,
+    BlockCache, Bulkload, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics,
+    Quota, Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift, ThriftProtocol,
     ThriftTransport, Wal, WalSync,
 };
 
@@ -39,6 +39,8 @@ pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
 pub struct Config {
     /// Where the data lies.
     pub data: Data,
+    /// Bulk loads.
+    pub bulkload: Bulkload,
     /// Address at which clients reach the server.
     pub server: Server,
     /// The Thrift port.
@@ -235,6 +237,12 @@ impl Config {
         }
         if self.requests.max_waiting == 0 {
             return refuse("requests.max_waiting", "must be at least 1".into());
+        }
+        if let Some(path) = self.bulkload.directories.iter().find(|path| !path.is_absolute()) {
+            return refuse(
+                "bulkload.directories",
+                format!("must be absolute paths, and {} is not", path.display()),
+            );
         }
         rehearsal::check(&self.rehearsal)?;
         hosts::check(&self.http.allowed_hosts)?;

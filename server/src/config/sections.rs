@@ -33,6 +33,15 @@ section! {
     }
 }
 
+section! {
+    /// Bulk loads of HBase's native clients.
+    Bulkload {
+        /// Directories from which clients may load HFiles, besides the server's own staging
+        /// directory. Absolute paths.
+        directories: Vec<PathBuf> = Vec::new(),
+    }
+}
+
 /// Protocols that a connection may speak.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

@@ -101,6 +101,17 @@ static REGION_ACTION: Shape = Shape(&[field(
 )]);
 static MULTI: Shape = Shape(&[field(1, GROWTH * size_of::<RegionAction>(), &REGION_ACTION)]);
 static MUTATE: Shape = Shape(&[field(2, 0, &MUTATION)]);
+/// The request of an endpoint: mutations of MultiRowMutationService, the scan of AggregateService.
+static ENDPOINT: Shape = Shape(&[
+    field(
+        1,
+        2 * size_of::<MutationProto>() + GROWTH * size_of::<RowMutation<'_>>(),
+        &MUTATION,
+    ),
+    field(2, 0, &SCAN),
+]);
+static ENDPOINT_CALL: Shape = Shape(&[field(4, 0, &ENDPOINT)]);
+static EXEC_SERVICE: Shape = Shape(&[field(2, 0, &ENDPOINT_CALL)]);
 static GET_REQUEST: Shape = Shape(&[field(2, 0, &GET)]);
 static SCAN_REQUEST: Shape = Shape(&[field(2, 0, &SCAN)]);
 
@@ -112,6 +123,7 @@ pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> 
         Method::Client(ClientServiceMethod::Mutate) => &MUTATE,
         Method::Client(ClientServiceMethod::Get) => &GET_REQUEST,
         Method::Client(ClientServiceMethod::Scan) => &SCAN_REQUEST,
+        Method::Client(ClientServiceMethod::ExecService) => &EXEC_SERVICE,
         _ => return ADMIN_FACTOR * parameter.len(),
     };
     let written = Cells::new(cells).take_while(Result::is_ok).count();

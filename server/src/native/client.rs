@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::connection::Connection;
 use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
-use super::{multi, region, request, scan};
+use super::{coprocessor, load, multi, region, request, scan};
 use crate::api::{Caller, Failure, reads, writes};
 
 /// A call: its message and its cell block.
@@ -51,9 +51,28 @@ pub(super) async fn call(
             ))
             .await
         }
-        ClientServiceMethod::ExecService | ClientServiceMethod::ExecRegionServerService => Err(
-            Failure::unknown_protocol("no coprocessor services are registered"),
-        ),
+        ClientServiceMethod::ExecService => {
+            let wanted = request::decode(call.parameter)?;
+            Box::pin(coprocessor::on_region(
+                connection,
+                wanted,
+                call.arguments_bytes,
+                reply,
+            ))
+            .await
+        }
+        ClientServiceMethod::ExecRegionServerService => {
+            Err(coprocessor::on_region_server(&request::decode(call.parameter)?))
+        }
+        ClientServiceMethod::PrepareBulkLoad => {
+            load::prepare(&connection.server, request::decode(call.parameter)?, reply).await
+        }
+        ClientServiceMethod::BulkLoadHFile => {
+            Box::pin(load::load(connection, request::decode(call.parameter)?, reply)).await
+        }
+        ClientServiceMethod::CleanupBulkLoad => {
+            load::clean_up(&connection.server, request::decode(call.parameter)?, reply).await
+        }
         other => Err(Failure::unsupported(other.name())),
     }
 }

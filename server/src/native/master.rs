@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
-use super::{region, schema, status};
+use super::{coprocessor, region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
@@ -675,9 +675,7 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             });
         }
         Method::ExecMasterService => {
-            return Err(Failure::unknown_protocol(
-                "no coprocessor services are registered",
-            ));
+            return Err(coprocessor::on_master(&decode(parameter)?));
         }
         other => return Err(Failure::unsupported(other.name())),
     }

@@ -10,6 +10,8 @@
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
+//! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
+//! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -24,11 +26,15 @@ use crate::api::Server;
 use peer::Service;
 
 mod admin;
+mod aggregate;
 mod arguments;
 mod client;
 mod connection;
+mod coprocessor;
+mod load;
 mod master;
 mod multi;
+mod multi_row;
 mod peer;
 mod procedures;
 mod region;
@@ -37,6 +43,7 @@ mod reply;
 mod request;
 mod scan;
 mod schema;
+mod staging;
 mod status;
 
 pub(crate) use connection::run;

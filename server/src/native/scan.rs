@@ -142,7 +142,7 @@ async fn open(
 }
 
 /// Confines a scan of the table to a region.
-fn confine(scan: &mut Scan, region: &RegionInfo) {
+pub(super) fn confine(scan: &mut Scan, region: &RegionInfo) {
     let (start, end) = (&region.start, &region.end);
     let is_meta = region.table.is_meta();
     if is_meta {

@@ -79,7 +79,7 @@ impl Tombstone {
 }
 
 /// A put of one column: family, qualifier, value.
-type Put = (String, String, Vec<u8>);
+pub(super) type Put = (String, String, Vec<u8>);
 
 fn mutation<'a>(row: &'a str, puts: &'a [Put], durability: Durability) -> RowMutation<'a> {
     let write = |(family, qualifier, value): &'a Put| Write::Put {
@@ -102,7 +102,7 @@ impl Life {
         format!("r{:02}", self.pick(ROWS))
     }
 
-    fn keeps_many(&self, table: &str, family: &str) -> bool {
+    pub(super) fn keeps_many(&self, table: &str, family: &str) -> bool {
         let descriptor = &self.told.table(table).descriptor;
         descriptor
             .family(family.as_bytes())
@@ -133,12 +133,13 @@ impl Life {
             Kind::Append => self.append(&table),
             Kind::Check => self.check(&table),
             Kind::Rush => self.rush(&table),
+            Kind::Load => self.load(&table),
             _ => self.write_weak(&table),
         }
     }
 
     /// Values that tell which write they are of; now and then longer than a sector of the disk.
-    fn draw_puts(&mut self, table: &str) -> Vec<Put> {
+    pub(super) fn draw_puts(&mut self, table: &str) -> Vec<Put> {
         let write = self.told.writes;
         let mut puts = Vec::new();
         for family in self.families(table) {

@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Weak,
     /// Deletes and puts of one row within a millisecond.
     Rush,
+    /// A bulk load of files for one region.
+    Load,
     /// A step of the machine's clock, back or forward, by a millisecond up to years.
     SetClock,
     /// A flush of a table.
@@ -112,6 +114,7 @@ const MIX: &[(Kind, usize, u64)] = &[
     (Kind::Get, 4, 6),
     (Kind::Scan, 2, 2),
     (Kind::Restart, 1, 1),
+    (Kind::Load, 0, 2),
     (Kind::Snapshot, 0, 2),
     (Kind::CloneSnapshot, 0, 1),
     (Kind::RestoreSnapshot, 0, 1),
@@ -119,11 +122,13 @@ const MIX: &[(Kind, usize, u64)] = &[
 ];
 
 /// The end of each round of the reference workload: snapshots of a table whose regions share files and of one that was made of a
-/// snapshot, and tables that are written to and compacted meanwhile.
+/// snapshot, and tables that are written to, loaded into and compacted meanwhile.
 const SNAPSHOTS: &[Kind] = &[
+    Kind::Load,
     Kind::Snapshot,
     Kind::Batch,
     Kind::Split,
+    Kind::Load,
     Kind::Snapshot,
     Kind::Major,
     Kind::CloneSnapshot,
@@ -250,7 +255,8 @@ impl Life {
             | Kind::Append
             | Kind::Check
             | Kind::Weak
-            | Kind::Rush => self.write(kind),
+            | Kind::Rush
+            | Kind::Load => self.write(kind),
         }
     }
 

@@ -36,6 +36,7 @@ pub mod cuts;
 pub mod errors;
 pub mod jobs;
 mod life;
+mod load;
 mod model;
 pub mod random;
 mod read;

@@ -126,7 +126,16 @@ pub(crate) fn table_name(table: &str) -> TableName {
 
 /// Creates a table with the family `f`.
 pub(crate) fn create(server: &Server, table: &str) {
+    create_split(server, table, &[]);
+}
+
+/// Creates a table with the family `f` and regions that start at these rows.
+pub(crate) fn create_split(server: &Server, table: &str, splits: &[&str]) {
     let call = CreateTableRequest {
+        split_keys: splits
+            .iter()
+            .map(|row| Bytes::copy_from_slice(row.as_bytes()))
+            .collect(),
         table_schema: TableSchema {
             table_name: Some(table_name(table)),
             column_families: vec![ColumnFamilySchema {

@@ -8,6 +8,7 @@
 //! split                split and merge: regions replaced by others; schema changes, too
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
+//! load                 files from elsewhere become store files
 //! places               which server a region is on; the only change that is not on disk
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! view                 what a reader captures
@@ -43,6 +44,7 @@ use crate::sync::{Loaded, Published};
 
 mod compact;
 mod flush;
+mod load;
 mod namespaces;
 mod places;
 mod snapshots;
@@ -52,6 +54,7 @@ mod tables;
 mod view;
 
 pub use compact::{CompactionOutcome, Patience};
+pub use load::LoadFile;
 pub use system::{SystemTable, SystemTables};
 pub use view::View;
 

@@ -32,11 +32,13 @@ use crate::wal::Commit;
 use crate::workers::{Job, Workers};
 
 mod inspect;
+mod load;
 mod read;
 mod snapshots;
 mod upkeep;
 mod write;
 
+pub use crate::catalog::LoadFile;
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
@@ -328,7 +330,18 @@ impl Engine {
     /// the strongest durability that one of them asks for.
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations))
+        self.write(|catalog| write::mutate(catalog, table, mutations, None))
+    }
+    /// Applies mutations as [`Engine::mutate`] does, all of them or none, also after a crash: all rows
+    /// must be in that region of the table, or the call fails with [`Error::NotServingRegion`].
+    pub fn mutate_region(
+        &self,
+        table: &TableName,
+        region: RegionId,
+        mutations: &[RowMutation<'_>],
+    ) -> Result<Commit> {
+        self.check_open()?;
+        self.write(|catalog| write::mutate(catalog, table, mutations, Some(region)))
     }
     /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable fact).
     pub fn check_and_mutate(

@@ -43,6 +43,10 @@ pub struct Block {
 /// large cells may have many MiB.
 pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
+/// Longest load-on-open section, which is read when a file is opened: its root index and the places
+/// of its bloom filter's chunks. A sparse file can claim any length.
+const LOAD_ON_OPEN_BYTES_MAX: u64 = 1 << 30;
+
 #[derive(Debug)]
 enum Content {
     Data(DataBlock),
@@ -205,6 +209,13 @@ impl Reader {
             .map_err(|what| Error::corrupt(&path, trailer_offset, what))?;
 
         let start = trailer.load_on_open_offset;
+        if trailer_offset - start > LOAD_ON_OPEN_BYTES_MAX {
+            let what = format!(
+                "a load-on-open section of {} bytes; the limit is {LOAD_ON_OPEN_BYTES_MAX}",
+                trailer_offset - start
+            );
+            return Err(Error::corrupt(&path, start, what));
+        }
         let mut section = vec![0; (trailer_offset - start) as usize];
         file.read_exact_at(&mut section, start).map_err(io)?;
         let parts = Self::load(&section, &trailer)

@@ -213,14 +213,15 @@ impl fmt::Display for FileMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} of {} ({} bytes, crc32c {:08x}, {} cells, up to {}{})",
+            "{} of {} ({} bytes, crc32c {:08x}, {} cells, up to {}{}{})",
             self.id,
             self.dir_table,
             self.bytes,
             self.checksum,
             self.cells,
             self.max_seq,
-            if self.major { ", major" } else { "" }
+            if self.major { ", major" } else { "" },
+            if self.loaded { ", loaded" } else { "" }
         )
     }
 }

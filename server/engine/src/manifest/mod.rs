@@ -48,10 +48,10 @@
 //! region     = id v, table name, start bytes, end bytes, created ms v
 //! snapshot of a table = name bytes, table, created ms v, time to live in seconds v (0: for ever),
 //!                       (start bytes, end bytes, flushed v, (family bytes, file*)*, clipped file id v*)*
-//! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, major u8 (0, 1), created ms v, table name
+//! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 3 of the format there were no snapshots of tables: a snapshot of the state ended with the log. Before version 2
+//! Before version 4 of the format no file was loaded. Before version 3 there were no snapshots of tables: a snapshot of the state ended with the log. Before version 2
 //! it ended before that, and files had any size.
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
@@ -107,6 +107,8 @@ pub struct FileMeta {
     pub created_ms: u64,
     /// The directory it lies in: tables/<namespace>/<table>/<family>, of the table that wrote it.
     pub dir_table: TableName,
+    /// Whether a bulk load made it. Its cells have no sequence ids of their own: each has `max_seq`.
+    pub loaded: bool,
 }
 
 /// A region as the manifest knows it.

@@ -27,7 +27,14 @@ use crate::manifest;
 const LEFT_OVER: [&str; 3] = [LOCK_FILE, "CURRENT.tmp", "lost+found"];
 
 /// Names in the directory of a database, besides those of manifests and of [`LEFT_OVER`].
-const OURS: [&str; 5] = [manifest::CURRENT, "orphans", "snapshots", "tables", "wal"];
+const OURS: [&str; 6] = [
+    manifest::CURRENT,
+    "orphans",
+    "snapshots",
+    "staging",
+    "tables",
+    "wal",
+];
 
 /// Maximum number of names that a refusal lists.
 const LISTED: usize = 3;

@@ -4,14 +4,15 @@
 //! StoreVersion   what the store consists of at a moment: one active memstore, frozen ones, store files. Immutable.
 //! StoreScanner   reads a version: sources -> MergeCursor -> ReadMatcher -> CellBatch
 //! flush          frozen memstores -> MergeCursor -> RetainMatcher -> one store file
+//! load           an HFile from elsewhere -> one store file
 //! compact        choose: which files (pure); run: files -> MergeCursor -> RetainMatcher -> one store file
 //! ```
 //!
 //! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. What it has to keep:
 //!
 //! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the versions are
-//!   still current. So every cell of the files is at or below the read point; memstores may hold newer cells, which the
-//!   scanner leaves out.
+//!   still current. So every cell of the files is at or below the read point, but for the files of a bulk load that is
+//!   being published; memstores may hold newer cells. The scanner leaves out what is newer.
 //! - Before a flush, everything in the frozen memstores is published.
 //! - A reader may go on in a later version than it began with, at the moment it began with. Flush and compaction keep what can
 //!   be seen at the earliest such moment or later, and the sequence ids that are above its read point, so that files can be read
@@ -37,6 +38,7 @@ use crate::schema::TableName;
 
 pub mod compact;
 mod flush;
+mod load;
 mod matcher;
 mod merge;
 mod opening;
@@ -48,6 +50,7 @@ mod source;
 mod version;
 
 pub use flush::{Flushed, flush};
+pub use load::{CopyJob, copy_file};
 pub use merge::MergeCursor;
 pub use opening::ReadRows;
 pub use output::{NewFile, WrittenFile, sync_names};

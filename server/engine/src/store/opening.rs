@@ -22,7 +22,7 @@ use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
 
 use super::matcher::{Expiry, effective_range};
-use super::source::{ClippedCursor, Source, VisibleCursor};
+use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};
 use super::{StoreFile, StoreVersion};
 
 /// Which rows a scanner will be asked for. Only a hint for leaving files out; the caller stops by itself.
@@ -112,13 +112,23 @@ impl<'a> Opening<'a> {
         if !may_matter || !self.may_hold_rows(file, properties) {
             return Ok(());
         }
+        let is_newer = file.meta().max_seq > read_point;
+        // All cells of a bulk load have the sequence id of the load.
+        if file.meta().loaded && is_newer {
+            return Ok(());
+        }
         let options = self.read_options();
         if !self.passes_bloom(file, options)? {
             return Ok(());
         }
         let cursor = file.reader().cursor(options);
         let clipped = |cursor| ClippedCursor::new(cursor, file.clip().clone(), &self.family.name);
-        if file.meta().max_seq > read_point {
+        if file.meta().loaded {
+            sources.push(Source::Loaded(LoadedCursor::new(
+                clipped(cursor),
+                file.meta().max_seq,
+            )));
+        } else if is_newer {
             sources.push(Source::Newer(VisibleCursor::new(clipped(cursor), read_point)));
         } else if file.is_clipped() {
             sources.push(Source::Clipped(clipped(cursor)));

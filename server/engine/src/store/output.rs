@@ -162,6 +162,7 @@ impl<'a> FileOutput<'a> {
             major: self.options.major,
             created_ms: self.options.created_ms,
             dir_table: self.target.table.clone(),
+            loaded: false,
         };
         Ok(WrittenFile { meta, reader })
     }

@@ -20,6 +20,8 @@ pub(super) enum Source {
     Clipped(ClippedCursor<FileCursor>),
     /// A file with cells that were written after the read point.
     Newer(VisibleCursor<ClippedCursor<FileCursor>>),
+    /// A file of a bulk load.
+    Loaded(LoadedCursor<ClippedCursor<FileCursor>>),
     /// The cells of a system table.
     System(SortedCellsCursor),
 }
@@ -31,6 +33,7 @@ macro_rules! each {
             Source::File($cursor) => $call,
             Source::Clipped($cursor) => $call,
             Source::Newer($cursor) => $call,
+            Source::Loaded($cursor) => $call,
             Source::System($cursor) => $call,
         }
     };
@@ -124,6 +127,43 @@ impl<C: CellCursor> CellCursor for VisibleCursor<C> {
     fn seek_last_row(&mut self) -> Result<()> {
         self.inner.seek_last_row()?;
         self.settle_back()
+    }
+}
+
+/// Gives the cells of a bulk load their sequence id, which they do not have in the file.
+#[derive(Debug)]
+pub(super) struct LoadedCursor<C> {
+    inner: C,
+    seq: SeqId,
+}
+
+impl<C: CellCursor> LoadedCursor<C> {
+    pub(super) fn new(inner: C, seq: SeqId) -> Self {
+        Self { inner, seq }
+    }
+}
+
+impl<C: CellCursor> CellCursor for LoadedCursor<C> {
+    #[inline]
+    fn cell(&self) -> Option<Cell<'_>> {
+        let seq = self.seq;
+        self.inner.cell().map(|cell| Cell { seq, ..cell })
+    }
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        self.inner.advance()
+    }
+    fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        self.inner.seek(target)
+    }
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
+        self.inner.seek_forward(target)
+    }
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        self.inner.seek_row_before(row)
+    }
+    fn seek_last_row(&mut self) -> Result<()> {
+        self.inner.seek_last_row()
     }
 }
 

@@ -319,6 +319,14 @@ impl StoreVersion {
         next
     }
 
+    /// The same with a file that is newer than all others.
+    #[must_use]
+    pub fn with_loaded(&self, file: Arc<StoreFile>) -> Self {
+        let mut next = self.clone();
+        next.files.push(file);
+        next
+    }
+
     /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing survived.
     #[must_use]
     pub fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {

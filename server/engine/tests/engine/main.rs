@@ -11,6 +11,7 @@ mod disk_full;
 mod handles;
 mod hanging;
 mod limits;
+mod load;
 mod many_regions;
 mod memory;
 mod moving;

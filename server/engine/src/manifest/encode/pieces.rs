@@ -14,6 +14,10 @@ use crate::schema::{
 const ENABLED: u8 = 0;
 const DISABLED: u8 = 1;
 
+/// Flags of files, on disk: never renumber.
+const MAJOR: u8 = 1;
+const LOADED: u8 = 2;
+
 /// Files by family.
 type Files = BTreeMap<Vec<u8>, Vec<FileMeta>>;
 
@@ -153,24 +157,25 @@ pub(super) fn put_file(out: &mut Vec<u8>, file: &FileMeta) {
     out.extend_from_slice(&file.checksum.to_le_bytes());
     put_varint(out, file.cells);
     put_varint(out, file.max_seq.0);
-    out.push(u8::from(file.major));
+    out.push(u8::from(file.major) * MAJOR | u8::from(file.loaded) * LOADED);
     put_varint(out, file.created_ms);
     put_table_name(out, &file.dir_table);
 }
 
 pub(super) fn file(cursor: &mut Cursor<'_>) -> Option<FileMeta> {
+    let (id, uuid) = (FileId(cursor.varint()?), Uuid(cursor.array()?));
+    let (bytes, checksum) = (cursor.varint()?, cursor.u32_le()?);
+    let (cells, max_seq) = (cursor.varint()?, SeqId(cursor.varint()?));
+    let flags = cursor.u8().filter(|flags| flags & !(MAJOR | LOADED) == 0)?;
     Some(FileMeta {
-        id: FileId(cursor.varint()?),
-        uuid: Uuid(cursor.array()?),
-        bytes: cursor.varint()?,
-        checksum: cursor.u32_le()?,
-        cells: cursor.varint()?,
-        max_seq: SeqId(cursor.varint()?),
-        major: match cursor.u8()? {
-            0 => false,
-            1 => true,
-            _ => return None,
-        },
+        id,
+        uuid,
+        bytes,
+        checksum,
+        cells,
+        max_seq,
+        major: flags & MAJOR != 0,
+        loaded: flags & LOADED != 0,
         created_ms: cursor.varint()?,
         dir_table: table_name(cursor)?,
     })

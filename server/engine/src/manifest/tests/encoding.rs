@@ -72,8 +72,8 @@ fn any_file() -> impl Strategy<Value = FileMeta> {
         any::<u64>(),
         any::<u64>(),
     );
-    (numbers, any::<[u8; 16]>(), any::<bool>(), name()).prop_map(
-        |((id, bytes, checksum, cells, max_seq, created_ms), uuid, major, dir_table)| FileMeta {
+    (numbers, any::<[u8; 16]>(), any::<(bool, bool)>(), name()).prop_map(
+        |((id, bytes, checksum, cells, max_seq, created_ms), uuid, (major, loaded), dir_table)| FileMeta {
             id: FileId(id),
             uuid: Uuid(uuid),
             bytes,
@@ -83,6 +83,7 @@ fn any_file() -> impl Strategy<Value = FileMeta> {
             major,
             created_ms,
             dir_table,
+            loaded,
         },
     )
 }

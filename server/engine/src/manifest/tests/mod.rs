@@ -67,6 +67,7 @@ fn file(id: u64, max_seq: u64) -> FileMeta {
         major: false,
         created_ms: 5_000,
         dir_table: table_name("t"),
+        loaded: false,
     }
 }
 

@@ -23,7 +23,7 @@ use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
 use crate::store::matcher::{Purge, RetainMatcher};
 use crate::store::output::{FileOutput, NameSync};
-use crate::store::source::{ClippedCursor, Source};
+use crate::store::source::{ClippedCursor, LoadedCursor, Source};
 use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
 
 /// Cancellation is looked at, and the rate limit asked, after so many bytes: about a block's worth.
@@ -192,8 +192,11 @@ fn source(file: &StoreFile, family: &FamilyDescriptor) -> Source {
         charge: None,
         access: Access::Sequential,
     });
-    if file.is_clipped() {
-        Source::Clipped(ClippedCursor::new(cursor, file.clip().clone(), &family.name))
+    let clipped = |cursor| ClippedCursor::new(cursor, file.clip().clone(), &family.name);
+    if file.meta().loaded {
+        Source::Loaded(LoadedCursor::new(clipped(cursor), file.meta().max_seq))
+    } else if file.is_clipped() {
+        Source::Clipped(clipped(cursor))
     } else {
         Source::File(cursor)
     }

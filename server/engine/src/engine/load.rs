@@ -1,0 +1,24 @@
+//! Bulk load: files that somebody else has written, into one region.
+
+use std::sync::atomic::AtomicBool;
+
+use super::Engine;
+use crate::catalog::LoadFile;
+use crate::error::Result;
+use crate::id::RegionId;
+
+impl Engine {
+    /// Loads HFiles into a region, all or none, and waits until they are durable and visible; returns
+    /// the number of cells. Their cells are newer than every cell that is there. Fails with
+    /// [`Error::WrongRegion`](crate::Error::WrongRegion) if a file has rows outside the region.
+    /// `cancel`: set from outside to give up.
+    pub fn bulk_load(&self, region: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
+        let catalog = self.open_catalog()?;
+        let cells = catalog.bulk_load(region, files, cancel)?;
+        // A region that was split since has been looked at then.
+        if let Ok((_, region)) = catalog.region(region) {
+            self.workers.after_change(&region);
+        }
+        Ok(cells)
+    }
+}

@@ -1,0 +1,153 @@
+//! Bulk load: copies an HFile that somebody else has written into a store file of a family.
+//!
+//! The copy is made cell by cell, so that it has the family's options and nothing of the source has
+//! to be believed: the checksums of all blocks that are read, the order of the cells, their family,
+//! their rows, and their number. The copy is verified as a compaction's output is.
+//!
+//! A hard link would be faster and is not safe: Hadoop's local file system overwrites a file in
+//! place, and a store file never changes.
+//!
+//! Cells of the copy have no sequence ids. The load gives all of them one, which the manifest keeps
+//! ([`FileMeta::loaded`](crate::manifest::FileMeta::loaded)) and reads apply.
+//! Runs on the caller's thread, takes no lock, reads past the block cache.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::output::{FileOutput, NameSync};
+use super::{Clip, NewFile, StoreContext, WrittenFile};
+use crate::cache::Priority;
+use crate::cell::{Cell, CellCursor, KeyBuf, ROW_MAX_BYTES};
+use crate::error::{Error, Result};
+use crate::hfile::{Access, ReadOptions, Reader};
+use crate::id::{FileId, SeqId};
+use crate::schema::{Escaped, FamilyDescriptor};
+
+/// Cancellation is looked at after so many cells.
+const STEP_CELLS: u64 = 4096;
+
+const OPTIONS: ReadOptions = ReadOptions {
+    cache_blocks: false,
+    priority: Priority::Single,
+    memory_only: false,
+    charge: None,
+    access: Access::Sequential,
+};
+
+/// A copy of one file.
+#[derive(Debug)]
+pub struct CopyJob<'a> {
+    /// What stores share.
+    pub context: &'a StoreContext,
+    /// The family that the file is offered for.
+    pub family: &'a FamilyDescriptor,
+    /// The rows of the region.
+    pub clip: &'a Clip,
+    /// The file. It is only read.
+    pub source: &'a Path,
+    /// Identity under which the source is read; no other file has it.
+    pub source_id: FileId,
+    /// Where the copy goes.
+    pub target: &'a NewFile,
+    /// What the copy's file info says of its age. The sequence id of the load is not known yet.
+    pub written_at: SeqId,
+    /// Set from outside to stop it.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Copies the file. `None` for a file without cells. Nothing is left behind when it fails. The
+/// copy's name is durable after [`super::sync_names`] of its directory.
+pub fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
+    let context = job.context.reader.clone();
+    let reader = Reader::open(job.source.to_owned(), job.source_id, context)?;
+    let copied = copy_cells(job, &reader);
+    // Its index and bloom blocks.
+    job.context.reader.cache.remove_file(job.source_id);
+    copied
+}
+
+fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenFile>> {
+    let properties = reader.properties();
+    let mut output = FileOutput::new(
+        job.context,
+        job.target,
+        job.family,
+        job.written_at,
+        false,
+        properties.cells,
+        properties.tags,
+    )?;
+    let copied = append_all(job, reader, &mut output).and_then(|()| {
+        if output.cells() == properties.cells {
+            return Ok(());
+        }
+        let what = format!(
+            "{} cells were found, the trailer says {}",
+            output.cells(),
+            properties.cells
+        );
+        Err(Error::corrupt(job.source, 0, what))
+    });
+    match copied {
+        Ok(()) => {
+            let file = output.finish(true, NameSync::ByCaller)?;
+            Ok(file.map(|mut file| {
+                file.meta.loaded = true;
+                file
+            }))
+        }
+        Err(error) => {
+            output.abandon();
+            Err(error)
+        }
+    }
+}
+
+fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'_>) -> Result<()> {
+    let mut cursor = reader.cursor(OPTIONS);
+    cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
+    while let Some(cell) = cursor.cell() {
+        if output.cells() % STEP_CELLS == 0 && job.cancel.load(Ordering::Relaxed) {
+            return Err(Error::InvalidArgument("the bulk load was cancelled".into()));
+        }
+        check_cell(job, cell)?;
+        let cell = Cell {
+            seq: SeqId::ZERO,
+            ..cell
+        };
+        output.append(cell).map_err(|error| match error {
+            // Its order: what the writer refuses is the source's fault.
+            Error::InvalidArgument(what) => Error::corrupt(job.source, 0, what),
+            error => error,
+        })?;
+        cursor.advance()?;
+    }
+    Ok(())
+}
+
+fn check_cell(job: &CopyJob<'_>, cell: Cell<'_>) -> Result<()> {
+    let (row, family) = (cell.key.row(), cell.key.family());
+    if row.is_empty() || row.len() > ROW_MAX_BYTES {
+        let what = format!("a row of {} bytes; rows have 1 to {ROW_MAX_BYTES}", row.len());
+        return Err(Error::corrupt(job.source, 0, what));
+    }
+    if family != job.family.name {
+        return Err(Error::DoNotRetry(format!(
+            "Bulk load file {} is offered for family {} and has cells of family {}",
+            job.source.display(),
+            Escaped(&job.family.name),
+            Escaped(family)
+        )));
+    }
+    if !job.clip.contains(row) {
+        return Err(Error::WrongRegion(format!(
+            "Bulk load file {} does not fit inside region: it has row {}, the region's rows are {} to {}",
+            job.source.display(),
+            Escaped(row),
+            Escaped(&job.clip.start),
+            Escaped(&job.clip.end)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! ExecService: calls of coprocessor endpoints.
+//!
+//! | service | methods | module |
+//! | --- | --- | --- |
+//! | `AggregateService` | GetMax, GetMin, GetSum, GetRowNum, GetAvg, GetStd, GetMedian | `aggregate` |
+//! | `MultiRowMutationService` | MutateRows | `multi_row` |
+//!
+//! A service is known by its simple name, as HBase registers those of its own package. Endpoints of
+//! the region server and of the master do not exist here: each such call is refused.
+
+use std::sync::Arc;
+
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::Escaped;
+use basalt_idl::native::messages::{
+    AggregateServiceMethod, CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse,
+    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, region_specifier::RegionSpecifierType,
+};
+use bytes::Bytes;
+use prost::Message;
+
+use super::connection::Connection;
+use super::reply::Reply;
+use super::{aggregate, multi_row, region, request};
+use crate::api::Failure;
+
+/// Package of the Java classes of answers. Clients decode the bytes without looking at the class.
+const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
+
+/// Answers a call of an endpoint of a region.
+pub(super) async fn on_region(
+    connection: &Arc<Connection>,
+    call: CoprocessorServiceRequest,
+    arguments_bytes: usize,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    let region = region::serving(&connection.server, &call.region, None)?;
+    let name = region.name();
+    let value = answer(connection, region, call.call, arguments_bytes).await?;
+    reply.message(&CoprocessorServiceResponse {
+        region: RegionSpecifier {
+            r#type: RegionSpecifierType::RegionName.into(),
+            value: Bytes::from(name),
+        },
+        value,
+    });
+    Ok(())
+}
+
+async fn answer(
+    connection: &Arc<Connection>,
+    region: RegionInfo,
+    call: CoprocessorServiceCall,
+    arguments_bytes: usize,
+) -> Result<NameBytesPair, Failure> {
+    match call.service_name.as_str() {
+        AggregateServiceMethod::SERVICE => {
+            let method =
+                AggregateServiceMethod::from_name(&call.method_name).ok_or_else(|| unknown_method(&call))?;
+            let wanted = request::decode(call.request)?;
+            let totals = aggregate::run(connection, &region, method, wanted, arguments_bytes).await?;
+            Ok(pair("AggregateProtos$AggregateResponse", &totals))
+        }
+        MultiRowMutationServiceMethod::SERVICE => {
+            MultiRowMutationServiceMethod::from_name(&call.method_name)
+                .ok_or_else(|| unknown_method(&call))?;
+            let done = multi_row::mutate(connection, &region, request::decode(call.request)?).await?;
+            Ok(pair("MultiRowMutationProtos$MutateRowsResponse", &done))
+        }
+        unknown => Err(Failure::unknown_protocol(format!(
+            "No registered coprocessor service found for {unknown} in region {}",
+            Escaped(&region.name())
+        ))),
+    }
+}
+
+fn unknown_method(call: &CoprocessorServiceCall) -> Failure {
+    Failure::unknown_protocol(format!(
+        "Unknown method {} called on service hbase.pb.{}",
+        call.method_name, call.service_name
+    ))
+}
+
+fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
+    NameBytesPair {
+        name: format!("{PROTOS}{class}"),
+        value: Some(Bytes::from(answer.encode_to_vec())),
+    }
+}
+
+/// Refuses a call of an endpoint of the region server.
+pub(super) fn on_region_server(call: &CoprocessorServiceRequest) -> Failure {
+    Failure::unknown_protocol(format!(
+        "No registered coprocessor executorService found for {}",
+        call.call.service_name
+    ))
+}
+
+/// Refuses a call of an endpoint of the master.
+pub(super) fn on_master(call: &CoprocessorServiceRequest) -> Failure {
+    Failure::unknown_protocol(format!(
+        "No registered Master Coprocessor Endpoint found for {}. Has it been enabled?",
+        call.call.service_name
+    ))
+}
