@@ -4,7 +4,8 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
-//! | `peer` | the connection header: service, codec, client version |
+//! | `peer` | the connection header: service, codec, compressor, client version |
+//! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
@@ -27,6 +28,7 @@ mod admin;
 mod arguments;
 mod client;
 mod connection;
+mod deadline;
 mod master;
 mod multi;
 mod peer;
