@@ -274,8 +274,10 @@ impl Sessions {
     /// failed for good.
     pub(crate) fn can_go_on(&self, id: i32, owner: Owner) -> bool {
         self.by_id.get_mut(&id).is_some_and(|mut session| {
-            let scanner = session.scan.get_mut().as_ref().and_then(|scan| scan.scanner.as_ref());
-            session.owner == owner && !scanner.is_some_and(Scanner::has_failed)
+            let is_own = session.owner == owner;
+            let scan = session.scan.get_mut().as_ref();
+            let scanner = scan.and_then(|scan| scan.scanner.as_ref());
+            is_own && !scanner.is_some_and(Scanner::has_failed)
         })
     }
 

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
 //! | `peer` | the connection header: service, codec, compressor, client version |
+//! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
@@ -27,6 +28,7 @@ use peer::Service;
 mod admin;
 mod arguments;
 mod client;
+mod compress;
 mod connection;
 mod deadline;
 mod master;

@@ -4,7 +4,9 @@
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
 mod client;
+mod compressed;
 mod hostile;
 mod limits;
 mod rows;
+mod scans;
 mod zookeeper;
