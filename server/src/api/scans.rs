@@ -185,6 +185,7 @@ pub(crate) async fn fetch_part(
     server.admission().admit()?;
     let mut fetching = server.sessions().fetch(id, caller.owner)?;
     fetching.limit_rows(part.rows);
+    caller.scanned = Some(fetching.pending.table.clone());
     admit_to_line(server, &fetching)?;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;

@@ -44,7 +44,7 @@ use super::deadline::Deadline;
 use super::peer::{Codec, Method, Peer};
 use super::reply::{CellBlock, Reply};
 use super::scan::ScanState;
-use super::{admin, arguments, client, compress, master, registry};
+use super::{admin, arguments, client, compress, master, registry, slow_log};
 use crate::admission::{Held, Purpose, SlowClient, dropped};
 use crate::api::{Caller, Failure, Server};
 
@@ -103,6 +103,11 @@ impl Connection {
         Caller::connected(self.number, self.server.admission().memory())
             .at(self.address)
             .until(&self.gone)
+    }
+
+    /// The client's address.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     /// An empty cell block for a response.
@@ -443,6 +448,7 @@ async fn answer(
         reply.failure(&Failure::unsupported(&name));
         return Some(reply);
     };
+    let parameter = request.parameter.clone();
     let call = Call {
         parameter: request.parameter,
         cells: request.cells,
@@ -482,6 +488,14 @@ async fn answer(
     connection
         .server
         .answered_native(method.number(service), began.elapsed(), class);
+    let answered = slow_log::Answered {
+        method,
+        parameter: &parameter,
+        took: began.elapsed(),
+        answer_bytes: reply.out.len(),
+        scanned: reply.scanned.take(),
+    };
+    slow_log::judge(connection, answered);
     Some(reply)
 }
 

@@ -13,6 +13,7 @@
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
 //! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
+//! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -41,6 +42,7 @@ mod reply;
 mod request;
 mod scan;
 mod schema;
+mod slow_log;
 mod status;
 
 pub(crate) use connection::run;

@@ -27,6 +27,17 @@ impl Service {
         Self::BootstrapNode,
     ];
 
+    /// Its name in connection headers.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Client => ClientServiceMethod::SERVICE,
+            Self::Master => MasterServiceMethod::SERVICE,
+            Self::Admin => AdminServiceMethod::SERVICE,
+            Self::ClientMeta => ClientMetaServiceMethod::SERVICE,
+            Self::BootstrapNode => BootstrapNodeServiceMethod::SERVICE,
+        }
+    }
+
     /// The names of its methods.
     pub(super) fn methods(self) -> Vec<&'static str> {
         match self {
@@ -93,6 +104,17 @@ impl Method {
             Service::ClientMeta => Self::ClientMeta(ClientMetaServiceMethod::from_name(name)?),
             Service::BootstrapNode => Self::BootstrapNode(BootstrapNodeServiceMethod::from_name(name)?),
         })
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Client(method) => method.name(),
+            Self::Master(method) => method.name(),
+            Self::Admin(method) => method.name(),
+            Self::ClientMeta(method) => method.name(),
+            Self::BootstrapNode(method) => method.name(),
+        }
     }
 
     /// Its number among the methods of all services.

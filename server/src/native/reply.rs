@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::cell::{CellBatch, RowView};
+use basalt_engine::schema::TableName;
 use basalt_idl::native::cells::{put_stored_cell, stored_cell_len};
 use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::frame;
@@ -23,6 +24,8 @@ pub(super) struct Reply {
     pub(super) out: Vec<u8>,
     /// The reservation for the cells in `out`.
     pub(super) held: Option<Held>,
+    /// The table of the scanner that the call has fetched from.
+    pub(super) scanned: Option<TableName>,
     compressor: Option<Compressor>,
     /// An encoded message and its cells, which are compressed when the call has ended.
     to_pack: Option<(Vec<u8>, Vec<u8>)>,
@@ -34,6 +37,7 @@ impl Reply {
             call_id,
             out: Vec::new(),
             held: None,
+            scanned: None,
             compressor,
             to_pack: None,
         }

@@ -294,7 +294,9 @@ async fn fetch_and_answer(
     let id = session_id(fetch.id)?;
     let mut caller = connection.caller();
     let part = part(connection, fetch, state);
-    let (mut batch, end) = scans::fetch_part(&connection.server, &mut caller, id, part).await?;
+    let fetched = scans::fetch_part(&connection.server, &mut caller, id, part).await;
+    reply.scanned = caller.take_scanned();
+    let (mut batch, end) = fetched?;
     let mut answer = ScanResponse {
         stale: Some(false),
         ..answer

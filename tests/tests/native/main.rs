@@ -4,9 +4,11 @@
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
 mod client;
+mod closing;
 mod compressed;
 mod hostile;
 mod limits;
 mod rows;
 mod scans;
+mod slow_log;
 mod zookeeper;
