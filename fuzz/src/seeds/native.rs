@@ -39,17 +39,26 @@ fn block() -> Vec<u8> {
 /// Blocks of each form, and some that claim more than they have.
 pub(super) fn cell_blocks() -> Vec<Input> {
     let of = |how: usize, bytes: &[u8]| [&[how as u8], bytes].concat();
-    let packed = Compressor::ALL.iter().enumerate().flat_map(|(number, compressor)| {
-        let pack = |plain: &[u8]| of(number + 1, &compressor.pack(plain).expect("a Vec can be packed"));
-        [pack(&block()), pack(b""), pack(&vec![b'x'; 200 << 10])]
-    });
+    let packed = Compressor::ALL
+        .iter()
+        .enumerate()
+        .flat_map(|(number, compressor)| {
+            let pack = |plain: &[u8]| of(number + 1, &compressor.pack(plain).expect("a Vec can be packed"));
+            [pack(&block()), pack(b""), pack(&vec![b'x'; 200 << 10])]
+        });
     let mut seeds = numbered("packed", packed);
     seeds.push(seed("plain", of(0, &block())));
     seeds.push(seed("cut", of(0, &block()[..50])));
-    seeds.push(seed("a-cell-of-two-gigabytes", of(0, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1])));
+    seeds.push(seed(
+        "a-cell-of-two-gigabytes",
+        of(0, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1]),
+    ));
     for number in 3..6 {
         let claim = [&[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 5][..], b"\x03\x08abc"].concat();
-        seeds.push(seed(format!("a-segment-of-two-gigabytes-{number}"), of(number, &claim)));
+        seeds.push(seed(
+            format!("a-segment-of-two-gigabytes-{number}"),
+            of(number, &claim),
+        ));
     }
     seeds
 }
@@ -183,7 +192,9 @@ pub(super) fn rpc_frames() -> Vec<Input> {
         header(""),
         call("Get", &|header, out| Request::encode(header, &get(), b"", out)),
         call("Scan", &|header, out| Request::encode(header, &scan(), b"", out)),
-        call("Multi", &|header, out| Request::encode(header, &multi(), &block(), out)),
+        call("Multi", &|header, out| {
+            Request::encode(header, &multi(), &block(), out)
+        }),
         [&header("")[..], &[0xff; 8]].concat(),
         [&header("")[..], &[0, 0, 0, 2, 8, 9]].concat(),
     ];
@@ -191,7 +202,11 @@ pub(super) fn rpc_frames() -> Vec<Input> {
     begin_response(7, &pb::ScanResponse::default(), block().len(), &mut answered);
     answered.extend_from_slice(&block());
     let mut refused = vec![1];
-    put_exception(9, ExceptionClass::UnknownScanner.response("no scanner"), &mut refused);
+    put_exception(
+        9,
+        ExceptionClass::UnknownScanner.response("no scanner"),
+        &mut refused,
+    );
     let mut seeds = numbered("calls", calls);
     seeds.extend(numbered("responses", [answered, refused]));
     seeds
@@ -204,7 +219,8 @@ pub(super) fn zookeeper() -> Vec<Input> {
         let password = [&16_u32.to_be_bytes()[..], &[0; 16]].concat();
         packet(&[&[0; 12][..], &90_000_u32.to_be_bytes(), &[0; 8], &password, flag].concat())
     };
-    let request = |op: u32, body: &[u8]| packet(&[&1_u32.to_be_bytes()[..], &op.to_be_bytes(), body].concat());
+    let request =
+        |op: u32, body: &[u8]| packet(&[&1_u32.to_be_bytes()[..], &op.to_be_bytes(), body].concat());
     let path = |path: &str| [&(path.len() as u32).to_be_bytes()[..], path.as_bytes(), &[0]].concat();
     let session = |op, body: &[u8]| [connect(&[0]), request(op, body)].concat();
     let sessions = [

@@ -56,14 +56,20 @@ fn packed(compressor: Compressor, block: &[u8]) {
         let mut room = Counted::default();
         let unpacked = compressor.unpack(block, PLAIN_BYTES, &mut room);
         let kept = unpacked.as_ref().map_or(0, Vec::len);
-        assert!(room.used >= kept && (room.used == 0 || unpacked.is_ok()), "{room:?}");
+        assert!(
+            room.used >= kept && (room.used == 0 || unpacked.is_ok()),
+            "{room:?}"
+        );
         unpacked
     });
     let Ok(plain) = unpacked else { return };
     assert!(plain.len() <= PLAIN_BYTES);
     let again = compressor.pack(&plain).expect("a Vec can be packed");
     let mut room = Counted::default();
-    assert_eq!(compressor.unpack(&again, PLAIN_BYTES, &mut room), Ok(plain.clone()));
+    assert_eq!(
+        compressor.unpack(&again, PLAIN_BYTES, &mut room),
+        Ok(plain.clone())
+    );
     cells(&plain);
 }
 
@@ -72,7 +78,10 @@ fn cells(block: &[u8]) {
     let mut at = 0;
     while let Some(read) = cells.next() {
         let Ok(cell) = read else {
-            assert!(cells.is_empty() && cells.next().is_none(), "cells behind a malformed one");
+            assert!(
+                cells.is_empty() && cells.next().is_none(),
+                "cells behind a malformed one"
+            );
             return;
         };
         assert!(cells.offset() > at && cells.offset() <= block.len());
@@ -84,7 +93,11 @@ fn cells(block: &[u8]) {
         let mut written = Vec::new();
         cell.encode(&mut written);
         assert_eq!(written.len(), cell.encoded_len());
-        assert_eq!(Cells::new(&written).require(), Ok(cell), "a cell does not read what it wrote");
+        assert_eq!(
+            Cells::new(&written).require(),
+            Ok(cell),
+            "a cell does not read what it wrote"
+        );
     }
     assert_eq!(at, block.len());
 }

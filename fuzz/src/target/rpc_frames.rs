@@ -69,7 +69,11 @@ fn connection_header(frame: Bytes) {
     let mut written = Vec::new();
     put_connection_header(&header, &mut written);
     let again = decode_connection_header(Bytes::from(written).slice(4..));
-    assert_eq!(again, Ok(header), "a connection header does not read what it wrote");
+    assert_eq!(
+        again,
+        Ok(header),
+        "a connection header does not read what it wrote"
+    );
 }
 
 fn request(frame: Bytes) {
@@ -77,9 +81,17 @@ fn request(frame: Bytes) {
     let Some(request) = bounded(&frame, Request::decode) else {
         return;
     };
-    assert_eq!(alone.as_ref(), Ok(&request.header), "another header when it is read alone");
+    assert_eq!(
+        alone.as_ref(),
+        Ok(&request.header),
+        "another header when it is read alone"
+    );
     let parts = request.parameter.len() + request.cells.len();
-    assert!(parts < frame.len(), "parts of {parts} bytes in a frame of {}", frame.len());
+    assert!(
+        parts < frame.len(),
+        "parts of {parts} bytes in a frame of {}",
+        frame.len()
+    );
 }
 
 fn response(frame: Bytes) {
@@ -94,9 +106,15 @@ fn response(frame: Bytes) {
     }
     let again = Response::decode(Bytes::from(written).slice(4..)).expect("it was written here");
     assert_eq!(again.header.exception, response.header.exception);
-    assert_eq!(again.result, response.result, "a response does not read what it wrote");
+    assert_eq!(
+        again.result, response.result,
+        "a response does not read what it wrote"
+    );
     if response.header.exception.is_none() {
-        assert_eq!(again.cells, response.cells, "a response does not read what it wrote");
+        assert_eq!(
+            again.cells, response.cells,
+            "a response does not read what it wrote"
+        );
     }
     assert!(again.header.encoded_len() <= frame.len() + 16);
 }

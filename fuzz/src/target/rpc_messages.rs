@@ -35,20 +35,32 @@ pub const MESSAGES: &[(&str, Recode)] = &[
     ("MultiRequest", recode::<pb::MultiRequest>),
     ("ScanRequest", recode::<pb::ScanRequest>),
     ("BulkLoadHFileRequest", recode::<pb::BulkLoadHFileRequest>),
-    ("CoprocessorServiceRequest", recode::<pb::CoprocessorServiceRequest>),
+    (
+        "CoprocessorServiceRequest",
+        recode::<pb::CoprocessorServiceRequest>,
+    ),
     ("CreateTableRequest", recode::<pb::CreateTableRequest>),
     ("ModifyTableRequest", recode::<pb::ModifyTableRequest>),
-    ("GetTableDescriptorsRequest", recode::<pb::GetTableDescriptorsRequest>),
+    (
+        "GetTableDescriptorsRequest",
+        recode::<pb::GetTableDescriptorsRequest>,
+    ),
     ("CreateNamespaceRequest", recode::<pb::CreateNamespaceRequest>),
     ("SnapshotRequest", recode::<pb::SnapshotRequest>),
     ("MergeTableRegionsRequest", recode::<pb::MergeTableRegionsRequest>),
-    ("ClearRegionBlockCacheRequest", recode::<pb::ClearRegionBlockCacheRequest>),
+    (
+        "ClearRegionBlockCacheRequest",
+        recode::<pb::ClearRegionBlockCacheRequest>,
+    ),
     ("LogRequest", recode::<pb::LogRequest>),
     ("SlowLogResponseRequest", recode::<pb::SlowLogResponseRequest>),
     ("GetResponse", recode::<pb::GetResponse>),
     ("MultiResponse", recode::<pb::MultiResponse>),
     ("ScanResponse", recode::<pb::ScanResponse>),
-    ("GetTableDescriptorsResponse", recode::<pb::GetTableDescriptorsResponse>),
+    (
+        "GetTableDescriptorsResponse",
+        recode::<pb::GetTableDescriptorsResponse>,
+    ),
     ("GetClusterStatusResponse", recode::<pb::GetClusterStatusResponse>),
 ];
 

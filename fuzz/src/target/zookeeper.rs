@@ -39,7 +39,13 @@ fn connect(packet: &[u8]) {
     };
     assert!(request.password.len() <= packet.len());
     let mut out = Vec::new();
-    put_connect_response(request.timeout_ms, request.session, &[0; 16], request.has_read_only, &mut out);
+    put_connect_response(
+        request.timeout_ms,
+        request.session,
+        &[0; 16],
+        request.has_read_only,
+        &mut out,
+    );
     assert_eq!(out.len(), 4 + if request.has_read_only { 37 } else { 36 });
 }
 
@@ -54,7 +60,10 @@ fn request(packet: &[u8]) {
         children: 1,
     };
     let mut out = Vec::new();
-    let mut responses = Responses { zxid: 1, out: &mut out };
+    let mut responses = Responses {
+        zxid: 1,
+        out: &mut out,
+    };
     match request.operation {
         Operation::Exists(path) => {
             assert!(path.len() <= packet.len());
@@ -62,7 +71,9 @@ fn request(packet: &[u8]) {
         }
         Operation::GetData(path) => responses.data(request.xid, path, stat),
         Operation::GetChildren { path, with_stat } => {
-            let names = ["rs", "master"].into_iter().filter(|name| name.len() <= path.len());
+            let names = ["rs", "master"]
+                .into_iter()
+                .filter(|name| name.len() <= path.len());
             responses.children(request.xid, names, with_stat.then_some(stat));
         }
         Operation::Other(_) => responses.empty(request.xid, Some(ZkError::Unimplemented)),

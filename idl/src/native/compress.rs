@@ -363,7 +363,11 @@ mod tests {
             for plain in [Vec::new(), b"x".to_vec(), vec![7; 3 << 20], rows()] {
                 let packed = compressor.pack(&plain).unwrap();
                 let back = unpack(compressor, &packed, 4 << 20);
-                assert!(back.as_ref() == Ok(&plain), "{compressor:?}, {} bytes", plain.len());
+                assert!(
+                    back.as_ref() == Ok(&plain),
+                    "{compressor:?}, {} bytes",
+                    plain.len()
+                );
             }
         }
     }
@@ -372,7 +376,11 @@ mod tests {
     #[test]
     fn forms_are_those_of_hadoop() {
         let of = |compressor, bytes: &[u8]| {
-            assert_eq!(unpack(compressor, bytes, 100).as_deref(), Ok(&b"abc"[..]), "{compressor:?}");
+            assert_eq!(
+                unpack(compressor, bytes, 100).as_deref(),
+                Ok(&b"abc"[..]),
+                "{compressor:?}"
+            );
         };
         of(Compressor::Zlib, b"\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27");
         of(
@@ -386,7 +394,10 @@ mod tests {
         of(Compressor::Lz4, lz4);
         assert_eq!(Compressor::Lz4.pack(b"abc").unwrap(), lz4);
         // Two segments, and a segment of two chunks.
-        of(Compressor::Lz4, b"\0\0\0\x01\0\0\0\x02\x10a\0\0\0\x02\0\0\0\x02\x10b\0\0\0\x02\x10c");
+        of(
+            Compressor::Lz4,
+            b"\0\0\0\x01\0\0\0\x02\x10a\0\0\0\x02\0\0\0\x02\x10b\0\0\0\x02\x10c",
+        );
         let large = Compressor::Snappy.pack(&vec![7; CHUNK_BYTES_MAX + 10]).unwrap();
         assert_eq!(large[..4], (CHUNK_BYTES_MAX as u32 + 10).to_be_bytes());
         let first = u32::from_be_bytes(large[4..8].try_into().unwrap()) as usize;
@@ -406,7 +417,10 @@ mod tests {
             );
             let mut room = Fixed::new(3 * plain.len());
             assert!(compressor.unpack(&packed, plain.len(), &mut room).is_ok());
-            assert!((plain.len()..2 * plain.len()).contains(&room.used), "{compressor:?}");
+            assert!(
+                (plain.len()..2 * plain.len()).contains(&room.used),
+                "{compressor:?}"
+            );
             let mut little = Fixed::new(plain.len() / 2);
             let refused = compressor.unpack(&packed, plain.len(), &mut little);
             assert!(matches!(refused, Err(UnpackError::NoRoom(_))), "{compressor:?}");
@@ -420,24 +434,39 @@ mod tests {
             for bytes in [&[0xff; 40][..], b"\x7f\xff\xff\xff\0\0\0\x05\x03\x08abc", b"\0\0"] {
                 let mut room = Fixed::new(usize::MAX);
                 let refused = compressor.unpack(bytes, 64 << 20, &mut room);
-                assert!(matches!(refused, Err(UnpackError::Malformed(_))), "{compressor:?}");
+                assert!(
+                    matches!(refused, Err(UnpackError::Malformed(_))),
+                    "{compressor:?}"
+                );
                 assert!(room.most < 1 << 10, "{compressor:?}: {} bytes", room.most);
                 assert_eq!(room.used, 0, "{compressor:?}");
             }
             let mut cut = compressor.pack(&rows()).unwrap();
             cut.truncate(cut.len() / 2);
-            assert!(matches!(unpack(compressor, &cut, 4 << 20), Err(UnpackError::Malformed(_))));
+            assert!(matches!(
+                unpack(compressor, &cut, 4 << 20),
+                Err(UnpackError::Malformed(_))
+            ));
         }
     }
 
     #[test]
     fn codecs_are_found_by_their_classes() {
         for (class, compressor) in [
-            ("org.apache.hadoop.io.compress.DefaultCodec", Some(Compressor::Zlib)),
+            (
+                "org.apache.hadoop.io.compress.DefaultCodec",
+                Some(Compressor::Zlib),
+            ),
             ("org.apache.hadoop.io.compress.GzipCodec", Some(Compressor::Gzip)),
-            ("org.apache.hadoop.io.compress.SnappyCodec", Some(Compressor::Snappy)),
+            (
+                "org.apache.hadoop.io.compress.SnappyCodec",
+                Some(Compressor::Snappy),
+            ),
             ("org.apache.hadoop.io.compress.Lz4Codec", Some(Compressor::Lz4)),
-            ("org.apache.hadoop.io.compress.ZStandardCodec", Some(Compressor::Zstd)),
+            (
+                "org.apache.hadoop.io.compress.ZStandardCodec",
+                Some(Compressor::Zstd),
+            ),
             (
                 "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec",
                 Some(Compressor::ZstdBlocks),

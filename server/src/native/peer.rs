@@ -295,6 +295,9 @@ mod tests {
         let mut compressed = header("ClientService", Some("KeyValueCodec"), Some((1, 4)));
         compressed.cell_block_compressor_class = Some("org.apache.hadoop.io.compress.GzipCodec".into());
         let peer = Peer::new(&compressed).unwrap();
-        assert_eq!((peer.compressor, peer.resets_scanners), (Some(Compressor::Gzip), true));
+        assert_eq!(
+            (peer.compressor, peer.resets_scanners),
+            (Some(Compressor::Gzip), true)
+        );
     }
 }

@@ -354,10 +354,13 @@ fn put_state(
     let more_in_region = is_limit_reached || !end.is_of_scan;
     answer.more_results = Some(!is_limit_reached && !is_filtered_out);
     answer.more_results_in_region = Some(more_in_region);
-    if fetch.handles_heartbeats() && !is_limit_reached && more_in_region && (end.is_late || batch.is_empty()) {
+    if fetch.handles_heartbeats() && !is_limit_reached && more_in_region && (end.is_late || batch.is_empty())
+    {
         answer.heartbeat_message = Some(true);
         let row = end.row.filter(|_| state.needs_cursor);
-        answer.cursor = row.map(|row| Cursor { row: Some(row.into()) });
+        answer.cursor = row.map(|row| Cursor {
+            row: Some(row.into()),
+        });
     }
     if fetch.call.track_scan_metrics == Some(true) {
         answer.scan_metrics = Some(metrics(end.seen));

@@ -24,8 +24,7 @@ use crate::slow_log::{Combine, Kind, Query, Record, Remarkable};
 
 /// Names of the messages in [`pb::LogRequest`] and [`pb::LogEntry`], as HBase's clients expect them.
 const REQUEST_CLASS: &str = "SlowLogResponseRequest";
-const RESPONSE_CLASS: &str =
-    "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
+const RESPONSE_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
 /// The class of the server, which HBase's clients print.
 const SERVER_CLASS: &str = "Basalt";
 /// Most bytes of a row that are printed.
@@ -72,7 +71,9 @@ fn record(connection: &Connection, call: Answered<'_>, remarkable: Remarkable) {
     );
     let described = Described::of(call.method, call.parameter);
     let began = SystemTime::now().checked_sub(call.took).unwrap_or(UNIX_EPOCH);
-    let began_ms = began.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let began_ms = began
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis());
     server.slow_log().add(Record {
         request,
         remarkable,
@@ -249,7 +250,10 @@ fn query(call: &SlowLogResponseRequest, kind: Option<Kind>) -> Query {
 fn payload(record: &Record) -> SlowLogPayload {
     let count = |count: usize| Some(i32::try_from(count).unwrap_or(i32::MAX));
     let kind = match record.remarkable {
-        Remarkable { slow: true, large: true } => slow_log_payload::Type::All,
+        Remarkable {
+            slow: true,
+            large: true,
+        } => slow_log_payload::Type::All,
         Remarkable { large: true, .. } => slow_log_payload::Type::LargeLog,
         Remarkable { .. } => slow_log_payload::Type::SlowLog,
     };
@@ -303,7 +307,10 @@ mod tests {
         let described = of(ClientServiceMethod::Get, &get);
         assert_eq!(described.table.unwrap().to_string(), "ns:t");
         assert_eq!(described.region.as_deref(), Some("ns:t,a\\x00,1.ab."));
-        assert_eq!(described.arguments, format!("row={}...", "r".repeat(ROW_BYTES_MAX)));
+        assert_eq!(
+            described.arguments,
+            format!("row={}...", "r".repeat(ROW_BYTES_MAX))
+        );
 
         let action = |mutation, get| Action {
             mutation,
@@ -332,8 +339,14 @@ mod tests {
             ..ScanRequest::default()
         };
         let described = of(ClientServiceMethod::Scan, &fetch);
-        assert_eq!((described.region, &described.arguments[..]), (None, "scanner=7, rows=10"));
-        let garbage = Described::of(Method::Client(ClientServiceMethod::Get), &Bytes::from_static(b"\xff"));
+        assert_eq!(
+            (described.region, &described.arguments[..]),
+            (None, "scanner=7, rows=10")
+        );
+        let garbage = Described::of(
+            Method::Client(ClientServiceMethod::Get),
+            &Bytes::from_static(b"\xff"),
+        );
         assert_eq!(garbage.arguments, "");
     }
 
@@ -346,7 +359,10 @@ mod tests {
             ..SlowLogResponseRequest::default()
         };
         let found = query(&call, None);
-        assert_eq!((found.kind, found.combine, found.limit), (Kind::Large, Combine::Any, 10));
+        assert_eq!(
+            (found.kind, found.combine, found.limit),
+            (Kind::Large, Combine::Any, 10)
+        );
         assert_eq!((found.table.as_deref(), found.region), (Some("t"), None));
         assert_eq!(query(&call, Some(Kind::Slow)).kind, Kind::Slow);
     }

@@ -78,8 +78,15 @@ fn cell_blocks_are_compressed_in_both_directions() {
         };
         client.call(2, "Scan", &scan, b"");
         let response = client.response().unwrap();
-        assert_eq!(Cells::new(&unpack(&response.cells)).flatten().count(), 2, "{class}");
-        assert_eq!(ScanResponse::decode(response.result).unwrap().cells_per_result, [1, 1]);
+        assert_eq!(
+            Cells::new(&unpack(&response.cells)).flatten().count(),
+            2,
+            "{class}"
+        );
+        assert_eq!(
+            ScanResponse::decode(response.result).unwrap().cells_per_result,
+            [1, 1]
+        );
         client.call(3, "Get", &get(&region, "nothing"), b"");
         let response = client.response().unwrap();
         assert!(response.cells.is_empty() && response.header.cell_block_meta.is_none());
@@ -111,13 +118,20 @@ fn compressed_blocks_are_unpacked_within_limits() {
         client.call(7, "Mutate", &mutate(&region, "r", 1), &bomb);
         let (class, text) = exception(&client.response().unwrap());
         assert_eq!(class, "DoNotRetryIOException");
-        assert!(text.contains("unpacks to more than 4000000 bytes (thrift.max_message_bytes)"), "{text}");
+        assert!(
+            text.contains("unpacks to more than 4000000 bytes (thrift.max_message_bytes)"),
+            "{text}"
+        );
         client.call(8, "Mutate", &mutate(&region, "r", 1), b"not compressed");
         let (class, text) = exception(&client.response().unwrap());
         assert_eq!(class, "DoNotRetryIOException");
         assert!(text.contains("compressed cell block: "), "{text}");
         client.call(9, "Get", &get(&region, "r"), b"");
-        assert_eq!(client.response().unwrap().header.exception, None, "the connection lives");
+        assert_eq!(
+            client.response().unwrap().header.exception,
+            None,
+            "the connection lives"
+        );
     }
     let grown = server.peak_resident_bytes().saturating_sub(before);
     assert!(grown < 40 << 20, "{grown} bytes");

@@ -124,7 +124,10 @@ fn field(tag: u8, content: &[u8]) -> Vec<u8> {
 fn passes_nothing() -> Scan {
     let name = field(1, b"org.apache.hadoop.hbase.filter.SubstringComparator");
     let comparator = [name, field(2, &field(1, b"nothing"))].concat();
-    filtered("ValueFilter", field(1, &[&[8, 2][..], &field(2, &comparator)].concat()))
+    filtered(
+        "ValueFilter",
+        field(1, &[&[8, 2][..], &field(2, &comparator)].concat()),
+    )
 }
 
 fn flags(answer: &ScanResponse) -> (Option<bool>, Option<bool>) {
@@ -151,7 +154,10 @@ fn long_rows_come_in_parts_of_the_size_limit() {
         };
         let (first, cells) = table.ask(&table.open(scan.clone(), u32::MAX));
         assert_eq!(cells, ["aq0", "aq1", "aq2"]);
-        assert_eq!((&first.cells_per_result[..], &first.partial_flag_per_result[..]), (&[3][..], &[true][..]));
+        assert_eq!(
+            (&first.cells_per_result[..], &first.partial_flag_per_result[..]),
+            (&[3][..], &[true][..])
+        );
         assert_eq!((flags(&first), first.heartbeat_message), (MORE, None));
         let (second, cells) = table.ask(&next(first.scanner_id, u32::MAX));
         assert_eq!(cells, ["aq3", "bq0", "bq1"]);
@@ -165,7 +171,10 @@ fn long_rows_come_in_parts_of_the_size_limit() {
         };
         let (first, cells) = table.ask(&whole);
         assert_eq!(cells, ["aq0", "aq1", "aq2", "aq3"]);
-        assert_eq!((&first.partial_flag_per_result[..], flags(&first)), (&[false][..], MORE));
+        assert_eq!(
+            (&first.partial_flag_per_result[..], flags(&first)),
+            (&[false][..], MORE)
+        );
     }
     table.server.stop();
 }
@@ -211,7 +220,10 @@ fn a_full_answer_says_that_the_region_is_at_its_end() {
         ..Scan::default()
     };
     let (answer, cells) = table.ask(&table.open(reversed, 3));
-    assert_eq!((&cells[..], flags(&answer)), (&["cq0".into(), "bq0".into(), "aq0".to_owned()][..], REGION_END));
+    assert_eq!(
+        (&cells[..], flags(&answer)),
+        (&["cq0".into(), "bq0".into(), "aq0".to_owned()][..], REGION_END)
+    );
     table.server.stop();
 }
 
@@ -231,7 +243,11 @@ fn a_filter_that_is_done_ends_the_region_or_the_scan() {
     let (answer, cells) = table.ask(&table.open(stop, 2));
     assert_eq!((cells.len(), flags(&answer)), (0, (Some(false), Some(false))));
     let (answer, cells) = table.ask(&table.open(passes_nothing(), 2));
-    assert_eq!((cells.len(), flags(&answer)), (0, REGION_END), "this filter is not done");
+    assert_eq!(
+        (cells.len(), flags(&answer)),
+        (0, REGION_END),
+        "this filter is not done"
+    );
     table.server.stop();
 }
 
@@ -248,30 +264,50 @@ fn each_call_says_how_far_it_goes() {
         ..call
     };
     let fetch = |rows| next(opened.scanner_id, rows);
-    let (_, cells) = table.ask(&numbered(0, ScanRequest { number_of_rows: None, ..fetch(0) }));
+    let (_, cells) = table.ask(&numbered(
+        0,
+        ScanRequest {
+            number_of_rows: None,
+            ..fetch(0)
+        },
+    ));
     assert_eq!(cells, ["aq0"], "one row without a number");
     let renew = ScanRequest {
         renew: Some(true),
         ..fetch(0)
     };
     let (renewed, _) = table.ask(&numbered(1, renew.clone()));
-    assert_eq!((flags(&renewed), renewed.scanner_id), ((None, None), opened.scanner_id));
+    assert_eq!(
+        (flags(&renewed), renewed.scanner_id),
+        ((None, None), opened.scanner_id)
+    );
     let repeated = table.client.refusal("Scan", &numbered(1, fetch(1)), b"");
     assert_eq!(repeated.0, "OutOfOrderScannerNextException");
-    assert!(repeated.1.contains("Expected nextCallSeq: 2 But the nextCallSeq got from client: 1"));
+    assert!(
+        repeated
+            .1
+            .contains("Expected nextCallSeq: 2 But the nextCallSeq got from client: 1")
+    );
     let limited = ScanRequest {
         limit_of_rows: Some(2),
         ..fetch(1)
     };
     let (answer, cells) = table.ask(&numbered(2, limited.clone()));
-    assert_eq!((cells.len(), flags(&answer)), (1, MORE), "fewer rows than the limit");
+    assert_eq!(
+        (cells.len(), flags(&answer)),
+        (1, MORE),
+        "fewer rows than the limit"
+    );
     let at_limit = ScanRequest {
         number_of_rows: Some(9),
         ..limited
     };
     let (answer, cells) = table.ask(&numbered(3, at_limit));
     assert_eq!((cells.len(), flags(&answer)), (2, (Some(false), Some(true))));
-    assert_eq!(table.client.refusal("Scan", &renew, b"").0, "UnknownScannerException");
+    assert_eq!(
+        table.client.refusal("Scan", &renew, b"").0,
+        "UnknownScannerException"
+    );
 
     let closing = ScanRequest {
         close_scanner: Some(true),

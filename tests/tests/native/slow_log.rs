@@ -1,8 +1,9 @@
 //! The slow log: native calls are in it, and AdminService reads and clears it.
 
 use basalt_idl::native::messages::{
-    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, MutateRequest, Scan,
-    ScanRequest, ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses, slow_log_payload,
+    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, MutateRequest,
+    Scan, ScanRequest, ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses,
+    slow_log_payload,
     slow_log_response_request::{FilterByOperator, LogType},
 };
 use basalt_tests::Server;
@@ -25,7 +26,9 @@ fn request(log_message: &impl Message) -> LogRequest {
 fn entries(admin: &mut Client, query: &SlowLogResponseRequest) -> Vec<SlowLogPayload> {
     let entry: LogEntry = admin.ask("GetLogEntries", &request(query));
     assert_eq!(entry.log_class_name, RESPONSE);
-    SlowLogResponses::decode(entry.log_message).unwrap().slow_log_payloads
+    SlowLogResponses::decode(entry.log_message)
+        .unwrap()
+        .slow_log_payloads
 }
 
 /// Every call is slow, and one answer is large: both are found with their table, region, client and
@@ -71,14 +74,27 @@ fn native_calls_are_in_the_slow_log() {
     };
     let slow = entries(&mut admin, &of_client);
     let methods: Vec<_> = slow.iter().map(|entry| &entry.method_name[..]).collect();
-    assert_eq!(methods, ["Scan", "Scan", "Get", "Mutate"], "the newest comes first");
+    assert_eq!(
+        methods,
+        ["Scan", "Scan", "Get", "Mutate"],
+        "the newest comes first"
+    );
     let (fetched, read) = (&slow[0], &slow[2]);
     assert_eq!(fetched.region_name, None);
     let id = opened.scanner_id.unwrap();
     assert_eq!(fetched.param, Some(format!("of table t: scanner={id}, rows=5")));
-    assert_eq!((read.region_name.as_ref(), read.param.as_deref()), (Some(&name), Some("row=r")));
-    assert_eq!((&read.client_address, &read.call_details[..]), (&address, "Get(ClientService)"));
-    assert!(read.response_size > 6_000 && read.start_time > 1_500_000_000_000, "{read:?}");
+    assert_eq!(
+        (read.region_name.as_ref(), read.param.as_deref()),
+        (Some(&name), Some("row=r"))
+    );
+    assert_eq!(
+        (&read.client_address, &read.call_details[..]),
+        (&address, "Get(ClientService)")
+    );
+    assert!(
+        read.response_size > 6_000 && read.start_time > 1_500_000_000_000,
+        "{read:?}"
+    );
     assert_eq!(read.r#type, i32::from(slow_log_payload::Type::All));
     assert_eq!(slow[3].r#type, i32::from(slow_log_payload::Type::SlowLog));
 
@@ -88,11 +104,18 @@ fn native_calls_are_in_the_slow_log() {
         filter_by_operator: Some(FilterByOperator::And.into()),
         ..of_client
     };
-    assert_eq!(entries(&mut admin, &large_of_table).len(), 2, "the get and the fetch");
-    let found: SlowLogResponses = admin.ask("GetLargeLogResponses", &SlowLogResponseRequest {
-        limit: Some(1),
-        ..large_of_table.clone()
-    });
+    assert_eq!(
+        entries(&mut admin, &large_of_table).len(),
+        2,
+        "the get and the fetch"
+    );
+    let found: SlowLogResponses = admin.ask(
+        "GetLargeLogResponses",
+        &SlowLogResponseRequest {
+            limit: Some(1),
+            ..large_of_table.clone()
+        },
+    );
     assert_eq!(found.slow_log_payloads.len(), 1);
     let found: SlowLogResponses = admin.ask("GetSlowLogResponses", &large_of_table);
     assert_eq!(found.slow_log_payloads.len(), 4, "the method names the kind");

@@ -239,7 +239,11 @@ impl Scanner {
     /// Whether there are no more results, as far as that shows without reading.
     pub fn is_at_end(&mut self) -> bool {
         let is_last = self.ahead.len() <= 1 && self.failed.is_none();
-        is_last && self.current.as_mut().map_or(self.ahead.is_empty(), RegionScanner::is_at_end)
+        is_last
+            && self
+                .current
+                .as_mut()
+                .map_or(self.ahead.is_empty(), RegionScanner::is_at_end)
     }
 
     /// Whether the filter has ended the region that was read last.

@@ -111,10 +111,16 @@ fn a_scan_of_memory_only_leaves_a_row_that_is_too_long() {
     assert!(matches!(fetched, Err(Error::NotInMemory)), "{fetched:?}");
     scanner.read_from_disk();
     let (cells, partial, fetched) = fetch(&mut scanner, 1_000);
-    assert_eq!((cells[0].row.as_str(), &partial[..], fetched.unwrap()), ("b", &[true][..], Fetched::More));
+    assert_eq!(
+        (cells[0].row.as_str(), &partial[..], fetched.unwrap()),
+        ("b", &[true][..], Fetched::More)
+    );
     assert!(!scanner.is_at_end(), "in the middle of a row");
     let (rest, partial, _) = fetch(&mut scanner, 3_000);
-    assert_eq!((cells.len() + rest.len(), &partial[..]), (2 * COLUMNS, &[false][..]));
+    assert_eq!(
+        (cells.len() + rest.len(), &partial[..]),
+        (2 * COLUMNS, &[false][..])
+    );
     assert!(scanner.is_at_end());
 }
 
@@ -142,7 +148,12 @@ fn filters_that_judge_rows_get_whole_rows() {
             seen.extend(cells);
             pieces += partial.iter().filter(|partial| **partial).count();
         }
-        assert!(seen == expected, "{filter}: {} of {} cells", seen.len(), expected.len());
+        assert!(
+            seen == expected,
+            "{filter}: {} of {} cells",
+            seen.len(),
+            expected.len()
+        );
         assert_eq!(pieces > 0, is_cut, "{filter}");
     }
 }
@@ -166,7 +177,13 @@ fn a_scan_knows_how_far_it_has_come() {
         assert_eq!(out.row(out.row_count() - 1).key(), row);
     }
     assert!(scanner.is_at_end() && !scanner.is_ended_by_filter());
-    assert_eq!(scanner.take_rows_seen(), RowsSeen { looked_at: 3, passed_over: 0 });
+    assert_eq!(
+        scanner.take_rows_seen(),
+        RowsSeen {
+            looked_at: 3,
+            passed_over: 0
+        }
+    );
 
     let filter = FilterSpec::parse(b"PrefixFilter('a')").unwrap();
     let filtered = Scan {
@@ -186,6 +203,9 @@ fn a_scan_knows_how_far_it_has_come() {
     let (cells, partial, _) = fetch(&mut scanner, 500);
     assert_eq!(partial, [true], "a piece is not a row");
     let (rest, partial, fetched) = fetch(&mut scanner, usize::MAX);
-    assert_eq!((cells.len() + rest.len(), &partial[..]), (2 * COLUMNS, &[false][..]));
+    assert_eq!(
+        (cells.len() + rest.len(), &partial[..]),
+        (2 * COLUMNS, &[false][..])
+    );
     assert_eq!(fetched.unwrap(), Fetched::End);
 }
