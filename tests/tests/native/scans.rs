@@ -117,7 +117,7 @@ fn filtered(class: &str, message: Vec<u8>) -> Scan {
 
 /// A length-delimited field of a protobuf message.
 fn field(tag: u8, content: &[u8]) -> Vec<u8> {
-    [&[tag << 3 | 2, content.len() as u8], content].concat()
+    [&[(tag << 3) | 2, content.len() as u8], content].concat()
 }
 
 /// Passes no value: a filter that a scan has to ask about every cell.
