@@ -193,7 +193,7 @@ pub(super) fn rpc_frames() -> Vec<Input> {
         call("Get", &|header, out| Request::encode(header, &get(), b"", out)),
         call("Scan", &|header, out| Request::encode(header, &scan(), b"", out)),
         call("Multi", &|header, out| {
-            Request::encode(header, &multi(), &block(), out)
+            Request::encode(header, &multi(), &block(), out);
         }),
         [&header("")[..], &[0xff; 8]].concat(),
         [&header("")[..], &[0, 0, 0, 2, 8, 9]].concat(),

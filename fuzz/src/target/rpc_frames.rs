@@ -31,13 +31,13 @@ pub fn run(input: &[u8]) {
     }
     let mut frames = frames(stream);
     if how & 1 != 0 {
-        frames.for_each(response);
+        frames.for_each(|frame| response(&frame));
         return;
     }
     if let Some(frame) = frames.next() {
-        connection_header(frame);
+        connection_header(&frame);
     }
-    frames.for_each(request);
+    frames.for_each(|frame| request(&frame));
 }
 
 /// The frames of a stream, as a connection takes them off its buffer.
@@ -60,8 +60,8 @@ fn bounded<T>(frame: &Bytes, read: fn(Bytes) -> Result<T, FrameError>) -> Option
     memory::bounded(frame.len(), beside, || read(frame.clone())).ok()
 }
 
-fn connection_header(frame: Bytes) {
-    let Some(header) = bounded(&frame, decode_connection_header) else {
+fn connection_header(frame: &Bytes) {
+    let Some(header) = bounded(frame, decode_connection_header) else {
         return;
     };
     let class = header.cell_block_compressor_class.as_deref();
@@ -76,9 +76,9 @@ fn connection_header(frame: Bytes) {
     );
 }
 
-fn request(frame: Bytes) {
+fn request(frame: &Bytes) {
     let alone = Request::decode_header(&mut frame.clone());
-    let Some(request) = bounded(&frame, Request::decode) else {
+    let Some(request) = bounded(frame, Request::decode) else {
         return;
     };
     assert_eq!(
@@ -94,8 +94,8 @@ fn request(frame: Bytes) {
     );
 }
 
-fn response(frame: Bytes) {
-    let Some(response) = bounded(&frame, Response::decode) else {
+fn response(frame: &Bytes) {
+    let Some(response) = bounded(frame, Response::decode) else {
         return;
     };
     let mut written = Vec::new();
