@@ -72,6 +72,26 @@ pub const TARGETS: &[Target] = &[
         run: target::shell::run,
         longest_input: 1024,
     },
+    Target {
+        name: "rpc_frames",
+        run: target::rpc_frames::run,
+        longest_input: 4096,
+    },
+    Target {
+        name: "rpc_messages",
+        run: target::rpc_messages::run,
+        longest_input: 4096,
+    },
+    Target {
+        name: "cell_blocks",
+        run: target::cell_blocks::run,
+        longest_input: 4096,
+    },
+    Target {
+        name: "zookeeper",
+        run: target::zookeeper::run,
+        longest_input: 1024,
+    },
 ];
 
 /// The directory of the crate, with `corpus` and `libfuzzer` in it.

@@ -72,6 +72,14 @@ impl OpenScan {
             None => self.pending.scan.spec.tier == ReadTier::Memory,
         }
     }
+
+    /// Sets how many rows it may return from now on.
+    pub(crate) fn limit_rows(&mut self, rows: u64) {
+        match &mut self.scanner {
+            Some(scanner) => scanner.limit_rows(rows),
+            None => self.pending.scan.limit = Some(rows),
+        }
+    }
 }
 
 /// What to scan.
@@ -255,6 +263,22 @@ impl Sessions {
         let too_old = self.limits.max_age_ms > 0
             && now.duration_since(session.opened) >= Duration::from_millis(self.limits.max_age_ms);
         session.scan.get_mut().is_some() && (session.expires <= now || too_old)
+    }
+
+    /// Whether there is a session with this id, of any owner.
+    pub(crate) fn contains(&self, id: i32) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Whether fetches with this id can succeed again: the session exists, and its scan has not
+    /// failed for good.
+    pub(crate) fn can_go_on(&self, id: i32, owner: Owner) -> bool {
+        self.by_id.get_mut(&id).is_some_and(|mut session| {
+            let is_own = session.owner == owner;
+            let scan = session.scan.get_mut().as_ref();
+            let scanner = scan.and_then(|scan| scan.scanner.as_ref());
+            is_own && !scanner.is_some_and(Scanner::has_failed)
+        })
     }
 
     /// Renews the lease of an idle session.

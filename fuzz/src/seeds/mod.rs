@@ -3,6 +3,7 @@
 mod filters;
 mod hfile;
 mod logs;
+mod native;
 mod text;
 mod wire;
 
@@ -20,6 +21,10 @@ pub fn of(target: &str) -> Vec<Input> {
         "wal" => logs::segments(),
         "manifest" => logs::manifests(),
         "shell" => text::commands(),
+        "rpc_frames" => native::rpc_frames(),
+        "rpc_messages" => native::rpc_messages(),
+        "cell_blocks" => native::cell_blocks(),
+        "zookeeper" => native::zookeeper(),
         other => unreachable!("no target {other}"),
     }
 }

@@ -2,15 +2,19 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
+pub mod cell_blocks;
 pub mod config;
 pub mod filter_bytes;
 pub mod filter_string;
 mod filters;
 pub mod hfile;
 pub mod manifest;
+pub mod rpc_frames;
+pub mod rpc_messages;
 pub mod shell;
 pub mod wal;
 pub mod wire;
+pub mod zookeeper;
 
 pub use filters::REGEX_BYTES;
 

@@ -131,17 +131,34 @@ impl Response {
 
 /// Appends a response up to its cell block. The caller appends exactly `cells_len` bytes of cells.
 pub fn begin_response(call_id: u32, result: &impl Message, cells_len: usize, out: &mut Vec<u8>) {
-    let header = ResponseHeader {
-        // Written even if it is 0: Java counts calls from 0, and a missing id is malformed.
-        call_id: Some(call_id),
-        cell_block_meta: cell_block_meta(cells_len),
-        ..ResponseHeader::default()
-    };
+    let header = response_header(call_id, cells_len);
     let total = delimited_len(&header) + delimited_len(result) + cells_len;
     out.reserve(4 + total);
     out.extend_from_slice(&(total as u32).to_be_bytes());
     put_delimited(&header, out);
     put_delimited(result, out);
+}
+
+/// Appends a response whose message is encoded already, with its cell block as it is to be sent.
+pub fn put_encoded_response(call_id: u32, result: &[u8], cells: &[u8], out: &mut Vec<u8>) {
+    let header = response_header(call_id, cells.len());
+    let result_len = encoded_len_varint(result.len() as u64) + result.len();
+    let total = delimited_len(&header) + result_len + cells.len();
+    out.reserve(4 + total);
+    out.extend_from_slice(&(total as u32).to_be_bytes());
+    put_delimited(&header, out);
+    encode_varint(result.len() as u64, out);
+    out.extend_from_slice(result);
+    out.extend_from_slice(cells);
+}
+
+fn response_header(call_id: u32, cells_len: usize) -> ResponseHeader {
+    ResponseHeader {
+        // Written even if it is 0: Java counts calls from 0, and a missing id is malformed.
+        call_id: Some(call_id),
+        cell_block_meta: cell_block_meta(cells_len),
+        ..ResponseHeader::default()
+    }
 }
 
 /// Appends a response that is an exception.

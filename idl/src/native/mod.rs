@@ -6,6 +6,7 @@
 //! | [`preamble`] | the first bytes of a connection |
 //! | [`frame`] | a request or response: length, header, message, cell block |
 //! | [`cells`] | cells of a cell block: KeyValueCodec with and without tags |
+//! | [`compress`] | compression of cell blocks, as Hadoop's codecs do it |
 //! | [`znode`] | the payload of the ZooKeeper nodes in which clients look up a server |
 //! | [`exception`] | class names of HBase's exceptions, as response headers carry them |
 //! | [`messages`] | protobuf messages and methods, generated from `native/hbase.proto` |
@@ -16,6 +17,7 @@
 //! observed on HBase 2.6.1. Integers outside protobuf messages are big-endian.
 
 pub mod cells;
+pub mod compress;
 pub mod exception;
 pub mod frame;
 #[rustfmt::skip]

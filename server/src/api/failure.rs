@@ -151,6 +151,35 @@ impl Failure {
         Self::native(class, message, false)
     }
 
+    /// The scanner has ended with an error; the client opens another one behind the last row that it
+    /// has.
+    pub(crate) fn scanner_reset(cause: &Self) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.ScannerResetException";
+        let message = format!("Scanner is closed on the server-side: {}", cause.with_class());
+        Self::native(class, message, false)
+    }
+
+    /// Whether a fetch that failed with this has lost nothing, unless its scanner has failed, too:
+    /// the server was busy, or another fetch of the scanner runs.
+    pub(crate) fn leaves_scanner(&self) -> bool {
+        let classes = [
+            "RegionTooBusyException",
+            "RpcThrottlingException",
+            "OutOfOrderScannerNextException",
+        ];
+        self.can_retry && classes.contains(&self.label())
+    }
+
+    /// Whether the scanner does not exist.
+    pub(crate) fn is_unknown_scanner(&self) -> bool {
+        self.label() == "UnknownScannerException"
+    }
+
+    /// Whether the region is not served here.
+    pub(crate) fn is_not_serving(&self) -> bool {
+        self.label() == "NotServingRegionException"
+    }
+
     /// The region's state does not allow the change.
     pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";

@@ -188,6 +188,11 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
+    /// The table of the scanner that the call in hand has fetched from.
+    pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
+        self.scanned.take()
+    }
+
     /// The owner of the scanners that it opens.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
@@ -330,6 +335,11 @@ impl Server {
                 method.failed(class);
             }
         }
+    }
+
+    /// The next number of a call in log lines.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Shows a scrape what calls and connections have counted.
@@ -559,7 +569,7 @@ impl Server {
         }
         let (service, method) = method_of(api, number);
         // A call that nobody will read of needs no number.
-        let request = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let request = self.next_request();
         let client = caller.address.map(tracing::field::display);
         if let Some(exception) = failed {
             tracing::debug!(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
-use basalt_engine::engine::Fetched;
+use basalt_engine::engine::{Fetched, RowsSeen};
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
@@ -164,23 +164,29 @@ pub(crate) async fn fetch(
 pub(crate) struct Part {
     /// Most results.
     pub(crate) results: usize,
+    /// Most rows; a row counts when its last piece is returned.
+    pub(crate) rows: u64,
     /// Once the results have this many bytes, no further row is begun.
     pub(crate) bytes: usize,
+    /// Whether a row is cut where the results have so many bytes.
+    pub(crate) cuts_rows: bool,
     /// Whether an empty answer is allowed before the end of the scan.
     pub(crate) may_be_empty: bool,
     /// Time after which no further row is begun; `None` means `scanner.fetch_max_ms`.
     pub(crate) time: Option<Duration>,
 }
 
-/// The next results of a session, and whether the scan is at its end.
+/// The next results of a session, and how the fetch ended.
 pub(crate) async fn fetch_part(
     server: &Arc<Server>,
     caller: &mut Caller,
     id: i32,
     part: Part,
-) -> Result<(CellBatch, bool), Failure> {
+) -> Result<(CellBatch, FetchEnd), Failure> {
     server.admission().admit()?;
-    let fetching = server.sessions().fetch(id, caller.owner)?;
+    let mut fetching = server.sessions().fetch(id, caller.owner)?;
+    fetching.limit_rows(part.rows);
+    caller.scanned = Some(fetching.pending.table.clone());
     admit_to_line(server, &fetching)?;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
@@ -191,10 +197,12 @@ pub(crate) async fn fetch_part(
         time_max: part.time.unwrap_or_else(|| fetch_time(server)),
         least: usize::from(!part.may_be_empty),
         began: Instant::now(),
+        is_part: true,
+        cuts_rows: part.cuts_rows,
     };
-    let (batch, is_at_end) = pin!(in_turns(server, caller, fetching, wanted)).await?;
+    let (batch, end) = pin!(in_turns(server, caller, fetching, wanted)).await?;
     server.charge_read(&charged, &batch);
-    Ok((batch, is_at_end))
+    Ok((batch, end))
 }
 
 /// The first results of a scan that has no session.
@@ -257,8 +265,7 @@ fn result_count(count: i32) -> Result<usize, Failure> {
     })
 }
 
-/// Fetches up to `wanted.count` results; returns them, and whether the scan is at its end. There
-/// are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. An empty
+/// Fetches up to `wanted.count` results; returns them, and how the fetch ended. There are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. An empty
 /// answer means the end of the scan to every client, so a fetch that has nothing to show goes on,
 /// for as long as its client is there. A fetch that is refused has lost nothing, and can be tried
 /// again.
@@ -267,7 +274,7 @@ async fn in_turns<S>(
     caller: &mut Caller,
     mut scan: S,
     wanted: Wanted,
-) -> Result<(CellBatch, bool), Failure>
+) -> Result<(CellBatch, FetchEnd), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
@@ -275,7 +282,7 @@ where
     if scan.is_memory_only()
         && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
     {
-        return Ok((batch, end.is_of_scan));
+        return Ok((batch, end));
     }
     // Boxed: few fetches of what is in memory come to it.
     Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
@@ -288,7 +295,7 @@ async fn turns_on_pool<S>(
     mut scan: S,
     wanted: Wanted,
     mut batch: CellBatch,
-) -> Result<(CellBatch, bool), Failure>
+) -> Result<(CellBatch, FetchEnd), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
@@ -320,7 +327,7 @@ where
             .await?;
         drop(place);
         if let Some(end) = end {
-            return Ok((batch, end.is_of_scan));
+            return Ok((batch, end));
         }
     }
 }
@@ -339,13 +346,25 @@ struct Wanted {
     least: usize,
     /// When it began.
     began: Instant,
+    /// Whether the caller wants to know more of the fetch's end than whether it is the scan's.
+    is_part: bool,
+    /// Whether a row is cut where the results have `bytes_max` bytes.
+    cuts_rows: bool,
 }
 
-/// The end of a fetch.
-#[derive(Clone, Copy, Debug)]
-struct FetchEnd {
+/// The end of a fetch. Of a Thrift client's fetch, only `is_of_scan` is set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FetchEnd {
     /// Whether the scan is at its end, too.
-    is_of_scan: bool,
+    pub(crate) is_of_scan: bool,
+    /// Whether the fetch ended because its time was over.
+    pub(crate) is_late: bool,
+    /// Whether the scan's filter wants no more rows.
+    pub(crate) is_by_filter: bool,
+    /// The row that the scan has come to, if the fetch's time was over.
+    pub(crate) row: Option<Vec<u8>>,
+    /// The rows that the fetch has looked at.
+    pub(crate) seen: RowsSeen,
 }
 
 impl Wanted {
@@ -358,6 +377,8 @@ impl Wanted {
             time_max: fetch_time(server),
             least: LEAST_RESULTS,
             began: Instant::now(),
+            is_part: false,
+            cuts_rows: false,
         }
     }
 
@@ -417,21 +438,40 @@ impl Wanted {
         let limits = FetchLimits {
             results: self.count - batch.row_count(),
             bytes: self.bytes_max.saturating_sub(batch.data_bytes()).clamp(1, bytes),
-            time,
+            time: time.min(self.time_max),
         };
         let before = batch.row_count();
-        let fetched = scanner.fetch(&limits, batch);
+        let cut_at = self.cuts_rows.then_some(self.bytes_max);
+        let fetched = scanner.fetch_in_pieces(&limits, cut_at, batch);
         server.scanned(&open.pending.table, batch, before);
         fetched
     }
 
     /// Fewest results that may be returned when there is no memory for more.
     fn least_results(&self, open: &OpenScan) -> usize {
-        if open.pending.scan.reversed {
+        if open.pending.scan.reversed && !self.is_part {
             LEAST_RESULTS.min(self.count)
         } else {
             1
         }
+    }
+
+    /// Describes the end of a fetch.
+    fn describe_end(&self, open: &mut OpenScan, is_of_scan: bool) -> FetchEnd {
+        let mut end = FetchEnd {
+            is_of_scan,
+            ..FetchEnd::default()
+        };
+        if let Some(scanner) = open.scanner.as_mut().filter(|_| self.is_part) {
+            end.is_late = self.began.elapsed() >= self.time_max;
+            if end.is_late {
+                end.row = scanner.row_in_hand().map(<[u8]>::to_vec);
+            }
+            end.is_of_scan |= scanner.is_at_end();
+            end.is_by_filter = scanner.is_ended_by_filter();
+            end.seen = scanner.take_rows_seen();
+        }
+        end
     }
 
     /// Decides whether a turn with this outcome is the fetch's last one; `None` if the fetch goes
@@ -442,10 +482,12 @@ impl Wanted {
         fetched: Result<Fetched, Error>,
         batch: &CellBatch,
     ) -> Result<Option<FetchEnd>, Failure> {
-        let end = |is_of_scan| Ok(Some(FetchEnd { is_of_scan }));
+        let end = |open: &mut OpenScan, is_of_scan| Ok(Some(self.describe_end(open, is_of_scan)));
         let fetched = match fetched {
             // The rows that fit into memory are a valid answer.
-            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => return end(false),
+            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => {
+                return end(open, false);
+            }
             // Fewer rows are not. The scan has passed them, so it must fail: continuing would skip
             // them.
             Err(error @ Error::CallMemory(_)) if !batch.is_empty() => {
@@ -456,20 +498,20 @@ impl Wanted {
             }
             // Results before a region that is not assigned are a page; the next fetch fails.
             Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
-                return end(false);
+                return end(open, false);
             }
             fetched => fetched?,
         };
         if fetched == Fetched::End {
-            return end(true);
+            return end(open, true);
         }
         if batch.row_count() >= self.count {
-            return end(false);
+            return end(open, false);
         }
         let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;
         let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
         if is_enough && batch.row_count() >= self.least {
-            return end(false);
+            return end(open, false);
         }
         Ok(None)
     }

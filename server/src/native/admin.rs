@@ -9,11 +9,9 @@ use bytes::Bytes;
 
 use super::reply::Reply;
 use super::request::decode;
-use super::{region, registry, schema, server_name, status};
+use super::{region, registry, schema, server_name, slow_log, status};
 use crate::api::{Failure, Server};
-
-/// Class of the message that lists the calls of the slow log.
-const SLOW_LOG_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
+use crate::slow_log::Kind;
 
 /// Answers a call of AdminService.
 pub(super) async fn call(
@@ -107,10 +105,14 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::ClearCompactionQueues => reply.message(&pb::ClearCompactionQueuesResponse {}),
         Method::RollWALWriter => reply.message(&pb::RollWalWriterResponse::default()),
         Method::UpdateConfiguration => reply.message(&pb::UpdateConfigurationResponse {}),
-        Method::GetLogEntries => reply.message(&pb::LogEntry {
-            log_class_name: SLOW_LOG_CLASS.to_owned(),
-            log_message: Bytes::new(),
-        }),
+        Method::GetLogEntries => reply.message(&slow_log::entries(server, parameter)?),
+        Method::GetSlowLogResponses => {
+            reply.message(&slow_log::responses(server, parameter, Some(Kind::Slow))?);
+        }
+        Method::GetLargeLogResponses => {
+            reply.message(&slow_log::responses(server, parameter, Some(Kind::Large))?);
+        }
+        Method::ClearSlowLogsResponses => reply.message(&slow_log::clear(server)),
         other => return Err(Failure::unsupported(other.name())),
     }
     Ok(())

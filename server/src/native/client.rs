@@ -12,6 +12,7 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 
 use super::connection::Connection;
+use super::deadline::Deadline;
 use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
 use super::{coprocessor, load, multi, region, request, scan};
@@ -24,6 +25,8 @@ pub(super) struct Call {
     pub(super) cells: Bytes,
     /// Memory that is reserved for the arguments; 0 if they are small.
     pub(super) arguments_bytes: usize,
+    /// When the client gives up.
+    pub(super) deadline: Deadline,
 }
 
 /// Answers a call of ClientService.
@@ -40,7 +43,8 @@ pub(super) async fn call(
         }
         ClientServiceMethod::Scan => {
             let wanted = request::decode(call.parameter)?;
-            Box::pin(scan::call(connection, wanted, call.arguments_bytes, reply)).await
+            let (bytes, deadline) = (call.arguments_bytes, call.deadline);
+            Box::pin(scan::call(connection, wanted, bytes, deadline, reply)).await
         }
         ClientServiceMethod::Multi => {
             Box::pin(multi::call(
@@ -73,7 +77,6 @@ pub(super) async fn call(
         ClientServiceMethod::CleanupBulkLoad => {
             load::clean_up(&connection.server, request::decode(call.parameter)?, reply).await
         }
-        other => Err(Failure::unsupported(other.name())),
     }
 }
 

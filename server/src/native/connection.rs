@@ -9,6 +9,10 @@
 //!
 //! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
 //! answered with an exception, and the connection goes on.
+//!
+//! After a refusal the connection is drained: what the client still sends is read and dropped, for a
+//! limited time. A socket that is closed with bytes unread is reset, and the client would lose the
+//! refusal.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -36,10 +40,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Call;
+use super::deadline::Deadline;
 use super::peer::{Codec, Method, Peer};
 use super::reply::{CellBlock, Reply};
 use super::scan::ScanState;
-use super::{admin, arguments, client, master, registry};
+use super::{admin, arguments, client, compress, master, registry, slow_log};
 use crate::admission::{Held, Purpose, SlowClient, dropped};
 use crate::api::{Caller, Failure, Server};
 
@@ -51,6 +56,10 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
 /// Arguments that take up to so much memory are not accounted: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
+/// The label under which dropped calls are counted: the exception that their clients have met.
+const TIMED_OUT: &str = "CallTimeoutException";
+/// Buffer of a connection that is drained.
+const DRAIN_BYTES: usize = 8 << 10;
 /// Responses that are ready are joined into one write until it has this many bytes.
 const WRITE_BYTES: usize = 256 << 10;
 
@@ -96,6 +105,11 @@ impl Connection {
             .until(&self.gone)
     }
 
+    /// The client's address.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
     /// An empty cell block for a response.
     pub(super) fn cell_block(&self, codec: Codec) -> CellBlock {
         CellBlock::new(codec, Held::nothing(self.server.admission().memory()))
@@ -124,8 +138,13 @@ pub(crate) async fn run(
         greeted = timeout(limit, greet(&server, &mut input, &mut write)) => greeted,
         () = stop.cancelled() => return Ok(()),
     };
-    let Some(peer) = greeted.map_err(|_| End::SlowMessage(limit))?? else {
-        return Ok(());
+    let peer = match greeted.map_err(|_| End::SlowMessage(limit))? {
+        Ok(Some(peer)) => peer,
+        Ok(None) => return Ok(()),
+        Err(end) => {
+            input.drain_after(&end, &stop).await;
+            return Err(end);
+        }
     };
     let connection = Arc::new(Connection {
         server,
@@ -142,10 +161,11 @@ pub(crate) async fn run(
         connection.gone.store(true, Ordering::Relaxed);
     }
     // The writer ends when the last call has dropped its sender.
-    match writer.await {
-        Ok(written) => served.and(written),
-        Err(_) => served,
+    let written = writer.await.unwrap_or(Ok(()));
+    if let (Err(end), Ok(())) = (&served, &written) {
+        input.drain_after(end, &stop).await;
     }
+    served.and(written)
 }
 
 /// Reads frames from a socket.
@@ -207,6 +227,25 @@ impl Input {
         }
         let length = self.received.first_chunk::<4>().expect("four bytes have arrived");
         Ok(Some(u32::from_be_bytes(*length) as usize))
+    }
+
+    /// Drains the connection if it ends with a refusal. REQUIRES: the last response was written, and
+    /// the write half is shut down.
+    async fn drain_after(&mut self, end: &End, stop: &CancellationToken) {
+        if !matches!(end, End::Refused { .. } | End::Frame(_)) {
+            return;
+        }
+        self.received = BytesMut::with_capacity(DRAIN_BYTES);
+        let drain = async {
+            // Ends when the client closes, or is gone.
+            while let Ok(1..) = self.read.read_buf(&mut self.received).await {
+                self.received.clear();
+            }
+        };
+        tokio::select! {
+            _ = timeout(self.limit, drain) => {}
+            () = stop.cancelled() => {}
+        }
     }
 
     /// The next frame, without its length; `None` when the client closes first. A frame of more
@@ -360,8 +399,11 @@ async fn serve(
         let request = Request::decode(frame)
             .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
         let (connection, sender) = (Arc::clone(connection), sender.clone());
+        let deadline = Deadline::new(std::time::Instant::now(), request.header.timeout);
         tokio::spawn(async move {
-            let mut reply = answer(&connection, request, &mut held).await;
+            let Some(mut reply) = answer(&connection, request, deadline, &mut held).await else {
+                return;
+            };
             if let Some(cells) = &mut reply.held {
                 held.join(cells);
             }
@@ -389,28 +431,48 @@ async fn refuse_frame(
     Ok(out)
 }
 
-/// Runs one call. The memory of its arguments is added to `held`.
-async fn answer(connection: &Arc<Connection>, request: Request, held: &mut Held) -> Reply {
+/// Runs one call. The memory of its arguments is added to `held`. `None` if the client has given the
+/// call up before it began.
+async fn answer(
+    connection: &Arc<Connection>,
+    request: Request,
+    deadline: Deadline,
+    held: &mut Held,
+) -> Option<Reply> {
     let began = Instant::now();
-    let mut reply = Reply::new(request.header.call_id.unwrap_or_default());
+    let call_id = request.header.call_id.unwrap_or_default();
+    let mut reply = Reply::new(call_id, connection.peer.compressor);
     let name = request.header.method_name.unwrap_or_default();
     let service = connection.peer.service;
     let Some(method) = Method::find(service, &name) else {
         reply.failure(&Failure::unsupported(&name));
-        return reply;
+        return Some(reply);
     };
+    let parameter = request.parameter.clone();
     let call = Call {
         parameter: request.parameter,
         cells: request.cells,
         arguments_bytes: 0,
+        deadline,
     };
-    let answered = if request.header.request_param == Some(true) {
-        match reserve_arguments(connection, method, call, held).await {
-            Ok(call) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
-            Err(failure) => Err(failure),
-        }
+    let prepared = if request.header.request_param == Some(true) {
+        prepare(connection, method, call, held).await
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
+    };
+    if deadline.has_passed(std::time::Instant::now()) {
+        let (server, number) = (&connection.server, method.number(service));
+        server.answered_native(number, began.elapsed(), Some(TIMED_OUT));
+        tracing::debug!(method = name, "native call dropped: its client has given up");
+        return None;
+    }
+    let answered = match prepared {
+        Ok(call) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
+        Err(failure) => Err(failure),
+    };
+    let answered = match answered {
+        Ok(()) => reply.pack_cells(&connection.server).await,
+        failed => failed,
     };
     let failed = answered.err();
     if let Some(failure) = &failed {
@@ -426,16 +488,26 @@ async fn answer(connection: &Arc<Connection>, request: Request, held: &mut Held)
     connection
         .server
         .answered_native(method.number(service), began.elapsed(), class);
-    reply
+    let answered = slow_log::Answered {
+        method,
+        parameter: &parameter,
+        took: began.elapsed(),
+        answer_bytes: reply.out.len(),
+        scanned: reply.scanned.take(),
+    };
+    slow_log::judge(connection, answered);
+    Some(reply)
 }
 
-/// Reserves the memory for the arguments of a call, unless they are small.
-async fn reserve_arguments(
+/// Unpacks the cells of a call, and reserves the memory for its arguments, unless they are small.
+async fn prepare(
     connection: &Connection,
     method: Method,
     mut call: Call,
     held: &mut Held,
 ) -> Result<Call, Failure> {
+    let compressor = connection.peer.compressor;
+    call.cells = compress::unpack(&connection.server, compressor, call.cells, held).await?;
     let bytes = arguments::memory_bytes(method, &call.parameter, &call.cells);
     if bytes > SMALL_ARGUMENTS {
         call.arguments_bytes = bytes;

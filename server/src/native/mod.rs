@@ -4,7 +4,9 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
-//! | `peer` | the connection header: service, codec, client version |
+//! | `peer` | the connection header: service, codec, compressor, client version |
+//! | `compress` | compressed cell blocks, within the memory for calls |
+//! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
@@ -13,6 +15,7 @@
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
+//! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -29,8 +32,10 @@ mod admin;
 mod aggregate;
 mod arguments;
 mod client;
+mod compress;
 mod connection;
 mod coprocessor;
+mod deadline;
 mod load;
 mod master;
 mod multi;
@@ -43,6 +48,7 @@ mod reply;
 mod request;
 mod scan;
 mod schema;
+mod slow_log;
 mod staging;
 mod status;
 

@@ -1,5 +1,6 @@
-//! The connection header: service, codec and version of a client.
+//! The connection header: service, codec, compressor and version of a client.
 
+use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::messages::{
     AdminServiceMethod, BootstrapNodeServiceMethod, ClientMetaServiceMethod, ClientServiceMethod,
@@ -25,6 +26,17 @@ impl Service {
         Self::ClientMeta,
         Self::BootstrapNode,
     ];
+
+    /// Its name in connection headers.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Client => ClientServiceMethod::SERVICE,
+            Self::Master => MasterServiceMethod::SERVICE,
+            Self::Admin => AdminServiceMethod::SERVICE,
+            Self::ClientMeta => ClientMetaServiceMethod::SERVICE,
+            Self::BootstrapNode => BootstrapNodeServiceMethod::SERVICE,
+        }
+    }
 
     /// The names of its methods.
     pub(super) fn methods(self) -> Vec<&'static str> {
@@ -94,6 +106,17 @@ impl Method {
         })
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Client(method) => method.name(),
+            Self::Master(method) => method.name(),
+            Self::Admin(method) => method.name(),
+            Self::ClientMeta(method) => method.name(),
+            Self::BootstrapNode(method) => method.name(),
+        }
+    }
+
     /// Its number among the methods of all services.
     pub(super) fn number(self, service: Service) -> usize {
         let own = match self {
@@ -126,6 +149,10 @@ pub(super) struct Peer {
     /// Whether the cells of a Get go inside the message, whatever the codec. Clients before HBase
     /// 1.3 and clients that send no version (gohbase, asynchbase) expect this.
     pub(super) inline_gets: bool,
+    /// The compression of cell blocks in both directions.
+    pub(super) compressor: Option<Compressor>,
+    /// Whether the client knows ScannerResetException (HBase 1.4).
+    pub(super) resets_scanners: bool,
 }
 
 const CODEC_PACKAGE: &str = "org.apache.hadoop.hbase.codec.";
@@ -155,25 +182,39 @@ impl Peer {
                 }
             },
         };
-        if let Some(class) = header
-            .cell_block_compressor_class
-            .as_deref()
-            .filter(|class| !class.is_empty())
-        {
-            let message = format!("{class}; unset hbase.client.rpc.compressor");
-            return Err((ExceptionClass::UnsupportedCompressionCodec, message));
-        }
         let version = header.version_info.as_ref();
-        let at_least_1_3 = version.is_some_and(|version| {
-            let major = version.version_major.unwrap_or_default();
-            (major, version.version_minor.unwrap_or_default()) >= (1, 3)
-        });
+        let is_at_least = |least| {
+            version.is_some_and(|version| {
+                let major = version.version_major.unwrap_or_default();
+                (major, version.version_minor.unwrap_or_default()) >= least
+            })
+        };
         Ok(Self {
             service,
             codec,
-            inline_gets: codec == Codec::Inline || !at_least_1_3,
+            inline_gets: codec == Codec::Inline || !is_at_least((1, 3)),
+            compressor: compressor(header, codec)?,
+            resets_scanners: is_at_least((1, 4)),
         })
     }
+}
+
+/// The compressor that a header names. Like HBase, it does not look at it if there are no cell blocks.
+fn compressor(
+    header: &ConnectionHeader,
+    codec: Codec,
+) -> Result<Option<Compressor>, (ExceptionClass, String)> {
+    let class = header.cell_block_compressor_class.as_deref().unwrap_or_default();
+    if class.is_empty() || codec == Codec::Inline {
+        return Ok(None);
+    }
+    Compressor::of_class(class).map(Some).ok_or_else(|| {
+        let message = format!(
+            "{class}; Hadoop's DefaultCodec, GzipCodec, SnappyCodec, Lz4Codec and ZStandardCodec are \
+             supported (hbase.client.rpc.compressor)"
+        );
+        (ExceptionClass::UnsupportedCompressionCodec, message)
+    })
 }
 
 #[cfg(test)]
@@ -241,7 +282,22 @@ mod tests {
             ExceptionClass::UnsupportedCellCodec
         );
         let mut compressed = header("ClientService", Some("KeyValueCodec"), None);
+        compressed.cell_block_compressor_class = Some("org.apache.hadoop.io.compress.BZip2Codec".into());
+        let (class, message) = refused(compressed.clone());
+        assert_eq!(class, ExceptionClass::UnsupportedCompressionCodec);
+        assert!(message.contains("BZip2Codec; Hadoop's DefaultCodec"), "{message}");
+        compressed.cell_block_codec_class = None;
+        assert_eq!(Peer::new(&compressed).unwrap().compressor, None);
+    }
+
+    #[test]
+    fn a_compressor_is_found_by_its_class() {
+        let mut compressed = header("ClientService", Some("KeyValueCodec"), Some((1, 4)));
         compressed.cell_block_compressor_class = Some("org.apache.hadoop.io.compress.GzipCodec".into());
-        assert_eq!(refused(compressed).0, ExceptionClass::UnsupportedCompressionCodec);
+        let peer = Peer::new(&compressed).unwrap();
+        assert_eq!(
+            (peer.compressor, peer.resets_scanners),
+            (Some(Compressor::Gzip), true)
+        );
     }
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use basalt_engine::cell::{CellBatch, RowView};
+use basalt_engine::schema::TableName;
 use basalt_idl::native::cells::{put_stored_cell, stored_cell_len};
+use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::frame;
 use basalt_idl::native::messages::{self, ExceptionResponse};
 use bytes::Bytes;
 use prost::Message;
 
+use super::compress;
 use super::peer::Codec;
 use crate::admission::Held;
 use crate::api::{Failure, Server};
@@ -21,14 +24,22 @@ pub(super) struct Reply {
     pub(super) out: Vec<u8>,
     /// The reservation for the cells in `out`.
     pub(super) held: Option<Held>,
+    /// The table of the scanner that the call has fetched from.
+    pub(super) scanned: Option<TableName>,
+    compressor: Option<Compressor>,
+    /// An encoded message and its cells, which are compressed when the call has ended.
+    to_pack: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Reply {
-    pub(super) fn new(call_id: u32) -> Self {
+    pub(super) fn new(call_id: u32, compressor: Option<Compressor>) -> Self {
         Self {
             call_id,
             out: Vec::new(),
             held: None,
+            scanned: None,
+            compressor,
+            to_pack: None,
         }
     }
 
@@ -38,7 +49,7 @@ impl Reply {
         server: &Arc<Server>,
         fill: impl FnOnce(&Server, &mut Self) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
-        let mut filled = Self::new(self.call_id);
+        let mut filled = Self::new(self.call_id, self.compressor);
         *self = server
             .on_pool(move |server| fill(server, &mut filled).map(|()| filled))
             .await?;
@@ -52,14 +63,30 @@ impl Reply {
 
     /// A message and its cell block.
     pub(super) fn with_cells(&mut self, result: &impl Message, cells: CellBlock) {
+        self.held = Some(cells.held);
+        if self.compressor.is_some() && !cells.bytes.is_empty() {
+            self.to_pack = Some((result.encode_to_vec(), cells.bytes));
+            return;
+        }
         frame::begin_response(self.call_id, result, cells.bytes.len(), &mut self.out);
         self.out.extend_from_slice(&cells.bytes);
-        self.held = Some(cells.held);
+    }
+
+    /// Compresses the cell block, if the client has named a compressor. The reservation for two
+    /// copies of the plain cells covers the packed ones.
+    pub(super) async fn pack_cells(&mut self, server: &Arc<Server>) -> Result<(), Failure> {
+        let (Some(compressor), Some((result, plain))) = (self.compressor, self.to_pack.take()) else {
+            return Ok(());
+        };
+        let packed = compress::pack(server, compressor, plain).await?;
+        frame::put_encoded_response(self.call_id, &result, &packed, &mut self.out);
+        Ok(())
     }
 
     /// An exception instead of a message.
     pub(super) fn failure(&mut self, failure: &Failure) {
         self.out.clear();
+        self.to_pack = None;
         frame::put_exception(self.call_id, exception(failure), &mut self.out);
     }
 }

@@ -8,21 +8,33 @@
 //! | more to come in this region | true | true | open |
 //! | region at its end | true | false | closed |
 //! | the client's limit of rows is reached | false | true | closed |
+//! | the filter wants no more rows, and the response has none | false | false | closed |
 //! | a call that only renews or closes | absent | absent | open, closed |
+//!
+//! A response ends with the first of these limits: `number_of_rows` results, `limit_of_rows` whole
+//! rows, the bytes of `max_result_size`, and the time of [`time_limit`]. A client that handles
+//! partial results gets a long row in pieces, each with its flag in `partial_flag_per_result`. A
+//! client that handles heartbeats, too, gets a response when the time is over, even without results.
+//!
+//! A call that was refused because the server is busy leaves the scanner as it was, and the client
+//! repeats it with the same sequence number. After any other failure the scanner is closed, and the
+//! client opens a new one behind the last row that it has.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use basalt_engine::engine::RegionInfo;
+use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::{RegionInfo, RowsSeen};
 use basalt_engine::op::Scan;
-use basalt_idl::native::messages::{NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
+use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
 use super::connection::Connection;
+use super::deadline::Deadline;
 use super::peer::Codec;
 use super::reply::Reply;
 use super::{region, request};
 use crate::api::{Failure, scans};
-use crate::sessions::Owner;
+use crate::sessions::{Owner, SessionError};
 
 /// Most bytes of one response, whatever the client requests: HBase's
 /// `hbase.server.scanner.max.result.size`.
@@ -37,12 +49,49 @@ const TIME_MIN: Duration = Duration::from_millis(10);
 pub(super) struct ScanState {
     /// Sequence number that the next fetch must have.
     next_call: u64,
-    /// Rows that the client still wants; `None`: all.
-    left: Option<u64>,
     /// Most bytes of one response.
     bytes: u64,
-    /// Whether the client accepts responses without results before the end of the scan.
-    heartbeats: bool,
+    /// Whether the client wants to know where a fetch is that has no results yet.
+    needs_cursor: bool,
+}
+
+/// One call that fetches.
+#[derive(Clone, Copy, Debug)]
+struct Fetch<'a> {
+    id: u64,
+    call: &'a ScanRequest,
+    /// Whether the call has opened the scanner, too.
+    opens: bool,
+    deadline: Deadline,
+}
+
+impl Fetch<'_> {
+    /// Most results.
+    fn results(&self) -> u64 {
+        u64::from(rows_wanted(self.call))
+    }
+
+    /// Most whole rows; `None`: no limit.
+    fn row_limit(&self) -> Option<u64> {
+        self.call.limit_of_rows.filter(|rows| *rows > 0).map(u64::from)
+    }
+
+    /// Whether the client accepts pieces of rows.
+    fn handles_partials(&self) -> bool {
+        self.call.client_handles_partials == Some(true)
+    }
+
+    /// Whether the client accepts responses without results before the end of the scan. A heartbeat
+    /// may end in the middle of a row, so that the client must accept pieces, too.
+    fn handles_heartbeats(&self) -> bool {
+        self.handles_partials() && self.call.client_handles_heartbeats == Some(true)
+    }
+}
+
+/// Results that a call wants. Without a number it is one, or none for a call that closes.
+fn rows_wanted(call: &ScanRequest) -> u32 {
+    let closes = call.close_scanner == Some(true);
+    call.number_of_rows.unwrap_or(u32::from(!closes))
 }
 
 /// Answers a Scan.
@@ -50,61 +99,56 @@ pub(super) async fn call(
     connection: &Arc<Connection>,
     call: ScanRequest,
     arguments_bytes: usize,
+    deadline: Deadline,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let Some(id) = call.scanner_id else {
-        return open(connection, call, arguments_bytes, reply).await;
+        return open(connection, call, arguments_bytes, deadline, reply).await;
     };
-    let wants_rows = call.number_of_rows.is_none_or(|rows| rows > 0);
+    let answer = ScanResponse {
+        scanner_id: Some(id),
+        ..ScanResponse::default()
+    };
     if call.renew == Some(true) {
+        renew(connection, id)?;
         check_sequence(connection, id, &call)?;
-        connection
-            .server
-            .sessions()
-            .renew(session_id(id)?, connection.owner())?;
-        reply.message(&ScanResponse {
-            scanner_id: Some(id),
-            ..ScanResponse::default()
-        });
+        reply.message(&answer);
         return Ok(());
     }
-    if call.close_scanner == Some(true) && !wants_rows {
+    if call.close_scanner == Some(true) && rows_wanted(&call) == 0 {
         close(connection, id);
-        reply.message(&ScanResponse {
-            scanner_id: Some(id),
-            ..ScanResponse::default()
-        });
+        reply.message(&answer);
         return Ok(());
     }
     check_sequence(connection, id, &call)?;
-    fetch(
-        connection,
+    let fetch = Fetch {
         id,
-        &call,
-        ScanResponse {
-            scanner_id: Some(id),
-            ..ScanResponse::default()
-        },
-        reply,
-    )
-    .await
+        call: &call,
+        opens: false,
+        deadline,
+    };
+    run(connection, fetch, answer, reply).await
 }
 
 async fn open(
     connection: &Arc<Connection>,
     call: ScanRequest,
     arguments_bytes: usize,
+    deadline: Deadline,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let (Some(specifier), Some(wanted)) = (&call.region, &call.scan) else {
-        return Err(Failure::do_not_retry(
-            "a scan without a scanner needs a region and what to scan",
-        ));
-    };
+    let wanted = call
+        .scan
+        .as_ref()
+        .ok_or_else(|| Failure::do_not_retry("a scan needs a scanner id or a description of the scan"))?;
+    let specifier = call
+        .region
+        .as_ref()
+        .ok_or_else(|| Failure::do_not_retry("a scan needs a region"))?;
     let region = region::serving(&connection.server, specifier, None)?;
     let mut scan = request::scan(wanted)?;
     confine(&mut scan, &region);
-    let lease = Duration::from_millis(connection.server.config().scanner.lease_ms);
+    let lease = lease(connection);
     let id = scans::open(
         &connection.server,
         &connection.caller().with_arguments(arguments_bytes),
@@ -114,31 +158,38 @@ async fn open(
         lease,
     )?;
     let id = u64::from(id.unsigned_abs());
+    let max = wanted.max_result_size.filter(|bytes| *bytes > 0);
     let state = ScanState {
         next_call: 0,
-        left: call.limit_of_rows.filter(|rows| *rows > 0).map(u64::from),
-        bytes: wanted
-            .max_result_size
-            .unwrap_or(RESULT_BYTES_MAX)
-            .clamp(1, RESULT_BYTES_MAX),
-        heartbeats: call.client_handles_heartbeats == Some(true),
+        bytes: max.unwrap_or(RESULT_BYTES_MAX).min(RESULT_BYTES_MAX),
+        needs_cursor: wanted.need_cursor_result == Some(true),
     };
-    connection.scanners.lock().insert(id, state);
+    remember(connection, id, state);
     let answer = ScanResponse {
         scanner_id: Some(id),
         ttl: Some(u32::try_from(lease.as_millis()).unwrap_or(u32::MAX)),
         mvcc_read_point: Some(READ_POINT),
         ..ScanResponse::default()
     };
-    if call.number_of_rows == Some(0) {
-        reply.message(&ScanResponse {
-            more_results: Some(true),
-            more_results_in_region: Some(true),
-            ..answer
-        });
-        return Ok(());
+    let fetch = Fetch {
+        id,
+        call: &call,
+        opens: true,
+        deadline,
+    };
+    run(connection, fetch, answer, reply).await
+}
+
+/// Keeps the state of a new scanner. States whose scanners have expired are dropped when there are
+/// more than a connection can have open.
+fn remember(connection: &Connection, id: u64, state: ScanState) {
+    let sessions = connection.server.sessions();
+    let max = connection.server.config().scanner.max_sessions_per_connection;
+    let mut scanners = connection.scanners.lock();
+    if scanners.len() >= max {
+        scanners.retain(|id, _| session_id(*id).is_ok_and(|id| sessions.contains(id)));
     }
-    fetch(connection, id, &call, answer, reply).await
+    scanners.insert(id, state);
 }
 
 /// Confines a scan of the table to a region.
@@ -170,10 +221,10 @@ pub(super) fn confine(scan: &mut Scan, region: &RegionInfo) {
 }
 
 fn session_id(id: u64) -> Result<i32, Failure> {
-    i32::try_from(id).map_err(|_| crate::sessions::SessionError::Unknown.into())
+    i32::try_from(id).map_err(|_| Failure::unknown_scanner(id))
 }
 
-/// Rejects a fetch whose sequence number is not the next one: the client has missed a response.
+/// Rejects a call whose sequence number is not the next one: the client has missed a response.
 fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Result<(), Failure> {
     let mut scanners = connection.scanners.lock();
     let Some(state) = scanners.get_mut(&id) else {
@@ -185,9 +236,7 @@ fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Resul
     if number != state.next_call {
         return Err(Failure::out_of_order(state.next_call, number));
     }
-    if call.renew != Some(true) {
-        state.next_call += 1;
-    }
+    state.next_call += 1;
     Ok(())
 }
 
@@ -198,54 +247,62 @@ fn close(connection: &Connection, id: u64) {
     }
 }
 
-async fn fetch(
+fn renew(connection: &Connection, id: u64) -> Result<(), Failure> {
+    let sessions = connection.server.sessions();
+    sessions
+        .renew(session_id(id)?, connection.owner())
+        .map_err(|error| match error {
+            SessionError::Unknown => Failure::unknown_scanner(id),
+            error => error.into(),
+        })
+}
+
+/// Fetches, if the call wants results, and closes the scanner if it ends with this call.
+async fn run(
     connection: &Arc<Connection>,
-    id: u64,
-    call: &ScanRequest,
+    fetch: Fetch<'_>,
+    answer: ScanResponse,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    if fetch.results() == 0 {
+        if fetch.call.close_scanner == Some(true) {
+            close(connection, fetch.id);
+        }
+        reply.message(&ScanResponse {
+            more_results: Some(true),
+            more_results_in_region: Some(true),
+            ..answer
+        });
+        return Ok(());
+    }
+    let fetched = fetch_and_answer(connection, fetch, answer, reply).await;
+    fetched.map_err(|failure| failed(connection, fetch, failure))
+}
+
+async fn fetch_and_answer(
+    connection: &Arc<Connection>,
+    fetch: Fetch<'_>,
     answer: ScanResponse,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let state = connection
         .scanners
         .lock()
-        .get(&id)
+        .get(&fetch.id)
         .copied()
-        .ok_or_else(|| Failure::unknown_scanner(id))?;
-    let wanted = u64::from(call.number_of_rows.unwrap_or(u32::MAX));
-    let results = state.left.map_or(wanted, |left| left.min(wanted));
-    let part = scans::Part {
-        results: usize::try_from(results).unwrap_or(usize::MAX),
-        bytes: usize::try_from(state.bytes).unwrap_or(usize::MAX),
-        may_be_empty: state.heartbeats,
-        time: state.heartbeats.then(|| time_limit(connection)),
-    };
+        .ok_or_else(|| Failure::unknown_scanner(fetch.id))?;
+    let id = session_id(fetch.id)?;
     let mut caller = connection.caller();
-    let fetched = scans::fetch_part(&connection.server, &mut caller, session_id(id)?, part).await;
-    let (mut batch, is_at_end) = match fetched {
-        Ok(fetched) => fetched,
-        Err(failure) => {
-            close(connection, id);
-            return Err(failure);
-        }
-    };
-    let returned = batch.row_count() as u64;
-    // The client's limit counts whole rows; a row may come in several results.
-    let whole = batch.rows().filter(|row| !row.partial).count() as u64;
-    let is_limit_reached = state.left.is_some_and(|left| whole >= left);
-    if is_at_end || is_limit_reached || call.close_scanner == Some(true) {
-        close(connection, id);
-    } else if let Some(state) = connection.scanners.lock().get_mut(&id) {
-        state.left = state.left.map(|left| left - whole);
-    }
-    let is_cut_short = !is_at_end && !is_limit_reached && returned < results;
-    let mut block = connection.cell_block(connection.peer.codec);
+    let part = part(connection, fetch, state);
+    let fetched = scans::fetch_part(&connection.server, &mut caller, id, part).await;
+    reply.scanned = caller.take_scanned();
+    let (mut batch, end) = fetched?;
     let mut answer = ScanResponse {
-        more_results: Some(!is_limit_reached),
-        more_results_in_region: Some(!is_at_end),
         stale: Some(false),
-        heartbeat_message: (state.heartbeats && is_cut_short).then_some(true),
         ..answer
     };
+    put_state(&mut answer, fetch, state, &batch, end);
+    let mut block = connection.cell_block(connection.peer.codec);
     for row in batch.rows() {
         if connection.peer.codec == Codec::Inline {
             answer.results.push(block.result(&row));
@@ -255,29 +312,107 @@ async fn fetch(
         }
         answer.partial_flag_per_result.push(row.partial);
     }
-    if call.track_scan_metrics == Some(true) {
-        answer.scan_metrics = Some(metrics(returned));
-    }
     if let Err(failure) = block.reserve(&mut batch).await {
-        close(connection, id);
+        // The scan is behind these results.
+        close(connection, fetch.id);
         return Err(failure);
+    }
+    let goes_on = answer.more_results == Some(true) && answer.more_results_in_region == Some(true);
+    if !goes_on || fetch.call.close_scanner == Some(true) {
+        close(connection, fetch.id);
     }
     reply.with_cells(&answer, block);
     Ok(())
 }
 
-/// Time limit of a fetch: half of the scanner's lease, so that the client renews it in time.
-fn time_limit(connection: &Connection) -> Duration {
-    (Duration::from_millis(connection.server.config().scanner.lease_ms) / 2).max(TIME_MIN)
+/// The limits of a fetch.
+fn part(connection: &Connection, fetch: Fetch<'_>, state: ScanState) -> scans::Part {
+    let has_heartbeats = fetch.handles_heartbeats();
+    let lease = lease(connection);
+    scans::Part {
+        results: usize::try_from(fetch.results()).unwrap_or(usize::MAX),
+        rows: fetch.row_limit().unwrap_or(u64::MAX),
+        bytes: usize::try_from(state.bytes).unwrap_or(usize::MAX),
+        cuts_rows: fetch.handles_partials(),
+        may_be_empty: has_heartbeats,
+        time: has_heartbeats.then(|| time_limit(lease, fetch.deadline.left(Instant::now()))),
+    }
 }
 
-fn metrics(rows: u64) -> ScanMetrics {
+/// Puts into the response whether and how the scan goes on.
+fn put_state(
+    answer: &mut ScanResponse,
+    fetch: Fetch<'_>,
+    state: ScanState,
+    batch: &CellBatch,
+    end: scans::FetchEnd,
+) {
+    // The client's limit counts whole rows; a row may come in several results.
+    let whole = batch.rows().filter(|row| !row.partial).count() as u64;
+    let is_limit_reached = fetch.row_limit().is_some_and(|limit| whole >= limit);
+    let is_filtered_out = end.is_of_scan && end.is_by_filter && batch.is_empty();
+    let more_in_region = is_limit_reached || !end.is_of_scan;
+    answer.more_results = Some(!is_limit_reached && !is_filtered_out);
+    answer.more_results_in_region = Some(more_in_region);
+    if fetch.handles_heartbeats() && !is_limit_reached && more_in_region && (end.is_late || batch.is_empty())
+    {
+        answer.heartbeat_message = Some(true);
+        let row = end.row.filter(|_| state.needs_cursor);
+        answer.cursor = row.map(|row| Cursor {
+            row: Some(row.into()),
+        });
+    }
+    if fetch.call.track_scan_metrics == Some(true) {
+        answer.scan_metrics = Some(metrics(end.seen));
+    }
+}
+
+/// The failure for the client, after which the scanner is as the module comment says.
+fn failed(connection: &Connection, fetch: Fetch<'_>, failure: Failure) -> Failure {
+    let sessions = connection.server.sessions();
+    let can_go_on = session_id(fetch.id).is_ok_and(|id| sessions.can_go_on(id, connection.owner()));
+    if !fetch.opens && can_go_on && failure.leaves_scanner() {
+        if fetch.call.next_call_seq.is_some()
+            && let Some(state) = connection.scanners.lock().get_mut(&fetch.id)
+        {
+            state.next_call -= 1;
+        }
+        return failure;
+    }
+    close(connection, fetch.id);
+    if failure.is_unknown_scanner() {
+        return Failure::unknown_scanner(fetch.id);
+    }
+    if fetch.opens || !failure.can_retry() || failure.is_not_serving() {
+        return failure;
+    }
+    if connection.peer.resets_scanners {
+        Failure::scanner_reset(&failure)
+    } else {
+        Failure::unknown_scanner(fetch.id)
+    }
+}
+
+fn lease(connection: &Connection) -> Duration {
+    Duration::from_millis(connection.server.config().scanner.lease_ms)
+}
+
+/// Time limit of a fetch: half of the scanner's lease or of the time that the client still waits,
+/// whichever is less.
+fn time_limit(lease: Duration, left: Option<Duration>) -> Duration {
+    (left.map_or(lease, |left| left.min(lease)) / 2).max(TIME_MIN)
+}
+
+fn metrics(seen: RowsSeen) -> ScanMetrics {
     let pair = |name: &str, value: u64| NameInt64Pair {
         name: Some(name.to_owned()),
         value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
     };
     ScanMetrics {
-        metrics: vec![pair("ROWS_SCANNED", rows), pair("ROWS_FILTERED", 0)],
+        metrics: vec![
+            pair("ROWS_SCANNED", seen.looked_at),
+            pair("ROWS_FILTERED", seen.passed_over),
+        ],
     }
 }
 
@@ -285,5 +420,33 @@ impl Connection {
     /// Owner of the scanners that this connection opens.
     fn owner(&self) -> Owner {
         self.caller().owner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_ends_well_before_its_client_gives_up() {
+        let seconds = Duration::from_secs;
+        let lease = seconds(60);
+        assert_eq!(time_limit(lease, None), seconds(30));
+        assert_eq!(time_limit(lease, Some(seconds(10))), seconds(5));
+        assert_eq!(time_limit(lease, Some(seconds(100))), seconds(30));
+        assert_eq!(time_limit(lease, Some(Duration::ZERO)), TIME_MIN);
+    }
+
+    #[test]
+    fn a_call_without_a_number_of_rows_wants_one_or_closes() {
+        let call = |number_of_rows, close| ScanRequest {
+            number_of_rows,
+            close_scanner: close,
+            ..ScanRequest::default()
+        };
+        assert_eq!(rows_wanted(&call(None, None)), 1);
+        assert_eq!(rows_wanted(&call(None, Some(true))), 0);
+        assert_eq!(rows_wanted(&call(Some(7), Some(true))), 7);
+        assert_eq!(rows_wanted(&call(Some(0), None)), 0);
     }
 }

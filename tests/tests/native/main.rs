@@ -4,9 +4,13 @@
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
 mod client;
+mod closing;
+mod compressed;
 mod endpoints;
 mod hostile;
 mod limits;
 mod loads;
 mod rows;
+mod scans;
+mod slow_log;
 mod zookeeper;

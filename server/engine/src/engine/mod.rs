@@ -44,7 +44,7 @@ pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
 pub use crate::workers::{QueueStats, Work};
 pub use inspect::{DamagedRegion, RegionRequests};
-pub use read::Scanner;
+pub use read::{RowsSeen, Scanner};
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use crate::region::{
-    OpenMoment, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step, check_read,
-    check_row, read_row,
+    LongRow, OpenMoment, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
+    check_read, check_row, read_row,
 };
 use crate::schema::TableName;
 use crate::store::Moment;
@@ -78,6 +78,15 @@ struct Ahead {
     version: Arc<RegionVersion>,
 }
 
+/// Rows that a scan has looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsSeen {
+    /// All.
+    pub looked_at: u64,
+    /// Those that were no result: left out by the filter, or without visible cells.
+    pub passed_over: u64,
+}
+
 /// A running scan: one moment of the table, from open to end.
 ///
 /// When it is opened it captures all regions that overlap its range, and then reads them one after the other. Writes, flushes,
@@ -119,6 +128,10 @@ pub struct Scanner {
     in_request: usize,
     /// Rows of the region in hand that were looked at and are not in its figure yet: readers share that.
     reads: u64,
+    /// Rows since [`Self::take_rows_seen`].
+    seen: RowsSeen,
+    /// The filter has ended the region that was read last.
+    ended_by_filter: bool,
     /// Rows that may still be returned.
     rows_left: u64,
     /// Why it is of no more use.
@@ -159,6 +172,8 @@ impl Scanner {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
             reads: 0,
+            seen: RowsSeen::default(),
+            ended_by_filter: false,
             shared,
             scan,
             range,
@@ -211,6 +226,47 @@ impl Scanner {
         }
     }
 
+    /// Whether it has failed for good.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Whether it is in the middle of a row, of which a piece was returned.
+    fn is_in_row(&self) -> bool {
+        self.current.as_ref().is_some_and(RegionScanner::is_in_row)
+    }
+
+    /// Whether there are no more results, as far as that shows without reading.
+    pub fn is_at_end(&mut self) -> bool {
+        let is_last = self.ahead.len() <= 1 && self.failed.is_none();
+        is_last
+            && self
+                .current
+                .as_mut()
+                .map_or(self.ahead.is_empty(), RegionScanner::is_at_end)
+    }
+
+    /// Whether the filter has ended the region that was read last.
+    pub fn is_ended_by_filter(&self) -> bool {
+        self.ended_by_filter || self.current.as_ref().is_some_and(RegionScanner::filter_is_done)
+    }
+
+    /// Sets how many rows may be returned from now on. A row counts when its last piece is returned.
+    pub fn limit_rows(&mut self, rows: u64) {
+        self.rows_left = rows;
+    }
+
+    /// The row that the region in hand has come to; `None` if no row was looked at yet.
+    pub fn row_in_hand(&self) -> Option<&[u8]> {
+        let row = self.current.as_ref()?.row();
+        (!row.is_empty()).then_some(row)
+    }
+
+    /// The rows since the last call.
+    pub fn take_rows_seen(&mut self) -> RowsSeen {
+        std::mem::take(&mut self.seen)
+    }
+
     /// Where the region is that the next fetch begins with; `None` at the end of the scan.
     pub fn place(&self) -> Option<Place> {
         self.ahead.front().map(|ahead| ahead.region.place())
@@ -236,10 +292,22 @@ impl Scanner {
     /// assigned, it fails with what it has in `out`; the next fetch begins with that region. So it does where a scan of memory only would
     /// have to read the next row from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
+        self.fetch_in_pieces(limits, None, out)
+    }
+
+    /// Does what [`Self::fetch`] does, and cuts rows: once `out` has `cut_at` bytes, the row in hand
+    /// ends as a piece, and the next fetch begins with the rest of it. Filters that judge whole rows
+    /// get whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
+    pub fn fetch_in_pieces(
+        &mut self,
+        limits: &FetchLimits,
+        cut_at: Option<usize>,
+        out: &mut CellBatch,
+    ) -> Result<Fetched> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let result = self.try_fetch(limits, out);
+        let result = self.try_fetch(limits, cut_at, out);
         self.note_reads();
         if let Err(error) = &result
             && !self.goes_on_after(error)
@@ -257,13 +325,18 @@ impl Scanner {
         match error {
             Error::NotServingRegion(_) => true,
             Error::NotInMemory | Error::CallMemory(_) => {
-                self.scan.spec.filter.is_none() && self.scan.batch.is_none()
+                self.scan.spec.filter.is_none() && self.scan.batch.is_none() && !self.is_in_row()
             }
             _ => false,
         }
     }
 
-    fn try_fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
+    fn try_fetch(
+        &mut self,
+        limits: &FetchLimits,
+        cut_at: Option<usize>,
+        out: &mut CellBatch,
+    ) -> Result<Fetched> {
         let clock: Arc<dyn Clock> = Arc::clone(&self.shared.clock);
         let began = clock.mono();
         let (first_row, first_byte) = (out.row_count(), out.data_bytes());
@@ -282,17 +355,20 @@ impl Scanner {
             {
                 return Ok(Fetched::More);
             }
+            let long_row = self.long_row(cut_at, out);
             let Some(scanner) = self.in_hand()? else {
                 return Ok(Fetched::End);
             };
-            let step = scanner.step(out)?;
+            let step = scanner.step_with(out, long_row)?;
             let filter_is_done = scanner.filter_is_done();
             self.reads += u64::from(matches!(step, Step::Row | Step::Nothing));
+            self.seen.passed_over += u64::from(step == Step::Nothing);
             match step {
                 Step::Row => {
                     self.rows_left -= 1;
                     self.count_result();
                     if filter_is_done {
+                        self.ended_by_filter = true;
                         self.end_region();
                     }
                 }
@@ -302,6 +378,7 @@ impl Scanner {
                     if filter_is_done && self.in_request == 0 {
                         self.rows_left = 0;
                     }
+                    self.ended_by_filter = filter_is_done;
                     self.end_region();
                 }
             }
@@ -316,9 +393,20 @@ impl Scanner {
         }
     }
 
+    /// What happens to a row that has more bytes than `out` has left.
+    fn long_row(&self, cut_at: Option<usize>, out: &CellBatch) -> LongRow {
+        let left = |bytes: usize| bytes.saturating_sub(out.data_bytes());
+        match cut_at {
+            None => LongRow::Whole,
+            Some(bytes) if self.is_memory_only() => LongRow::Leave(left(bytes)),
+            Some(bytes) => LongRow::Cut(left(bytes)),
+        }
+    }
+
     /// Adds the rows that were looked at to the figure of the region in hand.
     fn note_reads(&mut self) {
         let reads = std::mem::take(&mut self.reads);
+        self.seen.looked_at += reads;
         if let Some(ahead) = self.ahead.front()
             && reads > 0
         {

@@ -84,7 +84,7 @@ pub use range::{Bound, ScanRange};
 pub use read_points::{OpenMoment, ReadPoints};
 pub use row::{newest_cell, newest_timestamps, read_row};
 pub use row_times::{AHEAD_MAX_MS, RowTimes};
-pub use scan::{RegionScanner, Step, check_read};
+pub use scan::{LongRow, RegionScanner, Step, check_read};
 pub use shared::{Shared, logging_of, stronger};
 pub use update::{Stored, check_update, plan_update};
 

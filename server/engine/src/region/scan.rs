@@ -5,7 +5,8 @@
 //! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or when the filter
 //!    says that nothing more can match: the end.
 //! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells.
-//! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here;
+//! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here,
+//!    or the bytes that the fetch has left ([`LongRow::Cut`]);
 //!    the piece is returned, and steps 1 to 3 go on with the same row, without `reset`.
 //! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells. A row
 //!    without cells before this step goes no further.
@@ -46,6 +47,18 @@ pub enum Step {
     Nothing,
     /// There are no more rows.
     End,
+}
+
+/// What happens to a row that has more bytes than a fetch has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongRow {
+    /// It is appended whole.
+    Whole,
+    /// It is cut into pieces. The cell that reaches this many bytes is the last one of a piece.
+    Cut(usize),
+    /// It is left as if it had not been begun, and the step fails with [`Error::NotInMemory`]. For a
+    /// read of memory only, which cannot go on in the middle of a row.
+    Leave(usize),
 }
 
 /// Checks what can be said of a read without reading: families, versions, time ranges. HBase's `StoreScanner` refuses columns of
@@ -114,6 +127,8 @@ pub struct RegionScanner {
     in_row: bool,
     /// A row of the range has been found: those that follow cannot be before it.
     begun: bool,
+    /// What the step in hand does with a long row.
+    long_row: LongRow,
 }
 
 impl RegionScanner {
@@ -154,6 +169,7 @@ impl RegionScanner {
             row: SmallVec::new(),
             in_row: false,
             begun: false,
+            long_row: LongRow::Whole,
         })
     }
 
@@ -182,6 +198,7 @@ impl RegionScanner {
             row: SmallVec::new(),
             in_row: false,
             begun: false,
+            long_row: LongRow::Whole,
         }))
     }
 
@@ -202,9 +219,9 @@ impl RegionScanner {
     }
 
     /// Whether a row that has been begun can be begun again: not if a filter or batch limit has
-    /// advanced meanwhile, and only in a range.
+    /// advanced meanwhile or a piece of it was returned, and only in a range.
     pub fn can_leave_row(&self) -> bool {
-        self.filter.is_none() && self.batch.is_none() && self.range.is_some()
+        self.filter.is_none() && self.batch.is_none() && self.range.is_some() && !self.in_row
     }
 
     /// Pauses in front of the row in hand, whatever has been read of it.
@@ -250,6 +267,17 @@ impl RegionScanner {
     /// is of no more use, unless the error is [`Error::NotInMemory`] or [`Error::CallMemory`] and
     /// it [can leave rows](Self::can_leave_row): then it is paused before the row.
     pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
+        self.step_with(out, LongRow::Whole)
+    }
+
+    /// Does what [`Self::step`] does, and treats a long row as `long_row` says. A filter that judges
+    /// whole rows, or reads families on demand, gets whole rows.
+    pub fn step_with(&mut self, out: &mut CellBatch, long_row: LongRow) -> Result<Step> {
+        self.long_row = match long_row {
+            LongRow::Whole => LongRow::Whole,
+            cut if self.can_cut_rows() => cut,
+            _ => LongRow::Whole,
+        };
         let result = self.try_step(out);
         if let Err(error) = &result {
             out.abandon_row();
@@ -290,6 +318,9 @@ impl RegionScanner {
         }
         let mut limit = self.row_limit();
         if self.read_cells(true, &mut limit, out)? == RowProgress::LimitReached {
+            if matches!(self.long_row, LongRow::Leave(_)) {
+                return Err(Error::NotInMemory);
+            }
             self.in_row = true;
             out.end_row(true);
             return Ok(Step::Piece);
@@ -307,6 +338,41 @@ impl RegionScanner {
         }
         out.end_row(false);
         Ok(Step::Row)
+    }
+
+    /// Whether rows may be returned in pieces.
+    fn can_cut_rows(&self) -> bool {
+        let judges_rows = self.filter.as_ref().is_some_and(|filter| filter.has_filter_row());
+        !judges_rows && self.parts.iter().all(|part| part.essential)
+    }
+
+    /// Whether a piece of a row was returned that is not the last one.
+    pub fn is_in_row(&self) -> bool {
+        self.in_row
+    }
+
+    /// The row that was looked at last, or is the next one; empty before the first.
+    pub fn row(&self) -> &[u8] {
+        &self.row
+    }
+
+    /// Whether there are no more rows, as far as that shows without reading. Between two rows only.
+    pub fn is_at_end(&mut self) -> bool {
+        if self.in_row {
+            return false;
+        }
+        if self.filter_is_done() {
+            return true;
+        }
+        if let Some(paused) = &self.paused {
+            return paused.is_empty();
+        }
+        let order = self.order;
+        !self.find_row()
+            || self
+                .range
+                .as_ref()
+                .is_some_and(|range| range.position(&self.row, order).is_gt())
     }
 
     /// Whether the filter wants no more rows of the region.
@@ -352,10 +418,14 @@ impl RegionScanner {
 
     /// What the row in hand, or its next piece, may have.
     fn row_limit(&self) -> RowLimit {
+        let bytes = match self.long_row {
+            LongRow::Cut(bytes) | LongRow::Leave(bytes) => bytes.clamp(1, self.row_max_bytes.max(1)),
+            // One byte more than it may have: when nothing is left, the row is too big.
+            LongRow::Whole => self.row_max_bytes.saturating_add(1),
+        };
         RowLimit {
             cells: self.batch.unwrap_or(usize::MAX),
-            // One byte more than it may have: when nothing is left, the row is too big.
-            bytes: self.row_max_bytes.saturating_add(1),
+            bytes,
         }
     }
 
@@ -371,7 +441,7 @@ impl RegionScanner {
             // A filter that is done ends each family's part by itself; the row so far is still judged.
             let filter = self.filter.as_deref_mut().map(|filter| filter as &mut dyn Filter);
             let read = part.store.read_row(&self.row, filter, limit, out);
-            if limit.bytes == 0 {
+            if limit.bytes == 0 && self.long_row == LongRow::Whole {
                 // The row is too big, whether or not there was memory for the next cell.
                 return Err(self.row_too_big());
             }

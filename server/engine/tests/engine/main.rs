@@ -17,6 +17,7 @@ mod memory;
 mod moving;
 mod no_space;
 mod opening;
+mod pieces;
 mod places;
 mod publication;
 mod regions;

@@ -68,7 +68,9 @@ fn names_column(columns: &[Column]) -> bool {
 async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> Result<(), Failure> {
     let part = scans::Part {
         results: usize::MAX,
+        rows: u64::MAX,
         bytes: PART_BYTES,
+        cuts_rows: false,
         may_be_empty: true,
         time: None,
     };
@@ -77,11 +79,11 @@ async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> 
         if caller.gone().load(Atomic::Acquire) {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
-        let (batch, is_at_end) = scans::fetch_part(&connection.server, &mut caller, id, part).await?;
+        let (batch, end) = scans::fetch_part(&connection.server, &mut caller, id, part).await?;
         for row in batch.rows() {
             totals.add(&row)?;
         }
-        if is_at_end {
+        if end.is_of_scan {
             return Ok(());
         }
         // A part that memory answers waits for nothing: give the thread's other calls a turn.

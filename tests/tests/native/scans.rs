@@ -1,0 +1,408 @@
+//! Scans of native clients: pieces of rows, limits, the end of a region, renewals, heartbeats,
+//! cursors and metrics. The answers are those of HBase 2.6 in the same cases.
+
+use basalt_idl::native::cells::Cells;
+use basalt_idl::native::frame::Request;
+use basalt_idl::native::messages::{
+    Action, Filter, FlushRegionRequest, FlushRegionResponse, MultiRequest, MultiResponse, RegionAction,
+    RegionSpecifier, RequestHeader, Scan, ScanRequest, ScanResponse,
+};
+use basalt_tests::Server;
+use bytes::Bytes;
+use prost::Message;
+
+use super::client::{Client, create, region};
+use super::rows::{cell, put};
+
+const LIMIT_OF_TIME: u32 = 20;
+
+/// A table `t` with one region, and a client.
+struct Table {
+    _dir: tempfile::TempDir,
+    server: Server,
+    region: RegionSpecifier,
+    client: Client,
+}
+
+impl Table {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(&dir.path().join("data"), &[]);
+        create(&server, "t");
+        Self {
+            _dir: dir,
+            region: region(&server, "t"),
+            client: Client::connect(&server, "ClientService"),
+            server,
+        }
+    }
+
+    /// Puts rows, each with so many cells of this value.
+    fn put(&mut self, rows: &[&'static str], cells: usize, value: &str) {
+        let mut block = Vec::new();
+        let action = |row: &'static str, block: &mut Vec<u8>| {
+            for number in 0..cells {
+                cell(row, &format!("q{number}"), value).encode(block);
+            }
+            Action {
+                index: Some(0),
+                mutation: Some(Box::new(put(row, cells as i32))),
+                ..Action::default()
+            }
+        };
+        let call = MultiRequest {
+            region_action: vec![RegionAction {
+                region: self.region.clone(),
+                action: rows.iter().map(|row| action(row, &mut block)).collect(),
+                ..RegionAction::default()
+            }],
+            ..MultiRequest::default()
+        };
+        self.client.call(1, "Multi", &call, &block);
+        let response = self.client.response().unwrap();
+        let answer = MultiResponse::decode(response.result).unwrap();
+        let results = &answer.region_action_result[0].result_or_exception;
+        assert!(results.iter().all(|result| result.exception.is_none()));
+    }
+
+    fn flush(&self) {
+        let call = FlushRegionRequest {
+            region: self.region.clone(),
+            ..FlushRegionRequest::default()
+        };
+        Client::connect(&self.server, "AdminService").ask::<FlushRegionResponse>("FlushRegion", &call);
+    }
+
+    /// A call of Java's client that opens a scanner.
+    fn open(&self, scan: Scan, rows: u32) -> ScanRequest {
+        ScanRequest {
+            region: Some(self.region.clone()),
+            scan: Some(scan),
+            ..next(None, rows)
+        }
+    }
+
+    /// Makes a call; its answer, and the rows and qualifiers of its cells.
+    fn ask(&mut self, call: &ScanRequest) -> (ScanResponse, Vec<String>) {
+        self.client.call(3, "Scan", call, b"");
+        let response = self.client.response().unwrap();
+        assert_eq!(response.header.exception, None);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let cells = Cells::new(&response.cells).map(Result::unwrap);
+        let names = cells.map(|cell| text(cell.row) + &text(cell.qualifier)).collect();
+        (ScanResponse::decode(response.result).unwrap(), names)
+    }
+}
+
+/// A call of Java's client that fetches.
+fn next(scanner_id: Option<u64>, rows: u32) -> ScanRequest {
+    ScanRequest {
+        scanner_id,
+        number_of_rows: Some(rows),
+        client_handles_partials: Some(true),
+        client_handles_heartbeats: Some(true),
+        ..ScanRequest::default()
+    }
+}
+
+fn filtered(class: &str, message: Vec<u8>) -> Scan {
+    Scan {
+        filter: Some(Filter {
+            name: format!("org.apache.hadoop.hbase.filter.{class}"),
+            serialized_filter: Some(Bytes::from(message)),
+        }),
+        ..Scan::default()
+    }
+}
+
+/// A length-delimited field of a protobuf message.
+fn field(tag: u8, content: &[u8]) -> Vec<u8> {
+    [&[(tag << 3) | 2, content.len() as u8], content].concat()
+}
+
+/// Passes no value: a filter that a scan has to ask about every cell.
+fn passes_nothing() -> Scan {
+    let name = field(1, b"org.apache.hadoop.hbase.filter.SubstringComparator");
+    let comparator = [name, field(2, &field(1, b"nothing"))].concat();
+    filtered(
+        "ValueFilter",
+        field(1, &[&[8, 2][..], &field(2, &comparator)].concat()),
+    )
+}
+
+fn flags(answer: &ScanResponse) -> (Option<bool>, Option<bool>) {
+    (answer.more_results, answer.more_results_in_region)
+}
+
+const MORE: (Option<bool>, Option<bool>) = (Some(true), Some(true));
+const REGION_END: (Option<bool>, Option<bool>) = (Some(true), Some(false));
+
+/// The size limit cuts a row for a client that handles parts, and only for such a client. The parts
+/// together are the row, in memory and in a store file.
+#[test]
+fn long_rows_come_in_parts_of_the_size_limit() {
+    let mut table = Table::new();
+    table.put(&["a"], 4, &"v".repeat(1_000));
+    table.put(&["b"], 2, &"v".repeat(1_000));
+    for is_flushed in [false, true] {
+        if is_flushed {
+            table.flush();
+        }
+        let scan = Scan {
+            max_result_size: Some(2_500),
+            ..Scan::default()
+        };
+        let (first, cells) = table.ask(&table.open(scan.clone(), u32::MAX));
+        assert_eq!(cells, ["aq0", "aq1", "aq2"]);
+        assert_eq!(
+            (&first.cells_per_result[..], &first.partial_flag_per_result[..]),
+            (&[3][..], &[true][..])
+        );
+        assert_eq!((flags(&first), first.heartbeat_message), (MORE, None));
+        let (second, cells) = table.ask(&next(first.scanner_id, u32::MAX));
+        assert_eq!(cells, ["aq3", "bq0", "bq1"]);
+        assert_eq!(second.cells_per_result, [1, 2]);
+        assert_eq!(second.partial_flag_per_result, [false, false]);
+        assert_eq!(flags(&second), REGION_END);
+
+        let whole = ScanRequest {
+            client_handles_partials: None,
+            ..table.open(scan, u32::MAX)
+        };
+        let (first, cells) = table.ask(&whole);
+        assert_eq!(cells, ["aq0", "aq1", "aq2", "aq3"]);
+        assert_eq!(
+            (&first.partial_flag_per_result[..], flags(&first)),
+            (&[false][..], MORE)
+        );
+    }
+    table.server.stop();
+}
+
+/// A row of which a part was returned is gone on with after writes, a flush and a compaction, as it
+/// was when the scan began.
+#[test]
+fn the_rest_of_a_row_is_that_of_the_same_moment() {
+    let mut table = Table::new();
+    table.put(&["a"], 6, &"v".repeat(1_000));
+    let scan = Scan {
+        max_result_size: Some(2_500),
+        ..Scan::default()
+    };
+    let (first, mut cells) = table.ask(&table.open(scan, u32::MAX));
+    assert_eq!(first.partial_flag_per_result, [true]);
+    table.put(&["a"], 9, "later");
+    table.flush();
+    let (second, rest) = table.ask(&next(first.scanner_id, u32::MAX));
+    cells.extend(rest);
+    assert_eq!(cells, ["aq0", "aq1", "aq2", "aq3", "aq4", "aq5"]);
+    assert_eq!(flags(&second), REGION_END);
+    table.server.stop();
+}
+
+/// The last row of the region comes with the news that it is the last one.
+#[test]
+fn a_full_answer_says_that_the_region_is_at_its_end() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c"], 1, "v");
+    for (rows, end) in [(2, MORE), (3, REGION_END), (4, REGION_END)] {
+        let (answer, _) = table.ask(&table.open(Scan::default(), rows));
+        assert_eq!(flags(&answer), end, "{rows} rows");
+    }
+    let before_c = Scan {
+        stop_row: Some(Bytes::from_static(b"c")),
+        ..Scan::default()
+    };
+    let (answer, _) = table.ask(&table.open(before_c, 2));
+    assert_eq!(flags(&answer), REGION_END, "the stop row is next");
+    let reversed = Scan {
+        reversed: Some(true),
+        ..Scan::default()
+    };
+    let (answer, cells) = table.ask(&table.open(reversed, 3));
+    assert_eq!(
+        (&cells[..], flags(&answer)),
+        (&["cq0".into(), "bq0".into(), "aq0".to_owned()][..], REGION_END)
+    );
+    table.server.stop();
+}
+
+/// A filter that wants nothing more ends the region. It ends the whole scan if the answer has no
+/// results.
+#[test]
+fn a_filter_that_is_done_ends_the_region_or_the_scan() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c"], 1, "v");
+    let page = filtered("PageFilter", vec![8, 2]);
+    let (answer, cells) = table.ask(&table.open(page, 2));
+    assert_eq!((cells.len(), flags(&answer)), (2, REGION_END));
+    let stop = Scan {
+        start_row: Some(Bytes::from_static(b"b")),
+        ..filtered("InclusiveStopFilter", field(1, b"a"))
+    };
+    let (answer, cells) = table.ask(&table.open(stop, 2));
+    assert_eq!((cells.len(), flags(&answer)), (0, (Some(false), Some(false))));
+    let (answer, cells) = table.ask(&table.open(passes_nothing(), 2));
+    assert_eq!(
+        (cells.len(), flags(&answer)),
+        (0, REGION_END),
+        "this filter is not done"
+    );
+    table.server.stop();
+}
+
+/// A renewal has a sequence number of its own. Numbers of rows, limits of rows and closing belong to
+/// each call.
+#[test]
+fn each_call_says_how_far_it_goes() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c", "d", "e"], 1, "v");
+    let (opened, cells) = table.ask(&table.open(Scan::default(), 0));
+    assert_eq!((cells.len(), flags(&opened)), (0, MORE));
+    let numbered = |number, call: ScanRequest| ScanRequest {
+        next_call_seq: Some(number),
+        ..call
+    };
+    let fetch = |rows| next(opened.scanner_id, rows);
+    let (_, cells) = table.ask(&numbered(
+        0,
+        ScanRequest {
+            number_of_rows: None,
+            ..fetch(0)
+        },
+    ));
+    assert_eq!(cells, ["aq0"], "one row without a number");
+    let renew = ScanRequest {
+        renew: Some(true),
+        ..fetch(0)
+    };
+    let (renewed, _) = table.ask(&numbered(1, renew.clone()));
+    assert_eq!(
+        (flags(&renewed), renewed.scanner_id),
+        ((None, None), opened.scanner_id)
+    );
+    let repeated = table.client.refusal("Scan", &numbered(1, fetch(1)), b"");
+    assert_eq!(repeated.0, "OutOfOrderScannerNextException");
+    assert!(
+        repeated
+            .1
+            .contains("Expected nextCallSeq: 2 But the nextCallSeq got from client: 1")
+    );
+    let limited = ScanRequest {
+        limit_of_rows: Some(2),
+        ..fetch(1)
+    };
+    let (answer, cells) = table.ask(&numbered(2, limited.clone()));
+    assert_eq!(
+        (cells.len(), flags(&answer)),
+        (1, MORE),
+        "fewer rows than the limit"
+    );
+    let at_limit = ScanRequest {
+        number_of_rows: Some(9),
+        ..limited
+    };
+    let (answer, cells) = table.ask(&numbered(3, at_limit));
+    assert_eq!((cells.len(), flags(&answer)), (2, (Some(false), Some(true))));
+    assert_eq!(
+        table.client.refusal("Scan", &renew, b"").0,
+        "UnknownScannerException"
+    );
+
+    let closing = ScanRequest {
+        close_scanner: Some(true),
+        ..table.open(Scan::default(), 1)
+    };
+    let (answer, cells) = table.ask(&closing);
+    assert_eq!((cells.len(), flags(&answer)), (1, MORE));
+    let after = table.client.refusal("Scan", &next(answer.scanner_id, 1), b"");
+    assert_eq!(after.0, "UnknownScannerException");
+    table.server.stop();
+}
+
+/// Metrics count the rows that were looked at and those that the filter left out.
+#[test]
+fn scan_metrics_count_rows() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c"], 1, "v");
+    let metrics = |table: &mut Table, scan| {
+        let tracked = ScanRequest {
+            track_scan_metrics: Some(true),
+            ..table.open(scan, 10)
+        };
+        let metrics = table.ask(&tracked).0.scan_metrics.unwrap().metrics;
+        let value = |name| {
+            let found = metrics.iter().find(|metric| metric.name.as_deref() == Some(name));
+            found.and_then(|metric| metric.value)
+        };
+        (value("ROWS_SCANNED"), value("ROWS_FILTERED"))
+    };
+    assert_eq!(metrics(&mut table, Scan::default()), (Some(3), Some(0)));
+    assert_eq!(metrics(&mut table, passes_nothing()), (Some(3), Some(3)));
+    let (answer, _) = table.ask(&table.open(Scan::default(), 10));
+    assert_eq!(answer.scan_metrics, None);
+    table.server.stop();
+}
+
+/// A scan that finds nothing for long answers before its client gives up: without results, with a
+/// heartbeat, and with its place if the client wants to know. Without heartbeats it goes on.
+#[test]
+fn a_scan_that_finds_nothing_sends_heartbeats() {
+    const ROWS: usize = 200_000;
+    let mut table = Table::new();
+    let names: Vec<&'static str> = (0..ROWS).map(|number| &*format!("r{number:06}").leak()).collect();
+    for rows in names.chunks(20_000) {
+        table.put(rows, 1, &"value ".repeat(8));
+    }
+    let mut ask = |call: &ScanRequest| {
+        let header = RequestHeader {
+            call_id: Some(4),
+            method_name: Some("Scan".to_owned()),
+            timeout: Some(LIMIT_OF_TIME),
+            ..RequestHeader::default()
+        };
+        let mut out = Vec::new();
+        Request::encode(&header, call, b"", &mut out);
+        table.client.send(&out);
+        ScanResponse::decode(table.client.response().unwrap().result).unwrap()
+    };
+    let scan = Scan {
+        need_cursor_result: Some(true),
+        ..passes_nothing()
+    };
+    let open = ScanRequest {
+        region: Some(table.region.clone()),
+        scan: Some(scan.clone()),
+        ..next(None, 10)
+    };
+    let first = ask(&open);
+    assert_eq!((first.heartbeat_message, flags(&first)), (Some(true), MORE));
+    assert!(first.cells_per_result.is_empty());
+    let mut places = vec![first.cursor.clone().unwrap().row.unwrap()];
+    loop {
+        let answer = ask(&next(first.scanner_id, 10));
+        if answer.more_results_in_region == Some(false) {
+            assert_eq!((answer.heartbeat_message, &answer.cursor), (None, &None));
+            break;
+        }
+        assert_eq!(answer.heartbeat_message, Some(true));
+        places.push(answer.cursor.unwrap().row.unwrap());
+    }
+    assert!(places.is_sorted() && places[0] > "r000000", "{places:?}");
+    let without_cursor = ScanRequest {
+        scan: Some(passes_nothing()),
+        ..open.clone()
+    };
+    let answer = ask(&without_cursor);
+    assert_eq!((answer.heartbeat_message, answer.cursor), (Some(true), None));
+    for (partials, heartbeats) in [(Some(true), None), (None, Some(true))] {
+        let without_heartbeats = ScanRequest {
+            client_handles_partials: partials,
+            client_handles_heartbeats: heartbeats,
+            ..open.clone()
+        };
+        let answer = ask(&without_heartbeats);
+        assert_eq!((answer.heartbeat_message, flags(&answer)), (None, REGION_END));
+    }
+    table.server.stop();
+}

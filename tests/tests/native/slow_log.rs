@@ -1,0 +1,134 @@
+//! The slow log: native calls are in it, and AdminService reads and clears it.
+
+use basalt_idl::native::messages::{
+    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, MutateRequest,
+    Scan, ScanRequest, ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses,
+    slow_log_payload,
+    slow_log_response_request::{FilterByOperator, LogType},
+};
+use basalt_tests::Server;
+use bytes::Bytes;
+use prost::Message;
+
+use super::client::{Client, create, region};
+use super::rows::{cell, get, put};
+
+const REQUEST: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponseRequest";
+const RESPONSE: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
+
+fn request(log_message: &impl Message) -> LogRequest {
+    LogRequest {
+        log_class_name: REQUEST.to_owned(),
+        log_message: log_message.encode_to_vec().into(),
+    }
+}
+
+fn entries(admin: &mut Client, query: &SlowLogResponseRequest) -> Vec<SlowLogPayload> {
+    let entry: LogEntry = admin.ask("GetLogEntries", &request(query));
+    assert_eq!(entry.log_class_name, RESPONSE);
+    SlowLogResponses::decode(entry.log_message)
+        .unwrap()
+        .slow_log_payloads
+}
+
+/// Every call is slow, and one answer is large: both are found with their table, region, client and
+/// size, until the log is cleared.
+#[test]
+fn native_calls_are_in_the_slow_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = ["slow_log.threshold_ms=0", "slow_log.large_bytes=5000"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let name = String::from_utf8(region.value.to_vec()).unwrap();
+    let mut client = Client::connect(&server, "ClientService");
+    let address = client.socket.local_addr().unwrap().to_string();
+    let mut block = Vec::new();
+    cell("r", "q", &"v".repeat(6_000)).encode(&mut block);
+    let call = MutateRequest {
+        region: region.clone(),
+        mutation: put("r", 1),
+        ..MutateRequest::default()
+    };
+    client.call(1, "Mutate", &call, &block);
+    client.response().unwrap();
+    client.ask::<GetResponse>("Get", &get(&region, "r"));
+    let open = ScanRequest {
+        region: Some(region),
+        scan: Some(Scan::default()),
+        number_of_rows: Some(0),
+        ..ScanRequest::default()
+    };
+    let opened: ScanResponse = client.ask("Scan", &open);
+    let fetch = ScanRequest {
+        scanner_id: opened.scanner_id,
+        number_of_rows: Some(5),
+        ..ScanRequest::default()
+    };
+    client.ask::<ScanResponse>("Scan", &fetch);
+
+    let mut admin = Client::connect(&server, "AdminService");
+    let of_client = SlowLogResponseRequest {
+        client_address: Some(address.clone()),
+        ..SlowLogResponseRequest::default()
+    };
+    let slow = entries(&mut admin, &of_client);
+    let methods: Vec<_> = slow.iter().map(|entry| &entry.method_name[..]).collect();
+    assert_eq!(
+        methods,
+        ["Scan", "Scan", "Get", "Mutate"],
+        "the newest comes first"
+    );
+    let (fetched, read) = (&slow[0], &slow[2]);
+    assert_eq!(fetched.region_name, None);
+    let id = opened.scanner_id.unwrap();
+    assert_eq!(fetched.param, Some(format!("of table t: scanner={id}, rows=5")));
+    assert_eq!(
+        (read.region_name.as_ref(), read.param.as_deref()),
+        (Some(&name), Some("row=r"))
+    );
+    assert_eq!(
+        (&read.client_address, &read.call_details[..]),
+        (&address, "Get(ClientService)")
+    );
+    assert!(
+        read.response_size > 6_000 && read.start_time > 1_500_000_000_000,
+        "{read:?}"
+    );
+    assert_eq!(read.r#type, i32::from(slow_log_payload::Type::All));
+    assert_eq!(slow[3].r#type, i32::from(slow_log_payload::Type::SlowLog));
+
+    let large_of_table = SlowLogResponseRequest {
+        table_name: Some("t".to_owned()),
+        log_type: Some(LogType::LargeLog.into()),
+        filter_by_operator: Some(FilterByOperator::And.into()),
+        ..of_client
+    };
+    assert_eq!(
+        entries(&mut admin, &large_of_table).len(),
+        2,
+        "the get and the fetch"
+    );
+    let found: SlowLogResponses = admin.ask(
+        "GetLargeLogResponses",
+        &SlowLogResponseRequest {
+            limit: Some(1),
+            ..large_of_table.clone()
+        },
+    );
+    assert_eq!(found.slow_log_payloads.len(), 1);
+    let found: SlowLogResponses = admin.ask("GetSlowLogResponses", &large_of_table);
+    assert_eq!(found.slow_log_payloads.len(), 4, "the method names the kind");
+
+    let cleared: ClearSlowLogResponses = admin.ask("ClearSlowLogsResponses", &ClearSlowLogResponseRequest {});
+    assert!(cleared.is_cleaned);
+    assert_eq!(entries(&mut admin, &large_of_table), []);
+    let other = LogRequest {
+        log_class_name: "org.example.Log".to_owned(),
+        log_message: Bytes::new(),
+    };
+    let (class, text) = admin.refusal("GetLogEntries", &other, b"");
+    assert_eq!(class, "DoNotRetryIOException");
+    assert!(text.contains("Invalid request params"), "{text}");
+    server.stop();
+}
