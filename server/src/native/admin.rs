@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use basalt_engine::engine::Work;
+use basalt_engine::engine::{Compacting, Work};
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::AdminServiceMethod as Method;
+use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
 use super::reply::Reply;
 use super::request::decode;
-use super::{region, registry, schema, server_name, status};
+use super::{region, registry, schema, server_name, slow_log, status};
 use crate::api::{Failure, Server};
-
-/// Class of the message that lists the calls of the slow log.
-const SLOW_LOG_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
+use crate::slow_log::Kind;
 
 /// Answers a call of AdminService.
 pub(super) async fn call(
@@ -29,6 +28,16 @@ pub(super) async fn call(
         .await
 }
 
+/// The state of a region for HBase's `getCompactionState`: what was requested and is not done.
+fn compaction_state(compacting: Compacting) -> CompactionState {
+    match (compacting.minor, compacting.major) {
+        (false, false) => CompactionState::None,
+        (true, false) => CompactionState::Minor,
+        (false, true) => CompactionState::Major,
+        (true, true) => CompactionState::MajorAndMinor,
+    }
+}
+
 fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let engine = server.engine();
     match method {
@@ -37,7 +46,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let region = region::by_name(server, &call.region)?;
             reply.message(&pb::GetRegionInfoResponse {
                 region_info: schema::to_region(&region),
-                compaction_state: Some(pb::get_region_info_response::CompactionState::None.into()),
+                compaction_state: Some(compaction_state(engine.compactions_of(region.id)).into()),
                 splittable: Some(true),
                 mergeable: Some(true),
                 best_split_row: None,
@@ -107,9 +116,15 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::ClearCompactionQueues => reply.message(&pb::ClearCompactionQueuesResponse {}),
         Method::RollWALWriter => reply.message(&pb::RollWalWriterResponse::default()),
         Method::UpdateConfiguration => reply.message(&pb::UpdateConfigurationResponse {}),
-        Method::GetLogEntries => reply.message(&pb::LogEntry {
-            log_class_name: SLOW_LOG_CLASS.to_owned(),
-            log_message: Bytes::new(),
+        Method::GetLogEntries => reply.message(&slow_log::entries(server, &decode(parameter)?)?),
+        Method::GetSlowLogResponses => {
+            reply.message(&slow_log::responses(server, Kind::Slow, decode(parameter)?));
+        }
+        Method::GetLargeLogResponses => {
+            reply.message(&slow_log::responses(server, Kind::Large, decode(parameter)?));
+        }
+        Method::ClearSlowLogsResponses => reply.message(&pb::ClearSlowLogResponses {
+            is_cleaned: server.slow_log().clear(),
         }),
         other => return Err(Failure::unsupported(other.name())),
     }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
-use super::{region, schema, status};
+use super::{quota, region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
@@ -660,6 +660,10 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
                 rpc_throttle_enabled: false,
             });
         }
+        Method::SetQuota => {
+            quota::set(server, &decode(parameter)?)?;
+            reply.message(&pb::SetQuotaResponse {});
+        }
         Method::GetQuotaStates => reply.message(&pb::GetQuotaStatesResponse::default()),
         Method::GetSpaceQuotaRegionSizes => reply.message(&pb::GetSpaceQuotaRegionSizesResponse::default()),
         Method::GetLogEntries => {
@@ -675,9 +679,11 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             });
         }
         Method::ExecMasterService => {
-            return Err(Failure::unknown_protocol(
-                "no coprocessor services are registered",
-            ));
+            let call: pb::CoprocessorServiceRequest = decode(parameter)?;
+            return Err(Failure::unknown_protocol(format!(
+                "No registered Master Coprocessor Endpoint found for {}. Has it been enabled?",
+                call.call.service_name
+            )));
         }
         other => return Err(Failure::unsupported(other.name())),
     }

@@ -10,7 +10,7 @@
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
-//! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
+//! | `master`, `admin` | MasterService and AdminService; `schema`, `status`, `quota` and `slow_log` convert for them |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -31,12 +31,14 @@ mod master;
 mod multi;
 mod peer;
 mod procedures;
+mod quota;
 mod region;
 mod registry;
 mod reply;
 mod request;
 mod scan;
 mod schema;
+mod slow_log;
 mod status;
 
 pub(crate) use connection::run;

@@ -1,10 +1,13 @@
 //! HBase's native protocol on the Thrift port, with a client that can send malformed input.
 //!
-//! `client_native.rs` tests the protocol with HBase's own client. The cases here are those that the
+//! `client_native` tests the protocol with HBase's own clients. The cases here are those that the
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
+mod admin;
 mod client;
+mod gohbase;
 mod hostile;
 mod limits;
+mod quotas;
 mod rows;
 mod zookeeper;

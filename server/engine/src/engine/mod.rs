@@ -40,7 +40,7 @@ mod write;
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
-pub use crate::workers::{QueueStats, Work};
+pub use crate::workers::{Compacting, QueueStats, Work};
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use read::Scanner;
 

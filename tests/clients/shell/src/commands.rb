@@ -1,5 +1,4 @@
 version
-whoami
 status
 status 'simple'
 status 'summary'
@@ -48,10 +47,10 @@ alter_async 'st', NAME => 'f', VERSIONS => 4
 alter_status 'st'
 describe 'st'
 flush 'st'
+compaction_state 'st'
 compact 'st'
 major_compact 'st'
 compact 'st', 'f'
-compaction_state 'st'
 split 'st', 'c'
 move 'no-such-region'
 balancer
