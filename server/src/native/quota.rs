@@ -31,9 +31,8 @@ fn limited(owner: TThrottle, throttle: Option<&ThrottleRequest>) -> TThrottle {
     TThrottle {
         throttle_type: throttle.and_then(|throttle| throttle.r#type).map(TThrottleType),
         // A limit beyond i64 is as good as none; the largest is kept.
-        soft_limit: limit.map(|limit| {
-            i64::try_from(limit.soft_limit.unwrap_or_default()).unwrap_or(i64::MAX)
-        }),
+        soft_limit: limit
+            .map(|limit| i64::try_from(limit.soft_limit.unwrap_or_default()).unwrap_or(i64::MAX)),
         time_unit: limit.map(|limit| TTimeUnit(limit.time_unit)),
         scope: limit.and_then(|limit| limit.scope).map(TQuotaScope),
         ..owner

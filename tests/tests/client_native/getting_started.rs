@@ -19,7 +19,9 @@ fn python() {
     let page = Page::read("python");
     with_server(|server, _| {
         let program = page.program("python", server.thrift.port());
-        let printed = python.run(&program, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let printed = python
+            .run(&program, &[])
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(printed, page.block("text"));
     });
 }
@@ -44,14 +46,19 @@ fn shell() {
         let output = shell::run(&shell, server.thrift.port(), dir, page.block("ruby"));
         let printed = output.lines().skip_while(|line| !is_prompt(line));
         let answers = printed.filter(|line| !(is_prompt(line) || line.starts_with("Took ")));
-        let answers: Vec<&str> = answers.map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let answers: Vec<&str> = answers
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .collect();
         assert_eq!(answers.join("\n") + "\n", page.block("text"));
     });
 }
 
 #[test]
 fn go() {
-    let Some(client) = Client::new(Language::Go) else { return };
+    let Some(client) = Client::new(Language::Go) else {
+        return;
+    };
     let page = Page::read("go");
     with_server(|server, dir| {
         let program = page.program("go", server.thrift.port());
@@ -81,7 +88,9 @@ fn go_run(program: &str, tour: &Path, dir: &Path) -> String {
 /// Compiles and runs the Java program of a page with the jars of this project of the tests, whose
 /// pom has the dependencies that the page names.
 fn runs_as_shown(page: &str, class: &str, project: &str) {
-    let Some(built) = JavaProgram::find(project) else { return };
+    let Some(built) = JavaProgram::find(project) else {
+        return;
+    };
     let page = Page::read(page);
     let pom = std::fs::read_to_string(workspace().join("tests").join(project).join("pom.xml"));
     page.names_dependencies_of(&pom.expect("a file of the repository"));
@@ -89,7 +98,10 @@ fn runs_as_shown(page: &str, class: &str, project: &str) {
         let source = dir.join(format!("{class}.java"));
         std::fs::write(&source, page.program("java", server.thrift.port())).expect("the folder is ours");
         let mut javac = Command::new("javac");
-        javac.args(["-cp", built.class_path(), "-d"]).arg(dir).arg(&source);
+        javac
+            .args(["-cp", built.class_path(), "-d"])
+            .arg(dir)
+            .arg(&source);
         printed(&mut javac);
         let mut java = built.java_with(dir);
         let temporary = format!("-Djava.io.tmpdir={}", dir.display());
@@ -116,7 +128,9 @@ struct Page(String);
 
 impl Page {
     fn read(name: &str) -> Self {
-        let path = workspace().join("docs/getting-started").join(format!("{name}.md"));
+        let path = workspace()
+            .join("docs/getting-started")
+            .join(format!("{name}.md"));
         Self(std::fs::read_to_string(path).expect("a file of the repository"))
     }
 
@@ -132,7 +146,11 @@ impl Page {
     /// The block of this language, for a server on `port`.
     fn program(&self, language: &str, port: u16) -> String {
         let program = self.block(language);
-        assert_eq!(program.matches(PORT).count(), 1, "the address stands in one place");
+        assert_eq!(
+            program.matches(PORT).count(),
+            1,
+            "the address stands in one place"
+        );
         program.replace(PORT, &port.to_string())
     }
 
@@ -140,8 +158,15 @@ impl Page {
     fn names_dependencies_of(&self, pom: &str) {
         let mut client = pom.replace("${client.artifact}", "hbase-shaded-client");
         client = client.replace("${client.version}", "2.6.4");
-        for line in self.block("xml").lines().filter(|line| !line.contains("dependency>")) {
-            assert!(client.contains(line.trim()), "{line} is not in the pom of the test");
+        for line in self
+            .block("xml")
+            .lines()
+            .filter(|line| !line.contains("dependency>"))
+        {
+            assert!(
+                client.contains(line.trim()),
+                "{line} is not in the pom of the test"
+            );
         }
     }
 }

@@ -55,7 +55,11 @@ fn hbase_gives_the_recorded_answers_to_1_7() {
 
 #[test]
 fn hbase_shaded_client_2_6_4() {
-    tours(JavaProgram::find("clients/java-native"), &["zookeeper", "rpc"], &[]);
+    tours(
+        JavaProgram::find("clients/java-native"),
+        &["zookeeper", "rpc"],
+        &[],
+    );
 }
 
 #[test]
@@ -86,7 +90,10 @@ fn version(version: &str) -> Option<JavaProgram> {
     JavaProgram::find_variant(
         "clients/java-native",
         &format!("clients/java-native-{version}"),
-        &["client.artifact=hbase-client", &format!("client.version={version}")],
+        &[
+            "client.artifact=hbase-client",
+            &format!("client.version={version}"),
+        ],
     )
 }
 
@@ -96,7 +103,12 @@ fn tours(client: Option<JavaProgram>, registries: &[&str], explained: &[Explaine
     with_server(|server, _| {
         let port = server.thrift.port().to_string();
         for registry in registries {
-            compare(ANSWERS, explained, &client.tour(&[registry, "127.0.0.1", &port]), registry);
+            compare(
+                ANSWERS,
+                explained,
+                &client.tour(&[registry, "127.0.0.1", &port]),
+                registry,
+            );
         }
     });
 }

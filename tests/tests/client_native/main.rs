@@ -58,7 +58,12 @@ fn is_recorded(recorded: &str, transcript: &str, program: &str) {
         .lines()
         .zip(transcript.lines())
         .find(|(recorded, now)| recorded != now);
-    assert_eq!(difference, None, "HBase's answers of now are in {}", written.display());
+    assert_eq!(
+        difference,
+        None,
+        "HBase's answers of now are in {}",
+        written.display()
+    );
     assert_eq!(recorded.lines().count(), transcript.lines().count());
 }
 

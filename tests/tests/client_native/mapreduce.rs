@@ -65,6 +65,8 @@ fn tour(client: &JavaProgram, port: u16, dir: &Path, rest: &[&str]) -> String {
 
 /// The line with the number and the digest of the cells; there are more cells than rows.
 fn cells(transcript: &str) -> &str {
-    let line = transcript.lines().find(|line| line.starts_with("cells -> 1600 cells "));
+    let line = transcript
+        .lines()
+        .find(|line| line.starts_with("cells -> 1600 cells "));
     line.unwrap_or_else(|| panic!("not all cells were seen:\n{transcript}"))
 }

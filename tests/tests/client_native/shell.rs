@@ -33,7 +33,11 @@ fn hbase_gives_the_recorded_answers() {
     };
     with_hbase(|hbase, dir| {
         let port = hbase.zookeeper_port().expect("it has started");
-        is_recorded(ANSWERS, &transcript(&run(&shell, port, dir, COMMANDS)), "clients/shell");
+        is_recorded(
+            ANSWERS,
+            &transcript(&run(&shell, port, dir, COMMANDS)),
+            "clients/shell",
+        );
     });
 }
 
@@ -68,7 +72,9 @@ pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) ->
         .spawn()
         .expect("java was found a moment ago");
     let mut input = process.stdin.take().expect("standard input is piped");
-    input.write_all(commands.as_bytes()).expect("it reads its commands");
+    input
+        .write_all(commands.as_bytes())
+        .expect("it reads its commands");
     drop(input);
     let output = process.wait_with_output().expect("the process was started here");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -140,7 +146,9 @@ fn masked(line: &str) -> String {
         masked.push_str(if is_port || is_unique(word) { "#" } else { word });
         rest = &rest[length..];
     }
-    let words = masked.split_whitespace().filter(|word| !word.chars().all(|c| c == '-'));
+    let words = masked
+        .split_whitespace()
+        .filter(|word| !word.chars().all(|c| c == '-'));
     words.map(without_time).collect::<Vec<_>>().join(" ")
 }
 
@@ -159,7 +167,9 @@ fn without_time(word: &str) -> String {
     let Some(begin) = word.find(|c: char| c.is_ascii_digit()) else {
         return word.to_owned();
     };
-    let end = word[begin..].find(|c| !is_of_time(c)).map_or(word.len(), |length| begin + length);
+    let end = word[begin..]
+        .find(|c| !is_of_time(c))
+        .map_or(word.len(), |length| begin + length);
     let time = &word[begin..end];
     let is_date = time.starts_with("20") && time.matches('-').count() == 2;
     let is_time_of_day = time.len() == 8 && time.matches(':').count() == 2;

@@ -4,9 +4,10 @@ use basalt_client::{Get, Put};
 use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use basalt_idl::native::messages::slow_log_response_request::LogType;
 use basalt_idl::native::messages::{
-    ClearSlowLogResponseRequest, ClearSlowLogResponses, LogEntry, LogRequest, SlowLogResponseRequest, SlowLogResponses,
-    CompactRegionRequest, CompactRegionResponse, CompactionSwitchRequest, CompactionSwitchResponse,
-    FlushRegionRequest, FlushRegionResponse, GetRegionInfoRequest, GetRegionInfoResponse, RegionSpecifier,
+    ClearSlowLogResponseRequest, ClearSlowLogResponses, CompactRegionRequest, CompactRegionResponse,
+    CompactionSwitchRequest, CompactionSwitchResponse, FlushRegionRequest, FlushRegionResponse,
+    GetRegionInfoRequest, GetRegionInfoResponse, LogEntry, LogRequest, RegionSpecifier,
+    SlowLogResponseRequest, SlowLogResponses,
 };
 use basalt_tests::{Server, until};
 use prost::Message;
@@ -20,12 +21,16 @@ fn state(admin: &mut Client, region: &RegionSpecifier) -> CompactionState {
         compaction_state: Some(true),
         ..GetRegionInfoRequest::default()
     };
-    admin.ask::<GetRegionInfoResponse>("GetRegionInfo", &call).compaction_state()
+    admin
+        .ask::<GetRegionInfoResponse>("GetRegionInfo", &call)
+        .compaction_state()
 }
 
 fn switch(admin: &mut Client, enabled: bool) -> bool {
     let call = CompactionSwitchRequest { enabled };
-    admin.ask::<CompactionSwitchResponse>("CompactionSwitch", &call).prev_state
+    admin
+        .ask::<CompactionSwitchResponse>("CompactionSwitch", &call)
+        .prev_state
 }
 
 /// A compaction that was requested shows in the region's state until it is done.
@@ -45,7 +50,9 @@ fn a_requested_compaction_shows_until_it_is_done() {
         };
         admin.ask::<FlushRegionResponse>("FlushRegion", &flush);
     }
-    until("the policy's own compaction", || state(&mut admin, &region) == CompactionState::None);
+    until("the policy's own compaction", || {
+        state(&mut admin, &region) == CompactionState::None
+    });
     assert!(switch(&mut admin, false));
     let compact = CompactRegionRequest {
         region: region.clone(),
@@ -55,7 +62,9 @@ fn a_requested_compaction_shows_until_it_is_done() {
     admin.ask::<CompactRegionResponse>("CompactRegion", &compact);
     assert_eq!(state(&mut admin, &region), CompactionState::Major);
     assert!(!switch(&mut admin, true));
-    until("the major compaction", || state(&mut admin, &region) == CompactionState::None);
+    until("the major compaction", || {
+        state(&mut admin, &region) == CompactionState::None
+    });
     server.stop();
 }
 
@@ -84,7 +93,10 @@ fn the_slow_log_is_read_and_cleared() {
     let before: SlowLogResponses = admin.ask("GetLargeLogResponses", &wanted);
     assert_eq!(since_2_5, before);
     let payload = &before.slow_log_payloads[0];
-    assert_eq!((before.slow_log_payloads.len(), &payload.method_name[..]), (1, "get"));
+    assert_eq!(
+        (before.slow_log_payloads.len(), &payload.method_name[..]),
+        (1, "get")
+    );
     assert!(payload.response_size > 2_000, "{payload:?}");
 
     let other = LogRequest {
@@ -92,10 +104,12 @@ fn the_slow_log_is_read_and_cleared() {
         ..call
     };
     let (class, text) = admin.refusal("GetLogEntries", &other, b"");
-    assert!(class == "DoNotRetryIOException" && text.contains("OtherRequest"), "{text}");
+    assert!(
+        class == "DoNotRetryIOException" && text.contains("OtherRequest"),
+        "{text}"
+    );
 
-    let cleared: ClearSlowLogResponses =
-        admin.ask("ClearSlowLogsResponses", &ClearSlowLogResponseRequest {});
+    let cleared: ClearSlowLogResponses = admin.ask("ClearSlowLogsResponses", &ClearSlowLogResponseRequest {});
     assert!(cleared.is_cleaned);
     let none: SlowLogResponses = admin.ask("GetLargeLogResponses", &wanted);
     assert_eq!(none.slow_log_payloads, []);
@@ -106,9 +120,14 @@ fn the_slow_log_is_read_and_cleared() {
 fn large_read(server: &Server) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let client = basalt_client::Client::connect(&server.thrift.to_string()).await.unwrap();
+        let client = basalt_client::Client::connect(&server.thrift.to_string())
+            .await
+            .unwrap();
         let table = client.table("t").unwrap();
-        table.put(Put::new("r").cell("f", "q", vec![b'v'; 2_000])).await.unwrap();
+        table
+            .put(Put::new("r").cell("f", "q", vec![b'v'; 2_000]))
+            .await
+            .unwrap();
         table.get(Get::new("r")).await.unwrap().expect("the row");
     });
 }

@@ -157,8 +157,14 @@ fn look_up(client: &mut Gohbase, table: &str, row: &str) -> Option<RegionSpecifi
     assert!(answer.cells_per_result.len() <= 1);
     let region = cells.first()?.split(' ').next()?.to_owned();
     let names = ["info:regioninfo", "info:server"];
-    assert!(names.iter().all(|name| cells.iter().any(|cell| cell.contains(name))));
-    region.starts_with(&format!("{table},")).then(|| specifier(region.as_bytes()))
+    assert!(
+        names
+            .iter()
+            .all(|name| cells.iter().any(|cell| cell.contains(name)))
+    );
+    region
+        .starts_with(&format!("{table},"))
+        .then(|| specifier(region.as_bytes()))
 }
 
 /// The region of a row, probed with the row of 17 zero bytes as after each look-up.
@@ -221,7 +227,11 @@ fn rows() {
     let client = &mut Gohbase::connect(&server, "ClientService");
 
     let first = region(client, "a");
-    let put = client.single(&first, mutation(1, "a", MutationType::Put), &[cell("a", "q", "v1")]);
+    let put = client.single(
+        &first,
+        mutation(1, "a", MutationType::Put),
+        &[cell("a", "q", "v1")],
+    );
     assert_eq!(put, Ok(vec![]));
     let cells = client.single(&first, read(get("a")), &[]);
     assert_eq!(cells, Ok(vec!["a f:q=v1".to_owned()]));
@@ -233,7 +243,10 @@ fn rows() {
         filter: Some(filter),
         ..get("a")
     };
-    assert_eq!(client.single(&first, read(filtered), &[]), Ok(vec!["a f:q=v1".to_owned()]));
+    assert_eq!(
+        client.single(&first, read(filtered), &[]),
+        Ok(vec!["a f:q=v1".to_owned()])
+    );
     assert_eq!(client.single(&first, read(get("nope")), &[]), Ok(vec![]));
     let of_no_family = Get {
         column: vec![pb::Column {
@@ -266,8 +279,13 @@ fn batch(client: &mut Gohbase, first: &RegionSpecifier, last: &RegionSpecifier) 
     };
     let cells = ["b", "c", "d", "y"].map(|row| cell(row, "q", row));
     let (answer, _) = client.call::<MultiResponse>("Multi", &call, &cells);
-    let results = answer.region_action_result.iter().flat_map(|region| &region.result_or_exception);
-    let outcomes: Vec<_> = results.map(|result| (result.index, result.exception.is_none())).collect();
+    let results = answer
+        .region_action_result
+        .iter()
+        .flat_map(|region| &region.result_or_exception);
+    let outcomes: Vec<_> = results
+        .map(|result| (result.index, result.exception.is_none()))
+        .collect();
     assert_eq!(outcomes, [1, 2, 3, 4].map(|index| (Some(index), true)));
 }
 
@@ -279,10 +297,18 @@ fn updates(client: &mut Gohbase, region: &RegionSpecifier) {
     let sum = client.single(region, mutation(1, "count", MutationType::Increment), &[amount]);
     let expected = format!("count f:q={}\\x05", "\\x00".repeat(7));
     assert_eq!(sum, Ok(vec![expected]));
-    let appended = client.single(region, mutation(1, "a", MutationType::Append), &[cell("a", "q", "+x")]);
+    let appended = client.single(
+        region,
+        mutation(1, "a", MutationType::Append),
+        &[cell("a", "q", "+x")],
+    );
     assert_eq!(appended, Ok(vec!["a f:q=v1+x".to_owned()]));
     for (expected, processed) in [("v1+x", true), ("v1", false)] {
-        assert_eq!(check_and_put(client, region, expected), Some(processed), "{expected}");
+        assert_eq!(
+            check_and_put(client, region, expected),
+            Some(processed),
+            "{expected}"
+        );
     }
     let column = WireCell {
         cell_type: CellType::DeleteColumn,
@@ -328,7 +354,10 @@ fn check_and_put(client: &mut Gohbase, region: &RegionSpecifier, expected: &str)
         }),
         ..pb::MutateRequest::default()
     };
-    client.call::<pb::MutateResponse>("Mutate", &call, &[]).0.processed
+    client
+        .call::<pb::MutateResponse>("Mutate", &call, &[])
+        .0
+        .processed
 }
 
 /// A scan of both regions, two rows at a time. The scanner of a region ends with it.

@@ -32,10 +32,16 @@ fn limits_are_set_and_removed() {
     create(&server, "t");
     let mut master = Client::connect(&server, "MasterService");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let thrift = runtime.block_on(Thrift::connect(&server.thrift.to_string())).unwrap();
+    let thrift = runtime
+        .block_on(Thrift::connect(&server.thrift.to_string()))
+        .unwrap();
     let listed = || {
-        let quotas = runtime.block_on(Admin::new(&thrift).quotas(None, None, None)).unwrap();
-        let shown = quotas.into_iter().map(|quota| (quota.table_name.unwrap(), quota.soft_limit));
+        let quotas = runtime
+            .block_on(Admin::new(&thrift).quotas(None, None, None))
+            .unwrap();
+        let shown = quotas
+            .into_iter()
+            .map(|quota| (quota.table_name.unwrap(), quota.soft_limit));
         shown.collect::<Vec<_>>()
     };
     master.ask::<SetQuotaResponse>("SetQuota", &limit(Some(7)));
