@@ -64,7 +64,7 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
 fn system_loads(server: &Server) -> impl Iterator<Item = pb::RegionLoad> {
     let tables = server.engine().tables().into_iter();
     let system = tables.filter(|(table, _)| table.name.is_system());
-    let regions = system.flat_map(|(table, _)| server.engine().regions(&table.name).unwrap_or_default());
+    let regions = system.flat_map(move |(table, _)| server.engine().regions(&table.name).unwrap_or_default());
     regions.map(|region| idle_load(Bytes::from(region.name())))
 }
 

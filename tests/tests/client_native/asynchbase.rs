@@ -44,10 +44,9 @@ fn create_table(address: SocketAddr) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let client = Client::connect(&address.to_string()).await.expect("a connection");
-        let family = FamilySchema::new("f").max_versions(3);
+        let family = FamilySchema::new("f").versions(3);
         let schema = TableSchema::new("at").expect("a name").family(family);
-        let splits = [&b"g"[..], b"n"].map(|key| key.to_vec().into());
-        let created = client.create_table_split(schema, splits.into()).await;
-        created.expect("a table");
+        let splits = vec![b"g".to_vec(), b"n".to_vec()];
+        client.create_table_split(schema, splits).await.expect("a table");
     });
 }

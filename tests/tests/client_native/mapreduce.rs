@@ -60,7 +60,8 @@ fn exports_of_one_are_imported_into_the_other() {
 /// The transcript of all tools, or of those that `rest` asks for. Files are made in `dir`.
 fn tour(client: &JavaProgram, port: u16, dir: &Path, rest: &[&str]) -> String {
     let (port, dir) = (port.to_string(), dir.display().to_string());
-    client.tour(&[&["zookeeper", "127.0.0.1", &port, &dir], rest].concat())
+    let server = ["zookeeper", "127.0.0.1", port.as_str(), dir.as_str()];
+    client.tour(&[&server[..], rest].concat())
 }
 
 /// The line with the number and the digest of the cells; there are more cells than rows.

@@ -19,7 +19,21 @@ const COMMANDS: &str = include_str!("../../clients/shell/src/commands.rb");
 /// The transcript recorded with HBase 2.6.1.
 const ANSWERS: &str = include_str!("../../clients/shell/answers.txt");
 
-const EXPLAINED: &[Explained] = &[];
+const EXPLAINED: &[Explained] = &[(
+    "status 'simple'",
+    "| active master: HOST:# # | # backup masters | # live servers | HOST:# # | \
+         requestsPerSecond=#.#, numberOfOnlineRegions=#, usedHeapMB=#, maxHeapMB=#, \
+         numberOfStores=#, numberOfStorefiles=#, storefileUncompressedSizeMB=#, \
+         storefileSizeMB=#, memstoreSizeMB=#, storefileIndexSizeKB=#, readRequestsCount=#, \
+         filteredReadRequestsCount=#, writeRequestsCount=#, rootIndexSizeKB=#, \
+         totalStaticIndexSizeKB=#, totalStaticBloomSizeKB=#, totalCompactingKVs=#, \
+         currentCompactedKVs=#, compactionProgressPct=NaN, coprocessors=[] | # dead servers | \
+         Aggregate load: #, regions: #",
+    "no coprocessors are listed: endpoints are part of the server",
+)];
+
+/// Commands that print figures of the machine, such as requests and memory: numbers are masked.
+const FIGURES: &[&str] = &["status 'simple'", "list_regions 'st'", "clear_block_cache 'st'"];
 
 /// Characters of words that stay together when parts of a line are masked.
 fn is_of_word(character: char) -> bool {
@@ -89,18 +103,40 @@ pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) ->
 /// The transcript of a session: `command -> line | line ...` for each command.
 fn transcript(output: &str) -> String {
     let mut transcript = String::new();
+    let mut has_figures = false;
     for line in output.lines() {
         if let Some(command) = command(line) {
-            if !transcript.is_empty() {
-                transcript.push('\n');
-            }
-            transcript.push_str(&format!("{command} ->"));
+            has_figures = FIGURES.contains(&command);
+            let end = if transcript.is_empty() { "" } else { "\n" };
+            transcript.push_str(&format!("{end}{command} ->"));
         } else if !transcript.is_empty() && is_answer(line) {
-            transcript.push_str(&format!(" | {}", masked(&without_message(line))));
+            let answer = masked(&without_message(line));
+            let answer = if has_figures {
+                without_numbers(&answer)
+            } else {
+                answer
+            };
+            transcript.push_str(&format!(" | {answer}"));
         }
     }
     transcript.push('\n');
     transcript
+}
+
+/// The text with `#` for each run of digits.
+fn without_numbers(text: &str) -> String {
+    let mut shown = String::new();
+    for character in text.chars() {
+        let shows = if character.is_ascii_digit() {
+            '#'
+        } else {
+            character
+        };
+        if shows != '#' || !shown.ends_with('#') {
+            shown.push(shows);
+        }
+    }
+    shown
 }
 
 /// The command of a line that begins with the prompt: `hbase:007:0> list`.

@@ -46,6 +46,7 @@ alter 'st', MAX_FILESIZE => '134217728'
 alter_async 'st', NAME => 'f', VERSIONS => 4
 alter_status 'st'
 describe 'st'
+balancer
 flush 'st'
 compaction_state 'st'
 compact 'st'
@@ -53,7 +54,6 @@ major_compact 'st'
 compact 'st', 'f'
 split 'st', 'c'
 move 'no-such-region'
-balancer
 balance_switch true
 balancer_enabled
 normalize
@@ -65,7 +65,6 @@ cleaner_chore_enabled
 splitormerge_enabled 'SPLIT'
 is_in_maintenance_mode
 list_deadservers
-list_procedures
 list_locks
 show_filters
 snapshot 'st', 'ss'
