@@ -128,7 +128,7 @@ fn get(row: &'static str) -> Get {
 fn read(get: Get) -> Action {
     Action {
         index: Some(1),
-        get: Some(get),
+        get: Some(Box::new(get)),
         ..Action::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Quotas that native clients set.
 
-use basalt_client::{Admin, Client as Thrift};
+use basalt_client::Client as Thrift;
+use basalt_client::admin::Admin;
 use basalt_idl::native::messages::{
     SetQuotaRequest, SetQuotaResponse, SpaceLimitRequest, ThrottleRequest, ThrottleType, TimeUnit, TimedQuota,
 };
