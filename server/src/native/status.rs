@@ -29,11 +29,12 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
         region_loads: system_loads(server)
             .chain(regions.iter().map(region_load))
             .collect(),
-        // Ready to apply edits, of which none has come: as HBase reports it without replication.
+        // As HBase reports it without replication: equal times mean that no edit has come yet.
         repl_load_sink: Some(pb::ReplicationLoadSink {
+            age_of_last_applied_op: 0,
+            time_stamps_of_last_applied_op: server.start_code().unsigned_abs(),
             timestamp_started: Some(server.start_code().unsigned_abs()),
             total_ops_processed: Some(0),
-            ..pb::ReplicationLoadSink::default()
         }),
         report_start_time: Some(server.start_code().unsigned_abs()),
         report_end_time: Some(server.engine().clock().wall_ms()),

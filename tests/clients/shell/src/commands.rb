@@ -56,7 +56,6 @@ split 'st', 'c'
 move 'no-such-region'
 balance_switch true
 balancer_enabled
-normalize
 normalizer_switch true
 normalizer_enabled
 catalogjanitor_run
