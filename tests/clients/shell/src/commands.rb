@@ -46,6 +46,7 @@ alter 'st', MAX_FILESIZE => '134217728'
 alter_async 'st', NAME => 'f', VERSIONS => 4
 alter_status 'st'
 describe 'st'
+list_locks
 balancer
 flush 'st'
 compaction_state 'st'
@@ -64,7 +65,6 @@ cleaner_chore_enabled
 splitormerge_enabled 'SPLIT'
 is_in_maintenance_mode
 list_deadservers
-list_locks
 show_filters
 snapshot 'st', 'ss'
 snapshot 'st', 'ss'
