@@ -247,7 +247,7 @@ fn rows() {
         client.single(&first, read(filtered), &[]),
         Ok(vec!["a f:q=v1".to_owned()])
     );
-    assert_eq!(client.single(&first, read(get("nope")), &[]), Ok(vec![]));
+    assert_eq!(client.single(&first, read(get("absent")), &[]), Ok(vec![]));
     let of_no_family = Get {
         column: vec![pb::Column {
             family: Bytes::from_static(b"nof"),
