@@ -6,7 +6,7 @@
 //!
 //! Everything built lies in `target/<project>`, where the pom puts it (`made`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::made::{MadeFolder, append_files};
@@ -29,6 +29,9 @@ const OPEN_PACKAGES: &[&str] = &[
     "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 ];
 
+/// Options of a short run: a small heap, and no optimizing compiler, which costs more than it gains.
+pub const SMALL: &[&str] = &["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
 /// A built program: its classes and all its jars.
 #[derive(Clone, Debug)]
 pub struct JavaProgram {
@@ -40,7 +43,14 @@ impl JavaProgram {
     /// why, on a machine without Java, Maven or a way to fetch the jars: the test is then not run. Panics when the sources do
     /// not compile: that is a fault of ours and must not look like a missing tool.
     pub fn find(project: &str) -> Option<Self> {
-        match Self::build(project) {
+        Self::find_variant(project, project, &[])
+    }
+
+    /// The program in the folder `tests/<project>`, built into `target/<folder>` with these Maven
+    /// properties, each `name=value`: the same sources against another version of a library. The
+    /// pom takes the folder from the property `build.folder`. `None` as with [`Self::find`].
+    pub fn find_variant(project: &str, folder: &str, properties: &[&str]) -> Option<Self> {
+        match Self::build(project, folder, properties) {
             Ok(program) => Some(program),
             Err(why) => {
                 println!("not run: HBase is not to be had here: {why}");
@@ -49,18 +59,19 @@ impl JavaProgram {
         }
     }
 
-    fn build(project: &str) -> Result<Self, String> {
+    fn build(project: &str, folder: &str, properties: &[&str]) -> Result<Self, String> {
         check_java()?;
-        let folder = MadeFolder::lock(project)?;
-        let target = folder.path();
+        let made = MadeFolder::lock(folder)?;
+        let target = made.path();
         let project = workspace().join("tests").join(project);
-        let sources = contents(&project).map_err(|error| error.to_string())?;
-        if let (true, Some(program)) = (folder.is_made_of(&sources), Self::built(target)) {
+        let mut sources = contents(&project).map_err(|error| error.to_string())?;
+        sources.extend(properties.join("\n").into_bytes());
+        if let (true, Some(program)) = (made.is_made_of(&sources), Self::built(target)) {
             return Ok(program);
         }
-        run_maven(&project, target)?;
+        run_maven(&project, target, folder, properties)?;
         let program = Self::built(target).ok_or("Maven succeeded and left no class path")?;
-        folder.done(&sources);
+        made.done(&sources);
         Ok(program)
     }
 
@@ -75,20 +86,26 @@ impl JavaProgram {
 
     /// `java` with the class path and what HBase needs; main class and arguments are still to come.
     pub fn java(&self) -> Command {
-        let mut java = Command::new("java");
-        java.args(OPEN_PACKAGES).args(["-cp", &self.class_path]);
-        java
+        java(&self.class_path)
+    }
+
+    /// `java` as with [`Self::java`]; the files of `folder`, such as `hbase-site.xml`, come first
+    /// on the class path.
+    pub fn java_with(&self, folder: &Path) -> Command {
+        java(&format!("{}:{}", folder.display(), self.class_path))
+    }
+
+    /// The class path: the program's classes and all its jars.
+    pub fn class_path(&self) -> &str {
+        &self.class_path
     }
 
     /// The transcript of the program's tour of a server, to which `args` lead. Panics when the tour does not reach its end.
     pub fn tour(&self, args: &[&str]) -> String {
         let output = self
             .java()
-            .args([
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "basalt.client.Tour",
-            ])
+            .args(SMALL)
+            .arg("basalt.client.Tour")
             .args(args)
             .output()
             .expect("java was found a moment ago");
@@ -100,6 +117,12 @@ impl JavaProgram {
         );
         transcript
     }
+}
+
+fn java(class_path: &str) -> Command {
+    let mut java = Command::new("java");
+    java.args(OPEN_PACKAGES).args(["-cp", class_path]);
+    java
 }
 
 /// Whether there is a Java that is new enough.
@@ -124,7 +147,11 @@ fn check_java() -> Result<(), String> {
 /// Pom and sources with their names, in a fixed order: what the program is built from.
 fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
     let mut files = vec![project.join("pom.xml")];
-    let mut folders = vec![project.join("src")];
+    // A program that consists of other people's jars has no sources.
+    let mut folders: Vec<PathBuf> = Some(project.join("src"))
+        .into_iter()
+        .filter(|folder| folder.exists())
+        .collect();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
@@ -137,7 +164,7 @@ fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
     Ok(contents)
 }
 
-fn run_maven(project: &Path, target: &Path) -> Result<(), String> {
+fn run_maven(project: &Path, target: &Path, folder: &str, properties: &[&str]) -> Result<(), String> {
     eprintln!(
         "Maven builds {}; it fetches HBase the first time, which takes minutes",
         project.display()
@@ -148,6 +175,8 @@ fn run_maven(project: &Path, target: &Path) -> Result<(), String> {
             "-Dmdep.outputFile={}",
             target.join("classpath.txt").display()
         ))
+        .arg(format!("-Dbuild.folder={folder}"))
+        .args(properties.iter().map(|property| format!("-D{property}")))
         .current_dir(project)
         .output()
         .map_err(|_| "mvn is not installed".to_owned())?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub mod differ;
 pub mod dynamic;
-mod java;
+pub mod java;
 mod made;
 pub mod oracle;
 mod python;

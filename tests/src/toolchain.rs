@@ -39,6 +39,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// The folder of the program, with the generated code in `gen`. Of languages that are compiled.
+    pub fn folder(&self) -> &Path {
+        self.program.parent().expect("a program lies in a folder")
+    }
+
     /// The client in that language. `None`, with one line that says why, on a machine that lacks a tool or a package for it.
     pub fn new(language: Language) -> Option<Self> {
         match language.prepare() {

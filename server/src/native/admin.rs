@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use basalt_engine::engine::Work;
+use basalt_engine::engine::{Compacting, Work};
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::AdminServiceMethod as Method;
+use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
 use super::reply::Reply;
@@ -27,6 +28,16 @@ pub(super) async fn call(
         .await
 }
 
+/// The state of a region for HBase's `getCompactionState`: what was requested and is not done.
+fn compaction_state(compacting: Compacting) -> CompactionState {
+    match (compacting.minor, compacting.major) {
+        (false, false) => CompactionState::None,
+        (true, false) => CompactionState::Minor,
+        (false, true) => CompactionState::Major,
+        (true, true) => CompactionState::MajorAndMinor,
+    }
+}
+
 fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let engine = server.engine();
     match method {
@@ -35,7 +46,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let region = region::by_name(server, &call.region)?;
             reply.message(&pb::GetRegionInfoResponse {
                 region_info: schema::to_region(&region),
-                compaction_state: Some(pb::get_region_info_response::CompactionState::None.into()),
+                compaction_state: Some(compaction_state(engine.compactions_of(region.id)).into()),
                 splittable: Some(true),
                 mergeable: Some(true),
                 best_split_row: None,

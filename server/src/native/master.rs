@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
-use super::{coprocessor, region, schema, status};
+use super::{coprocessor, quota, region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
@@ -659,6 +659,10 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             reply.message(&pb::IsRpcThrottleEnabledResponse {
                 rpc_throttle_enabled: false,
             });
+        }
+        Method::SetQuota => {
+            quota::set(server, &decode(parameter)?)?;
+            reply.message(&pb::SetQuotaResponse {});
         }
         Method::GetQuotaStates => reply.message(&pb::GetQuotaStatesResponse::default()),
         Method::GetSpaceQuotaRegionSizes => reply.message(&pb::GetSpaceQuotaRegionSizesResponse::default()),

@@ -14,7 +14,7 @@
 //! | `client`, `multi`, `scan` | ClientService |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
-//! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
+//! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -42,6 +42,7 @@ mod multi;
 mod multi_row;
 mod peer;
 mod procedures;
+mod quota;
 mod region;
 mod registry;
 mod reply;

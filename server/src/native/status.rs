@@ -26,7 +26,16 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
         max_heap_mb: Some(
             mib(server.config().memstore.total_bytes + server.config().block_cache.bytes).max(1),
         ),
-        region_loads: regions.iter().map(region_load).collect(),
+        region_loads: system_loads(server)
+            .chain(regions.iter().map(region_load))
+            .collect(),
+        // As HBase reports it without replication: equal times mean that no edit has come yet.
+        repl_load_sink: Some(pb::ReplicationLoadSink {
+            age_of_last_applied_op: 0,
+            time_stamps_of_last_applied_op: server.start_code().unsigned_abs(),
+            timestamp_started: Some(server.start_code().unsigned_abs()),
+            total_ops_processed: Some(0),
+        }),
         report_start_time: Some(server.start_code().unsigned_abs()),
         report_end_time: Some(server.engine().clock().wall_ms()),
         info_server_port: Some(u32::from(server.config().http.listen.port())),
@@ -52,20 +61,35 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
     }
 }
 
+/// The loads of the regions of system tables, which are computed and have no figures.
+fn system_loads(server: &Server) -> impl Iterator<Item = pb::RegionLoad> {
+    let tables = server.engine().tables().into_iter();
+    let system = tables.filter(|(table, _)| table.name.is_system());
+    let regions = system.flat_map(move |(table, _)| server.engine().regions(&table.name).unwrap_or_default());
+    regions.map(|region| idle_load(Bytes::from(region.name())))
+}
+
 /// The load of a region.
 pub(super) fn region_load(region: &RegionStats) -> pb::RegionLoad {
     pb::RegionLoad {
-        region_specifier: pb::RegionSpecifier {
-            r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
-            value: Bytes::from(region.region.name()),
-        },
-        stores: Some(1),
         storefiles: Some(region.store_files as u32),
         store_uncompressed_size_mb: Some(mib(region.store_file_bytes)),
         storefile_size_mb: Some(mib(region.store_file_bytes)),
         mem_store_size_mb: Some(mib(region.memstore_bytes)),
         read_requests_count: Some(region.reads),
         write_requests_count: Some(region.writes),
+        ..idle_load(Bytes::from(region.region.name()))
+    }
+}
+
+/// The load of a region without data or requests.
+fn idle_load(name: Bytes) -> pb::RegionLoad {
+    pb::RegionLoad {
+        region_specifier: pb::RegionSpecifier {
+            r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
+            value: name,
+        },
+        stores: Some(1),
         // As HBase reports a region that was never flushed.
         complete_sequence_id: Some(u64::MAX),
         data_locality: Some(1.0),

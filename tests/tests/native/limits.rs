@@ -13,7 +13,12 @@ use prost::Message;
 use super::client::{Client, create, exception, region};
 use super::rows::{cell, get, put};
 
-fn write(client: &mut Client, region: &RegionSpecifier, row: &'static str, cells: &[(&str, &str)]) {
+pub(crate) fn write(
+    client: &mut Client,
+    region: &RegionSpecifier,
+    row: &'static str,
+    cells: &[(&str, &str)],
+) {
     let mut block = Vec::new();
     for (qualifier, value) in cells {
         cell(row, qualifier, value).encode(&mut block);

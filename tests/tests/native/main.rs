@@ -1,15 +1,18 @@
 //! HBase's native protocol on the Thrift port, with a client that can send malformed input.
 //!
-//! `client_native.rs` tests the protocol with HBase's own client. The cases here are those that the
+//! `client_native` tests the protocol with HBase's own clients. The cases here are those that the
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
+mod admin;
 mod client;
 mod closing;
 mod compressed;
 mod endpoints;
+mod gohbase;
 mod hostile;
 mod limits;
 mod loads;
+mod quotas;
 mod rows;
 mod scans;
 mod slow_log;

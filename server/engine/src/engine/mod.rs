@@ -42,7 +42,7 @@ pub use crate::catalog::LoadFile;
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
-pub use crate::workers::{QueueStats, Work};
+pub use crate::workers::{Compacting, QueueStats, Work};
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use read::{RowsSeen, Scanner};
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::{Region, family_index};
 use crate::schema::{TableDescriptor, TableName};
-use crate::workers::{Job, Work};
+use crate::workers::{Compacting, Job, Work};
 
 impl Engine {
     /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. Ends with this process.
@@ -78,6 +78,11 @@ impl Engine {
     ) -> Result<()> {
         let (table, region) = self.open_catalog()?.region(region)?;
         self.compact_regions(&table.descriptor, &[region], family, major, wait)
+    }
+
+    /// The compactions of a region that were requested, by a user or by the policy, and are not done.
+    pub fn compactions_of(&self, region: RegionId) -> Compacting {
+        self.workers.compactions_of(region)
     }
 
     /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.

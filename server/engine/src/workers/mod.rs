@@ -26,7 +26,7 @@ mod tick;
 
 use clock::ClockTold;
 
-pub use queue::{Job, Lane, Queue, QueueStats, Work};
+pub use queue::{Compacting, Job, Lane, Queue, QueueStats, Work};
 
 /// Background work of one engine. Shared by all threads.
 #[derive(Debug)]
@@ -100,6 +100,11 @@ impl Workers {
     /// What waits or runs.
     pub fn stats(&self) -> QueueStats {
         self.queue.stats()
+    }
+
+    /// The compactions of a region that wait or run.
+    pub fn compactions_of(&self, region: RegionId) -> Compacting {
+        self.queue.compactions_of(region)
     }
 
     /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. A flush that runs is

@@ -95,6 +95,15 @@ pub struct QueueStats {
     pub splits: usize,
 }
 
+/// Kinds of compaction of one region that wait or run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compacting {
+    /// Of some files.
+    pub minor: bool,
+    /// Of all files.
+    pub major: bool,
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// Jobs that may run, in order, by lane.
@@ -243,7 +252,7 @@ impl Queue {
     pub fn stats(&self) -> QueueStats {
         let state = self.state.lock();
         let mut stats = QueueStats::default();
-        for job in state.waiting.union(&state.running) {
+        for job in state.jobs() {
             match job {
                 Job::Flush(_) => stats.flushes += 1,
                 Job::Compact { long, .. } => {
@@ -255,9 +264,30 @@ impl Queue {
         }
         stats
     }
+
+    /// The compactions of a region that wait or run.
+    pub fn compactions_of(&self, wanted: RegionId) -> Compacting {
+        let state = self.state.lock();
+        let mut found = Compacting::default();
+        for job in state.jobs() {
+            match job {
+                Job::Compact { region, major, .. } if *region == wanted => {
+                    found.major |= major;
+                    found.minor |= !major;
+                }
+                _ => {}
+            }
+        }
+        found
+    }
 }
 
 impl State {
+    /// Jobs that wait or run.
+    fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.waiting.union(&self.running)
+    }
+
     fn take(&mut self, lane: Lane, now: Duration) -> Option<Job> {
         let due = self.delayed.extract_if(.., |(at, _)| *at <= now);
         for (_, job) in due {
@@ -297,6 +327,29 @@ mod tests {
         queue.succeeded(&job);
         assert_eq!(queue.take(Lane::Flush, NOW), Some(job));
         assert_eq!(queue.take(Lane::Compact, NOW), Some(Job::Split(RegionId(1))));
+    }
+
+    #[test]
+    fn compactions_of_a_region_are_known_until_they_are_done() {
+        let queue = Queue::new();
+        let compact = |region, major| Job::Compact {
+            region: RegionId(region),
+            family: b"f".to_vec(),
+            major,
+            long: false,
+        };
+        let known = |minor, major| Compacting { minor, major };
+        queue.request(compact(2, false));
+        assert_eq!(queue.compactions_of(RegionId(1)), known(false, false));
+        queue.request(compact(1, true));
+        queue.request(compact(1, false));
+        queue.request(Job::Flush(RegionId(1)));
+        assert_eq!(queue.compactions_of(RegionId(1)), known(true, true));
+        assert_eq!(queue.take(Lane::Compact, NOW), Some(compact(2, false)));
+        assert_eq!(queue.take(Lane::Compact, NOW), Some(compact(1, true)));
+        assert_eq!(queue.compactions_of(RegionId(2)), known(true, false));
+        queue.succeeded(&compact(1, true));
+        assert_eq!(queue.compactions_of(RegionId(1)), known(true, false));
     }
 
     #[test]

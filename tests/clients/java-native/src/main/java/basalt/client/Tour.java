@@ -9,7 +9,8 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
 /**
  * Makes every kind of request that an application and its operator make, and prints the replies.
  *
- * <p>Arguments: how to find the cluster ({@code zookeeper} or {@code rpc}), host and port.
+ * <p>Arguments: how to find the cluster ({@code zookeeper}, {@code rpc}, or {@code masters},
+ * which is what HBase 2.3 and 2.4 have instead of {@code rpc}), host and port.
  */
 public final class Tour {
   private Tour() {}
@@ -19,6 +20,9 @@ public final class Tour {
     if (arguments[0].equals("rpc")) {
       conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry");
       conf.set("hbase.client.bootstrap.servers", arguments[1] + ":" + arguments[2]);
+    } else if (arguments[0].equals("masters")) {
+      conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.MasterRegistry");
+      conf.set("hbase.masters", arguments[1] + ":" + arguments[2]);
     } else {
       // The default before HBase 3.0.
       conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.ZKConnectionRegistry");

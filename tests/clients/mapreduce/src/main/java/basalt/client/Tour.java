@@ -1,0 +1,157 @@
+package basalt.client;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.mapreduce.CellCounter;
+import org.apache.hadoop.hbase.mapreduce.CopyTable;
+import org.apache.hadoop.hbase.mapreduce.Export;
+import org.apache.hadoop.hbase.mapreduce.Import;
+import org.apache.hadoop.hbase.mapreduce.ImportTsv;
+import org.apache.hadoop.hbase.mapreduce.RowCounter;
+import org.apache.hadoop.util.Tool;
+import org.apache.hadoop.util.ToolRunner;
+
+/**
+ * Runs HBase's MapReduce tools on small tables, and prints the outcome of each on one line.
+ *
+ * <p>Arguments: {@code zookeeper}, host, port and an empty folder for files. Then nothing for all tools, or
+ * {@code export TABLE FOLDER} to fill and export a table, or {@code import TABLE FOLDER} to import such an export.
+ */
+public final class Tour {
+  /** Standard output, which belongs to the transcript: tools print to standard error. */
+  private static final PrintStream TRANSCRIPT = System.out;
+
+  private final Configuration conf;
+  private final Tables tables;
+  private final Path folder;
+
+  private Tour(Configuration conf, Connection connection, Path folder) {
+    this.conf = conf;
+    this.tables = new Tables(connection);
+    this.folder = folder;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    System.setOut(System.err);
+    Path folder = Path.of(arguments[3]);
+    Configuration conf = HBaseConfiguration.create();
+    conf.set("hbase.zookeeper.quorum", arguments[1]);
+    conf.set("hbase.zookeeper.property.clientPort", arguments[2]);
+    conf.set("hadoop.tmp.dir", folder.resolve("hadoop").toString());
+    conf.set("hbase.fs.tmp.dir", folder.resolve("staging").toString());
+    try (Connection connection = ConnectionFactory.createConnection(conf)) {
+      Tour tour = new Tour(conf, connection, folder);
+      if (arguments.length == 4) {
+        tour.count();
+        tour.copies();
+        tour.text();
+      } else if (arguments[4].equals("export")) {
+        tour.give(arguments[5], arguments[6]);
+      } else {
+        tour.take(arguments[5], arguments[6]);
+      }
+    }
+    TRANSCRIPT.println("tour done");
+  }
+
+  private void count() throws Exception {
+    tables.create("source");
+    tables.fill("source");
+    ask("row counter", () -> run(new RowCounter(), "source", "--expectedCount=" + Tables.ROWS));
+    ask("row counter of a wrong number", () -> run(new RowCounter(), "source", "--expectedCount=7"));
+    ask("row counter of a range", () -> run(new RowCounter(), "source", "--range=r250,r350", "--expectedCount=100"));
+    ask("row counter of a column", () -> run(new RowCounter(), "source", "g:n", "--expectedCount=" + Tables.ROWS / 10));
+    ask("cell counter", () -> run(new CellCounter(), "source", file("cells"), "/"));
+    ask("what it counted", () -> lines("cells"));
+  }
+
+  private void copies() throws Exception {
+    String source = tables.digest("source");
+    print("source", source);
+    ask("export", () -> run(new Export(), "source", file("export"), "3"));
+    tables.create("imported");
+    ask("import", () -> run(new Import(), "imported", file("export")));
+    print("all cells imported", tables.digest("imported").equals(source));
+    tables.create("copied");
+    ask("copy", () -> run(new CopyTable(), "--versions=3", "--new.name=copied", "source"));
+    print("all cells copied", tables.digest("copied").equals(source));
+    tables.create("part");
+    ask("copy of a family", () -> run(new CopyTable(), "--families=g", "--new.name=part", "source"));
+    print("cells of a family copied", tables.digest("part"));
+    tables.create("young");
+    ask("copy of a time", () -> run(new CopyTable(), "--starttime=2000", "--endtime=2100", "--new.name=young", "source"));
+    print("cells of a time copied", tables.digest("young"));
+  }
+
+  private void text() throws Exception {
+    StringBuilder lines = new StringBuilder();
+    for (int number = 0; number < 300; number++) {
+      lines.append(String.format("r%03d\t%d\tname-%d\t%d%n", number * 3, 9_000 + number, number, number * number));
+    }
+    Files.writeString(folder.resolve("rows.tsv"), lines + "a line without columns\n");
+    tables.create("text");
+    String columns = "-Dimporttsv.columns=HBASE_ROW_KEY,HBASE_TS_KEY,f:name,g:square";
+    ask("import of text", () -> run(new ImportTsv(), columns, "text", file("rows.tsv")));
+    print("cells imported from text", tables.digest("text"));
+    ask("import of text into a family that is not there", () -> run(new ImportTsv(), "-Dimporttsv.columns=HBASE_ROW_KEY,nof:q", "text", file("rows.tsv")));
+  }
+
+  private void give(String table, String to) throws Exception {
+    tables.create(table);
+    tables.fill(table);
+    ask("export", () -> run(new Export(), table, to, "3"));
+    print("cells", tables.digest(table));
+  }
+
+  private void take(String table, String from) throws Exception {
+    tables.create(table);
+    ask("import", () -> run(new Import(), table, from));
+    print("cells", tables.digest(table));
+  }
+
+  private String file(String name) {
+    return folder.resolve(name).toUri().toString();
+  }
+
+  /** The status with which a tool ends. */
+  private int run(Tool tool, String... arguments) throws Exception {
+    return ToolRunner.run(new Configuration(conf), tool, arguments);
+  }
+
+  /** The lines of all output files of a job. */
+  private List<String> lines(String output) throws IOException {
+    List<String> lines = new ArrayList<>();
+    try (Stream<Path> files = Files.list(folder.resolve(output))) {
+      for (Path file : (Iterable<Path>) files.filter(file -> file.getFileName().toString().startsWith("part-")).sorted()::iterator) {
+        lines.addAll(Files.readAllLines(file));
+      }
+    }
+    // Lines of single cells repeat what the sums say.
+    lines.removeIf(line -> line.matches("r\\d+.*|.*;r\\d+.*"));
+    return lines;
+  }
+
+  private static void ask(String what, Callable<Object> question) {
+    Object answer;
+    try {
+      answer = question.call();
+    } catch (Exception error) {
+      answer = "throws " + error.getClass().getSimpleName();
+    }
+    print(what, answer);
+  }
+
+  private static void print(String what, Object answer) {
+    TRANSCRIPT.println(what + " -> " + answer);
+  }
+}

@@ -1,0 +1,73 @@
+//! HBase's MapReduce tools in one JVM with Hadoop's LocalJobRunner: TableInputFormat as source and
+//! TableOutputFormat as sink of jobs.
+//!
+//! Copies are compared cell by cell: a transcript has the number of cells and a digest of them all.
+
+use std::path::Path;
+
+use basalt_tests::{JavaProgram, Server};
+
+use super::{Explained, compare, is_recorded, with_hbase, with_server};
+
+/// The transcript recorded with HBase 2.6.1.
+const ANSWERS: &str = include_str!("../../clients/mapreduce/answers.txt");
+
+const EXPLAINED: &[Explained] = &[];
+
+#[test]
+fn tools() {
+    let Some(client) = JavaProgram::find("clients/mapreduce") else {
+        return;
+    };
+    with_server(|server, dir| {
+        let transcript = tour(&client, server.thrift.port(), dir, &[]);
+        compare(ANSWERS, EXPLAINED, &transcript, "MapReduce");
+    });
+}
+
+#[test]
+fn hbase_gives_the_recorded_answers() {
+    let Some(client) = JavaProgram::find("clients/mapreduce") else {
+        return;
+    };
+    with_hbase(|hbase, dir| {
+        let port = hbase.zookeeper_port().expect("it has started");
+        let transcript = tour(&client, port, dir, &[]);
+        is_recorded(ANSWERS, &transcript, "clients/mapreduce");
+    });
+}
+
+/// An export of HBase is imported into Basalt and the other way round: equal cell by cell.
+#[test]
+fn exports_of_one_are_imported_into_the_other() {
+    let Some(client) = JavaProgram::find("clients/mapreduce") else {
+        return;
+    };
+    with_hbase(|hbase, dir| {
+        let hbase = hbase.zookeeper_port().expect("it has started");
+        let server = Server::start(&dir.join("data"), &[]);
+        let basalt = server.thrift.port();
+        for (table, from, to) in [("of_hbase", hbase, basalt), ("of_basalt", basalt, hbase)] {
+            let export = dir.join(table).display().to_string();
+            let given = tour(&client, from, dir, &["export", table, &export]);
+            let taken = tour(&client, to, dir, &["import", table, &export]);
+            assert_eq!(cells(&given), cells(&taken), "{table}");
+        }
+        server.stop();
+    });
+}
+
+/// The transcript of all tools, or of those that `rest` asks for. Files are made in `dir`.
+fn tour(client: &JavaProgram, port: u16, dir: &Path, rest: &[&str]) -> String {
+    let (port, dir) = (port.to_string(), dir.display().to_string());
+    let server = ["zookeeper", "127.0.0.1", port.as_str(), dir.as_str()];
+    client.tour(&[&server[..], rest].concat())
+}
+
+/// The line with the number and the digest of the cells; there are more cells than rows.
+fn cells(transcript: &str) -> &str {
+    let line = transcript
+        .lines()
+        .find(|line| line.starts_with("cells -> 1600 cells "));
+    line.unwrap_or_else(|| panic!("not all cells were seen:\n{transcript}"))
+}

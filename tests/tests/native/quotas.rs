@@ -1,0 +1,62 @@
+//! Quotas that native clients set.
+
+use basalt_client::Client as Thrift;
+use basalt_client::admin::Admin;
+use basalt_idl::native::messages::{
+    SetQuotaRequest, SetQuotaResponse, SpaceLimitRequest, ThrottleRequest, ThrottleType, TimeUnit, TimedQuota,
+};
+use basalt_tests::Server;
+
+use super::client::{Client, create, table_name};
+
+/// A limit of the table `t`; `None` removes it.
+fn limit(soft_limit: Option<u64>) -> SetQuotaRequest {
+    SetQuotaRequest {
+        table_name: Some(table_name("t")),
+        throttle: Some(ThrottleRequest {
+            r#type: Some(ThrottleType::WriteNumber.into()),
+            timed_quota: soft_limit.map(|soft_limit| TimedQuota {
+                time_unit: TimeUnit::Minutes.into(),
+                soft_limit: Some(soft_limit),
+                ..TimedQuota::default()
+            }),
+        }),
+        ..SetQuotaRequest::default()
+    }
+}
+
+/// A limit that a native client sets is the one that BasaltAdmin lists, until it is removed.
+#[test]
+fn limits_are_set_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create(&server, "t");
+    let mut master = Client::connect(&server, "MasterService");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let thrift = runtime
+        .block_on(Thrift::connect(&server.thrift.to_string()))
+        .unwrap();
+    let listed = || {
+        let quotas = runtime
+            .block_on(Admin::new(&thrift).quotas(None, None, None))
+            .unwrap();
+        let shown = quotas
+            .into_iter()
+            .map(|quota| (quota.table_name.unwrap(), quota.soft_limit));
+        shown.collect::<Vec<_>>()
+    };
+    master.ask::<SetQuotaResponse>("SetQuota", &limit(Some(7)));
+    assert_eq!(listed(), [("t".into(), Some(7))]);
+    master.ask::<SetQuotaResponse>("SetQuota", &limit(None));
+    assert_eq!(listed(), []);
+
+    let space = SetQuotaRequest {
+        table_name: Some(table_name("t")),
+        space_limit: Some(SpaceLimitRequest::default()),
+        ..SetQuotaRequest::default()
+    };
+    let (class, text) = master.refusal("SetQuota", &space, b"");
+    assert_eq!(class, "DoNotRetryIOException");
+    assert!(text.contains("space quotas are not supported"), "{text}");
+    server.stop();
+}
