@@ -108,7 +108,7 @@ fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'
     let mut cursor = reader.cursor(OPTIONS);
     cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
     while let Some(cell) = cursor.cell() {
-        if output.cells() % STEP_CELLS == 0 && job.cancel.load(Ordering::Relaxed) {
+        if output.cells().is_multiple_of(STEP_CELLS) && job.cancel.load(Ordering::Relaxed) {
             return Err(Error::InvalidArgument("the bulk load was cancelled".into()));
         }
         check_cell(job, cell)?;

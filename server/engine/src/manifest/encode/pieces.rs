@@ -157,7 +157,7 @@ pub(super) fn put_file(out: &mut Vec<u8>, file: &FileMeta) {
     out.extend_from_slice(&file.checksum.to_le_bytes());
     put_varint(out, file.cells);
     put_varint(out, file.max_seq.0);
-    out.push(u8::from(file.major) * MAJOR | u8::from(file.loaded) * LOADED);
+    out.push((u8::from(file.major) * MAJOR) | (u8::from(file.loaded) * LOADED));
     put_varint(out, file.created_ms);
     put_table_name(out, &file.dir_table);
 }
