@@ -14,7 +14,7 @@
 //! are skipped without Java, Maven or the jars.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use basalt_tests::{Oracle, Server, workspace};
 
@@ -40,7 +40,7 @@ fn with_server(ask: impl FnOnce(&Server, &Path)) {
 fn with_hbase(ask: impl FnOnce(&mut Oracle, &Path)) {
     // The JVM ends with this process.
     static HBASE: Mutex<Option<Oracle>> = Mutex::new(None);
-    let mut hbase = HBASE.lock().unwrap_or_else(|failed| failed.into_inner());
+    let mut hbase = HBASE.lock().unwrap_or_else(PoisonError::into_inner);
     if hbase.is_none() {
         *hbase = Oracle::start();
     }

@@ -108,7 +108,7 @@ fn transcript(output: &str) -> String {
         if let Some(command) = command(line) {
             has_figures = FIGURES.contains(&command);
             let end = if transcript.is_empty() { "" } else { "\n" };
-            transcript.push_str(&format!("{end}{command} ->"));
+            transcript.extend([end, command, " ->"]);
         } else if !transcript.is_empty() && is_answer(line) {
             let answer = masked(&without_message(line));
             let answer = if has_figures {
@@ -116,7 +116,7 @@ fn transcript(output: &str) -> String {
             } else {
                 answer
             };
-            transcript.push_str(&format!(" | {answer}"));
+            transcript.extend([" | ", &answer]);
         }
     }
     transcript.push('\n');
