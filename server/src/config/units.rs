@@ -55,7 +55,6 @@ impl Unit {
     /// Reads a text as a number of this unit. The error says what is wrong and what is right.
     pub(super) fn parse(self, text: &str) -> Result<u64, String> {
         let text = text.trim();
-        let per_second = |number: u64| Duration::from_millis(number);
         match self {
             Self::Count => text
                 .parse()
@@ -63,8 +62,8 @@ impl Unit {
             Self::Bytes => size(text).ok_or_else(|| {
                 format!("{text:?} is no size: give a number of bytes, or one with a unit as in 64KiB, 128MiB, 2GiB or 500MB")
             }),
-            Self::Milliseconds => duration(text, per_second(1)),
-            Self::Seconds => duration(text, per_second(1_000)),
+            Self::Milliseconds => duration(text, Duration::from_millis(1)),
+            Self::Seconds => duration(text, Duration::from_secs(1)),
         }
     }
 
