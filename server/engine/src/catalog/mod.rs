@@ -11,6 +11,7 @@
 //! load                 files from elsewhere become store files
 //! places               which server a region is on; the only change that is not on disk
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
+//! reset                everything removed at once
 //! view                 what a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -47,6 +48,7 @@ mod flush;
 mod load;
 mod namespaces;
 mod places;
+mod reset;
 mod snapshots;
 mod split;
 mod system;
@@ -55,6 +57,7 @@ mod view;
 
 pub use compact::{CompactionOutcome, Patience};
 pub use load::LoadFile;
+pub use reset::Removed;
 pub use system::{SystemTable, SystemTables};
 pub use view::View;
 

@@ -21,6 +21,7 @@ mod pieces;
 mod places;
 mod publication;
 mod regions;
+mod reset;
 mod rig;
 mod schema;
 mod snapshot_crash;
