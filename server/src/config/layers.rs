@@ -372,12 +372,7 @@ struct Lines(BTreeMap<String, usize>);
 impl Lines {
     /// REQUIRES: the text is TOML.
     fn of(text: &str) -> Self {
-        let line = |at: usize| {
-            1 + text.as_bytes()[..at]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count()
-        };
+        let line = |at: usize| text.as_bytes()[..at].split(|byte| *byte == b'\n').count();
         let mut lines = BTreeMap::new();
         if let Ok(table) = DeTable::parse(text) {
             for (section, values) in table.get_ref() {

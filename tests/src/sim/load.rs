@@ -37,7 +37,7 @@ impl Life {
         let row = self.draw_row();
         let region = self.engine.region_of(&name(table), row.as_bytes())?;
         let mut rows: Vec<Loaded> = Vec::new();
-        for _ in 0..self.pick(3) + 1 {
+        for _ in 0..=self.pick(3) {
             let row = self.draw_row();
             if region.contains(row.as_bytes()) && rows.iter().all(|(there, _)| *there != row) {
                 let puts = self.draw_puts(table);
