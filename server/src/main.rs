@@ -30,6 +30,7 @@ mod rig;
 mod serve;
 mod sessions;
 mod slow_log;
+mod supervisor;
 mod wire;
 mod zookeeper;
 

@@ -28,6 +28,7 @@ use crate::api::Server;
 use crate::config::Config;
 use crate::descriptors::Descriptors;
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
+use crate::supervisor::Supervisor;
 use crate::{parking, wire};
 
 /// Longest wait for calls in hand when the server stops.
@@ -136,6 +137,11 @@ async fn serve(
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
+    let supervisor = Arc::new(Supervisor::from_environment());
+    tasks.spawn({
+        let (supervisor, stop) = (Arc::clone(&supervisor), stop.clone());
+        async move { supervisor.watch(stop).await }
+    });
     let (config, connections) = (server.config(), server.connections());
     let http = wire::Listener {
         socket: ports.http,
@@ -173,8 +179,10 @@ async fn serve(
     print_line(format!(
         "basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"
     ))?;
+    supervisor.ready();
 
     signals.stop().await;
+    supervisor.stopping();
     tracing::info!("stopping: no new connections, calls in hand are finished");
     server.set_ready(false);
     stop.cancel();
