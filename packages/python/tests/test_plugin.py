@@ -48,7 +48,7 @@ def test_settings_reach_a_server_of_a_factory(pytester):
 
         def test_limit(small):
             small.create_table("t", {"f": {}})
-            with pytest.raises(Exception, match="row.cell_max_bytes"):
+            with pytest.raises(Exception, match="exceeds limit of 1000 bytes"):
                 small.table("t").put(b"row", {b"f:q": b"v" * 2000})
         """
     )
