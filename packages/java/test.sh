@@ -50,7 +50,7 @@ timed() {
     --add-opens=java.base/java.lang.reflect=ALL-UNNAMED --add-opens=java.base/java.util=ALL-UNNAMED \
     --add-opens=java.base/java.util.concurrent=ALL-UNNAMED --add-exports=java.base/jdk.internal.misc=ALL-UNNAMED \
     -cp "$made/$module/test-classes:$made/$module/classes:$binaries:$(cat "$made/$module.classpath")" \
-    org.junit.platform.console.ConsoleLauncher execute --details=none --scan-classpath "$made/$module/test-classes" \
+    org.junit.platform.console.ConsoleLauncher execute --details=summary --scan-classpath "$made/$module/test-classes" \
     --include-classname '.*GuestBookTest' >"$made/log" 2>&1 || { cat "$made/log"; exit 1; }
   grep -q "5 tests successful" "$made/log" || { cat "$made/log"; exit 1; }
   echo "start, five tests and stop, with $module: $((($(date +%s%N) - begin) / 1000000)) ms"
