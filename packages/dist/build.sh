@@ -96,18 +96,17 @@ common() {
   cp README.md LICENSE CHANGELOG.md "$common"
   PATH="$tools/bin:$PATH" cargo about --color never generate --fail --locked \
     --config packages/dist/about.toml --workspace --output-file "$common/THIRD-PARTY-LICENSES.txt" packages/dist/about.hbs
-  sbom "$common"
+  sbom "$common/sbom"
 }
 
-# One SBOM for each program. cargo-cyclonedx writes them beside the manifests.
+# One SBOM for each program. cargo-cyclonedx writes one beside the manifest of each member of the workspace.
 sbom() {
-  local common=$1 crate program
-  mkdir -p "$common/sbom"
-  for crate in server:basalt client:basalt-client bench:basalt-bench; do
-    program=${crate#*:}
-    PATH="$tools/bin:$PATH" cargo cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps \
-      --manifest-path "${crate%%:*}/Cargo.toml" --override-filename basalt-sbom
-    mv "${crate%%:*}/basalt-sbom.json" "$common/sbom/$program.cdx.json"
+  local into=$1 crate
+  mkdir -p "$into"
+  PATH="$tools/bin:$PATH" cargo cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --override-filename basalt-sbom
+  for crate in server:basalt client:basalt-shell bench:basalt-bench; do
+    # The names of local crates have the path of this folder.
+    sed "s#$PWD/*##g" "${crate%%:*}/basalt-sbom.json" >"$into/${crate#*:}.cdx.json"
   done
   find . -name basalt-sbom.json -not -path "./target/*" -delete
 }

@@ -34,7 +34,7 @@ check_contents() {
   for file in bin/basalt bin/basalt-shell bin/basalt-bench; do check_program "$dir/$file" "$machine"; done
   for file in README.md LICENSE CHANGELOG.md etc/basalt.toml share/man/man1/basalt.1 \
     share/bash-completion/completions/basalt share/zsh/site-functions/_basalt share/fish/vendor_completions.d/basalt.fish \
-    sbom/basalt.cdx.json sbom/basalt-client.cdx.json sbom/basalt-bench.cdx.json THIRD-PARTY-LICENSES.txt; do
+    sbom/basalt.cdx.json sbom/basalt-shell.cdx.json sbom/basalt-bench.cdx.json THIRD-PARTY-LICENSES.txt; do
     [ -s "$dir/$file" ] || fail "$dir/$file is missing or empty"
   done
   python3 "$here/licences.py" "$dir"
