@@ -83,7 +83,8 @@ compile() {
 
 # What is the same for all processors, into target/dist/common: made by the programs of this machine.
 common() {
-  local native=$dist/$(uname -m)/basalt common=$dist/common
+  local native common=$dist/common
+  native=$dist/$(uname -m)/basalt
   step "completions, man pages, example configuration, licences, SBOM"
   [ -x "$native" ] || { echo "$native prints completions and man pages: build $(uname -m) first" >&2; exit 1; }
   rm -rf "$common"

@@ -60,10 +60,10 @@ basalt() { env -i "$PWD/$(basename "$native" .tar.gz)/bin/$1" "${@:2}"; }
 
 begin=$(date +%s%N)
 tar -xzf "$native"
-mkfifo line
-env -i "$PWD/$(basename "$native" .tar.gz)/bin/basalt" serve --ephemeral >line 2>log &
+mkfifo first_line
+env -i "$PWD/$(basename "$native" .tar.gz)/bin/basalt" serve --ephemeral >first_line 2>log &
 server=$!
-read -r line <line
+read -r line <first_line
 listen=$(sed -n 's/.*"listen": *"\([^"]*\)".*/\1/p' <<<"$line")
 answer=$(basalt basalt-shell --target "$listen" -e "create 't', 'f'" -e "put 't', 'row', 'f:q', 'first'" -e "get 't', 'row'")
 end=$(date +%s%N)

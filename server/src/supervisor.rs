@@ -40,7 +40,10 @@ impl Supervisor {
             .ok();
         Self {
             socket,
-            watchdog: watchdog(std::env::var_os("WATCHDOG_USEC"), std::env::var_os("WATCHDOG_PID")),
+            watchdog: watchdog(
+                std::env::var_os("WATCHDOG_USEC"),
+                std::env::var_os("WATCHDOG_PID"),
+            ),
         }
     }
 
