@@ -52,7 +52,7 @@ echo /etc/basalt/basalt.toml >"$tree/DEBIAN/conffiles"
 (cd "$tree" && find . -type f -not -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 # Static programs need no library; those of a test build need the C library.
 depends="adduser, init-system-helpers (>= 1.54)"
-if readelf --wide --program-headers "$programs/basalt" | grep -q INTERP; then depends="libc6, libgcc-s1, $depends"; fi
+if readelf --wide --program-headers "$programs/basalt" 2>/dev/null | grep -q INTERP; then depends="libc6, libgcc-s1, $depends"; fi
 cat >"$tree/DEBIAN/control" <<CONTROL
 Package: basalt
 Version: $version

@@ -16,11 +16,12 @@ mount -t tmpfs tmpfs "$root/tmp"
 mount -t tmpfs tmpfs "$root/run"
 mount --rbind /dev "$root/dev"
 cp "$work"/*.deb "$here/started.py" "$root/tmp"
+package() { echo "/tmp/basalt_$1_$(dpkg --print-architecture).deb"; }
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
 dpkg_run() { in_root dpkg --force-confold "$@" >"$work/log" 2>&1 || fail "dpkg $*: $(cat "$work/log")"; }
 started() { in_root python3 /tmp/started.py "$@"; }
 
-in_root apt-get install --yes --quiet --no-download /tmp/basalt_0.0.1_*.deb >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+in_root apt-get install --yes --quiet "$(package 0.0.1)" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 in_root getent passwd basalt >/dev/null || fail "no user basalt"
 [ "$(in_root stat -c '%U:%G %a' /var/lib/basalt)" = "basalt:basalt 750" ] || fail "the data directory's owner"
 in_root test -e /etc/systemd/system/multi-user.target.wants/basalt.service || fail "the unit is not enabled"
@@ -39,7 +40,7 @@ tail -1 "$work/log"
 # The unit's command line, with a notification socket as systemd has one.
 started put
 echo '# changed by an administrator' >>"$root/etc/basalt/basalt.toml"
-dpkg_run --install "$(cd "$root" && echo tmp/basalt_0.0.2_*.deb | sed 's#^#/#')"
+dpkg_run --install "$(package 0.0.2)"
 in_root dpkg-query --show basalt | grep -q "0\.0\.2$" || fail "no upgrade"
 grep -q administrator "$root/etc/basalt/basalt.toml" || fail "the upgrade lost a change of the configuration"
 started get

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 UNIT = "/lib/systemd/system/basalt.service"
@@ -52,8 +53,14 @@ def main(action):
     environment = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"}
     user = ["setpriv", f"--reuid={settings['User']}", f"--regid={settings['Group']}", "--init-groups"]
     begin = time.monotonic()
+    log = tempfile.TemporaryFile()
     service = subprocess.Popen(
-        user + settings["ExecStart"].split(), cwd=settings["WorkingDirectory"], env=environment, umask=0o027
+        user + settings["ExecStart"].split(),
+        cwd=settings["WorkingDirectory"],
+        env=environment,
+        umask=0o027,
+        stdout=log,
+        stderr=log,
     )
     try:
         await_message(notify, "READY=1")
@@ -69,6 +76,10 @@ def main(action):
         service.send_signal(signal.SIGTERM)
         await_message(notify, "STOPPING=1")
         assert service.wait(LIMIT) == 0
+    except BaseException:
+        log.seek(0)
+        sys.stderr.write(log.read().decode(errors="replace"))
+        raise
     finally:
         service.kill()
         service.wait()

@@ -59,8 +59,12 @@ public final class MiniClusterExtension implements BeforeEachCallback, Parameter
     }
 
     @Override
-    public void close() throws Exception {
-      utility.shutdownMiniCluster();
+    public void close() {
+      try {
+        utility.shutdownMiniCluster();
+      } catch (Exception error) {
+        throw new IllegalStateException("the mini cluster did not stop", error);
+      }
     }
   }
 }
