@@ -30,7 +30,7 @@ use error::{Error, Result};
 
 /// Load generator for Basalt and for HBase's Thrift servers.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-bench", version)]
+#[command(name = "basalt-bench", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct CommandLine {
     #[command(subcommand)]
     workload: Workload,

@@ -208,6 +208,18 @@ impl Admin {
         self.client.call(&args::BasaltRestoreSnapshot { name }).await
     }
 
+    /// Removes all user tables, snapshots, quotas and namespaces that are not reserved. Only a server
+    /// that was started with `--ephemeral` does that.
+    pub async fn reset(&self) -> Result<()> {
+        self.client.call(&args::BasaltReset {}).await
+    }
+
+    /// Moves the server's wall clock forward, and returns what it shows. Only a server that was
+    /// started with `--ephemeral` does that.
+    pub async fn advance_clock(&self, ms: i64) -> Result<i64> {
+        self.client.call(&args::BasaltAdvanceClock { ms }).await
+    }
+
     /// The state of the server.
     pub async fn status(&self) -> Result<TServerStatus> {
         self.client.call(&args::BasaltServerStatus {}).await

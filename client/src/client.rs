@@ -153,6 +153,8 @@ mod tests {
             "basaltDeleteSnapshot",
             "basaltCloneSnapshot",
             "basaltRestoreSnapshot",
+            "basaltReset",
+            "basaltAdvanceClock",
         ];
         for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
             assert_ne!(

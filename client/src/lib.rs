@@ -36,6 +36,9 @@
 //!
 //! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
 
+/// Version and commit, as `--version` of the programs prints them.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")");
+
 pub mod admin;
 pub mod client;
 mod connection;

@@ -50,7 +50,7 @@ pub enum Garbled {
     NotThrift(Stranger),
     /// Thrift on the port for HTTP.
     #[error(
-        "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the Thrift port (thrift.listen), or send \
+        "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the Thrift port (server.listen), or send \
          each call as the body of a POST to /thrift1 or /thrift2"
     )]
     HttpPort,

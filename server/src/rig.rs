@@ -19,7 +19,7 @@ pub(crate) fn server(config: Config) -> Arc<Server> {
 
 /// A server on this disk.
 pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
-    let (engine, address) = (engine_on(disk, &config), config.thrift.listen);
+    let (engine, address) = (engine_on(disk, &config), ([127, 0, 0, 1], 9090).into());
     Arc::new(Server::new(engine, config, address, 4).expect("the disk never fails"))
 }
 

@@ -1,7 +1,8 @@
 //! `basalt serve`: puts the parts together, and takes them apart in order.
 //!
 //! Start, in an order that leaves nothing behind if a step fails:
-//! 1. ignore signals that have no meaning for the server ([`ignore_signals`]);
+//! 1. catch SIGHUP, and ignore signals that have no meaning for the server
+//!    ([`catch_or_ignore_signals`]);
 //! 2. bind both ports: connections made from here on wait until they are accepted;
 //! 3. open the engine (recovery);
 //! 4. accept, and print one line.
@@ -10,24 +11,28 @@
 //! 1. stop accepting;
 //! 2. tell the connections: none begins to read a further message;
 //! 3. let each answer the call in hand, for at most [`DRAIN`];
-//! 4. close the engine: flush, seal the WAL.
+//! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
+//!    ([`Home`]), also when a step of the start fails.
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::Engine;
-use basalt_engine::clock::SystemClock;
-use basalt_engine::fs::{RealFs, raise_open_files};
+use basalt_engine::clock::{Clock, MovableClock, SystemClock};
+use basalt_engine::fs::{RealFs, UnsyncedFs, Vfs, raise_open_files};
 use basalt_engine::options::Options;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
-use crate::config::Config;
+use crate::config::{Address, Config};
 use crate::descriptors::Descriptors;
+use crate::ephemeral::{self, Controls, Home};
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
+use crate::reload::Reload;
 use crate::supervisor::Supervisor;
 use crate::{parking, wire};
 
@@ -55,8 +60,8 @@ const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Serves until told to stop.
-pub(crate) fn run(config: Config) -> Result<(), Failure> {
+/// Serves until told to stop. An ephemeral server has a `home`, where `config` says that its data is.
+pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
     let recorder = crate::metrics::install()?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
     tracing::info!("{}", descriptors.line());
@@ -73,24 +78,48 @@ pub(crate) fn run(config: Config) -> Result<(), Failure> {
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;
-    let ports = runtime.block_on(async {
-        ignore_signals()?;
-        Ports::bind(&config).await
+    let (hangups, ports) = runtime.block_on(async {
+        let hangups = catch_or_ignore_signals()?;
+        Ok::<_, Failure>((hangups, Ports::bind(&config).await?))
     })?;
+    let controls = home.is_some().then(|| Controls {
+        clock: Arc::new(MovableClock::new()),
+    });
+    let (vfs, clock): (Arc<dyn Vfs>, Arc<dyn Clock>) = match &controls {
+        None => (Arc::new(RealFs), Arc::new(SystemClock::new())),
+        Some(controls) => (
+            Arc::new(UnsyncedFs::default()),
+            Arc::clone(&controls.clock) as Arc<dyn Clock>,
+        ),
+    };
     let engine = Engine::open(
         &config.data.dir,
         Options {
             max_open_files: descriptors.files,
             ..config.engine_options()
         },
-        Arc::new(RealFs),
-        Arc::new(SystemClock::new()),
+        vfs,
+        clock,
         Arc::new(EngineEvents::new()),
     )?;
-    let outcome = runtime.block_on(serve(config, ports, Arc::clone(&engine), recorder, descriptors));
+    let outcome = runtime.block_on(serve(
+        config,
+        controls,
+        (reload, hangups),
+        ports,
+        Arc::clone(&engine),
+        recorder,
+        descriptors,
+    ));
     // Blocking work that outlived the drain is abandoned; the engine refuses it from here on.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    engine.close()?;
+    match home {
+        None => engine.close()?,
+        Some(home) => {
+            engine.close_unflushed()?;
+            drop(home);
+        }
+    }
     tracing::info!("stopped");
     outcome
 }
@@ -103,20 +132,26 @@ struct Ports {
 
 impl Ports {
     async fn bind(config: &Config) -> Result<Self, Failure> {
-        let bind = |setting: &'static str, address| async move {
-            TcpListener::bind(address)
-                .await
-                .map_err(|error| format!("{setting} = {address}: the port cannot be bound: {error}"))
-        };
         Ok(Self {
-            thrift: bind("thrift.listen", config.thrift.listen).await?,
-            http: bind("http.listen", config.http.listen).await?,
+            thrift: bind("server.listen", &config.server.listen).await?,
+            http: bind("http.listen", &config.http.listen).await?,
         })
     }
 }
 
+/// Binds the port of a setting; the system's resolver is asked for host names.
+async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Failure> {
+    let bound = match listen.ip() {
+        Some(address) => TcpListener::bind(address).await,
+        None => TcpListener::bind(listen.to_string()).await,
+    };
+    bound.map_err(|error| format!("{setting} = {listen}: the port cannot be bound: {error}").into())
+}
+
 async fn serve(
     config: Config,
+    controls: Option<Controls>,
+    (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
@@ -124,7 +159,8 @@ async fn serve(
 ) -> Result<(), Failure> {
     let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
 
-    let server = Arc::new(Server::new(engine, config, thrift_address, DATA_THREADS)?);
+    let server = Server::new(engine, config, thrift_address, DATA_THREADS)?.with_controls(controls);
+    let server = Arc::new(server);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
         tracing::warn!("{rehearsal}");
     }
@@ -173,12 +209,14 @@ async fn serve(
         )),
     ];
 
+    tokio::spawn(reload_settings(reload, hangups, Arc::clone(&server)));
     let mut signals = Signals::catch()?;
     server.set_ready(true);
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
-    print_line(format!(
-        "basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"
-    ))?;
+    print_line(match server.controls() {
+        None => format!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"),
+        Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
+    })?;
     supervisor.ready();
 
     signals.stop().await;
@@ -253,12 +291,10 @@ fn require_directory(engine: &Engine) {
     }
 }
 
-/// Ignores signals that would end the process by default: SIGHUP of a closing terminal, and SIGUSR1
-/// and SIGUSR2, which operators send to other servers. REQUIRES: called within the runtime.
-fn ignore_signals() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
+/// Catches SIGHUP, and ignores other signals that would end the process by default: SIGUSR1 and
+/// SIGUSR2, which operators send to other servers. REQUIRES: called within the runtime.
+fn catch_or_ignore_signals() -> std::io::Result<Signal> {
     for (name, kind) in [
-        ("SIGHUP", SignalKind::hangup()),
         ("SIGUSR1", SignalKind::user_defined1()),
         ("SIGUSR2", SignalKind::user_defined2()),
     ] {
@@ -267,12 +303,24 @@ fn ignore_signals() -> std::io::Result<()> {
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
                 tracing::info!(
-                    "{name} is ignored: settings change with a restart, and SIGTERM stops the server"
+                    "{name} is ignored: SIGHUP takes settings over from the file, and SIGTERM stops the server"
                 );
             }
         });
     }
-    Ok(())
+    signal(SignalKind::hangup())
+}
+
+/// Takes settings over at each SIGHUP, also one that came during the start. The task ends with the
+/// runtime.
+async fn reload_settings(reload: Reload, mut hangups: Signal, server: Arc<Server>) {
+    let reload = Arc::new(reload);
+    while hangups.recv().await.is_some() {
+        let (reload, server) = (Arc::clone(&reload), Arc::clone(&server));
+        if let Err(error) = tokio::task::spawn_blocking(move || reload.run(&server)).await {
+            tracing::warn!(%error, "settings were not read again");
+        }
+    }
 }
 
 /// Makes idle scanners release memory when calls are short of it.
@@ -293,13 +341,12 @@ async fn relief(server: Arc<Server>, stop: CancellationToken) {
 
 /// The signals that mean a clean stop. Before they are caught, they end the process as they end any.
 struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
+    terminate: Signal,
+    interrupt: Signal,
 }
 
 impl Signals {
     fn catch() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

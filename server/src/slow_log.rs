@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, counter};
@@ -93,8 +94,9 @@ pub(crate) struct Query {
 /// The log.
 #[derive(Debug)]
 pub(crate) struct SlowLog {
-    threshold: Duration,
-    large_bytes: u64,
+    /// Nanoseconds.
+    threshold: AtomicU64,
+    large_bytes: AtomicU64,
     /// Most records; zero when the log is off.
     capacity: usize,
     /// Oldest first.
@@ -117,23 +119,32 @@ impl std::fmt::Debug for Counters {
 impl SlowLog {
     /// An empty log. REQUIRES: the metrics recorder is installed.
     pub(crate) fn new(config: &config::SlowLog) -> Self {
-        Self {
-            threshold: Duration::from_millis(config.threshold_ms),
-            large_bytes: config.large_bytes,
+        let log = Self {
+            threshold: AtomicU64::default(),
+            large_bytes: AtomicU64::default(),
             capacity: if config.enabled { config.entries } else { 0 },
             records: Mutex::default(),
             counters: Counters {
                 slow: counter!(names::SLOW_CALLS, "kind" => "slow"),
                 large: counter!(names::SLOW_CALLS, "kind" => "large"),
             },
-        }
+        };
+        log.set_limits(config);
+        log
+    }
+
+    /// Sets what is slow and what is large from now on.
+    pub(crate) fn set_limits(&self, config: &config::SlowLog) {
+        let threshold = config.threshold_ms.saturating_mul(1_000_000);
+        self.threshold.store(threshold, Ordering::Relaxed);
+        self.large_bytes.store(config.large_bytes, Ordering::Relaxed);
     }
 
     /// Whether a call belongs into the log: what every call pays.
     pub(crate) fn judge(&self, took: Duration, answer_bytes: usize) -> Option<Remarkable> {
         let remarkable = Remarkable {
-            slow: took > self.threshold,
-            large: answer_bytes as u64 > self.large_bytes,
+            slow: took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed)),
+            large: answer_bytes as u64 > self.large_bytes.load(Ordering::Relaxed),
         };
         (self.capacity > 0 && (remarkable.slow || remarkable.large)).then_some(remarkable)
     }

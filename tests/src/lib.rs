@@ -127,12 +127,31 @@ impl Server {
     pub fn start_as_set(data_dir: &Path, settings: &[&str]) -> Self {
         let mut command = Command::new(binary("basalt"));
         command.arg("serve").arg("--data-dir").arg(data_dir);
-        let ports = ["thrift.listen=\"127.0.0.1:0\"", "http.listen=\"127.0.0.1:0\""];
+        let ports = ["server.listen=\"127.0.0.1:0\"", "http.listen=\"127.0.0.1:0\""];
         for setting in ports.iter().chain(settings) {
             command.args(["--set", setting]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// Starts with `--ephemeral`, these `--set` arguments and `TMPDIR`. Also returns the line on
+    /// standard output as it was printed.
+    pub fn start_ephemeral(below: &Path, settings: &[&str]) -> (Self, serde_json::Value) {
+        let mut command = Command::new(binary("basalt"));
+        command.args(["serve", "--ephemeral"]).env("TMPDIR", below);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let (server, line) = Self::run_to_line(command, |line| {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            let address = |key: &str| line[key].as_str()?.parse().ok();
+            Some((address("listen")?, address("http")?))
+        })
+        .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"));
+        let line = serde_json::from_str(&line).expect("its addresses were found");
+        (server, line)
     }
 
     /// The same as [`Self::start`], as a process that may have so many open files.
@@ -187,7 +206,16 @@ impl Server {
         Some(Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}")))
     }
 
-    fn run(mut command: Command) -> Result<Self, String> {
+    fn run(command: Command) -> Result<Self, String> {
+        Self::run_to_line(command, addresses).map(|(server, _)| server)
+    }
+
+    /// Starts the command and waits for its line on standard output, in which `addresses` finds
+    /// those of the binary port and of the HTTP port.
+    fn run_to_line(
+        mut command: Command,
+        addresses: impl Fn(&str) -> Option<(SocketAddr, SocketAddr)>,
+    ) -> Result<(Self, String), String> {
         let mut child = command
             .stderr(Stdio::piped())
             .spawn()
@@ -204,12 +232,13 @@ impl Server {
             .read_line(&mut line)
             .expect("the server prints text");
         if let Some((thrift, http)) = addresses(&line) {
-            return Ok(Self {
+            let server = Self {
                 child,
                 log: Some(log),
                 thrift,
                 http,
-            });
+            };
+            return Ok((server, line));
         }
         let status = child.wait().expect("the process was started here");
         let log = log.join().expect("reading does not panic");

@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 
 /// A Twitter-like application on six tables of Basalt or HBase.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-twibase", version)]
+#[command(name = "basalt-twibase", version = basalt_client::VERSION)]
 struct Options {
     /// Where the server listens for Thrift 2.
     #[arg(

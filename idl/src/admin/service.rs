@@ -116,6 +116,14 @@ thrift_service! {
 
         /// Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is created, enabled.
         void basaltRestoreSnapshot as BasaltRestoreSnapshot(1: required string name) throws (1: TIOError io);
+
+        /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners, and ends pauses. Only a
+        /// server that was started with --ephemeral does that.
+        void basaltReset as BasaltReset() throws (1: TIOError io);
+
+        /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
+        /// since 1970. Only a server that was started with --ephemeral does that.
+        i64 basaltAdvanceClock as BasaltAdvanceClock(1: required i64 ms) throws (1: TIOError io);
     }
     legacy {
     }

@@ -65,6 +65,54 @@ impl Clock for SystemClock {
     }
 }
 
+/// The machine's clocks with a wall clock that tests move forward: cells expire, and age, without
+/// waiting. The monotonic clock is the machine's.
+#[derive(Debug)]
+pub struct MovableClock {
+    machine: SystemClock,
+    ahead_ms: AtomicU64,
+}
+
+impl MovableClock {
+    /// The machine's clocks, not moved yet.
+    #[expect(clippy::new_without_default, reason = "the moment of creation matters")]
+    pub fn new() -> Self {
+        Self {
+            machine: SystemClock::new(),
+            ahead_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// Moves the wall clock forward, to [`WALL_MAX_MS`] at most. Returns what it says now.
+    pub fn advance_ms(&self, ms: u64) -> u64 {
+        let moved = |ahead: u64| Some(ahead.saturating_add(ms).min(WALL_MAX_MS));
+        // It always moves.
+        let _ = self
+            .ahead_ms
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
+        self.wall_ms()
+    }
+
+    fn moved(&self, machine_ms: u64) -> u64 {
+        let ahead_ms = self.ahead_ms.load(Ordering::SeqCst);
+        machine_ms.saturating_add(ahead_ms).min(WALL_MAX_MS)
+    }
+}
+
+impl Clock for MovableClock {
+    fn wall_ms(&self) -> u64 {
+        self.moved(self.machine.wall_ms())
+    }
+
+    fn coarse_wall_ms(&self) -> u64 {
+        self.moved(self.machine.coarse_wall_ms())
+    }
+
+    fn mono(&self) -> Duration {
+        self.machine.mono()
+    }
+}
+
 /// The wall clock time for these seconds and nanoseconds since 1970, [`WALL_MAX_MS`] at most.
 fn milliseconds(seconds: u64, nanoseconds: u32) -> u64 {
     seconds
@@ -132,5 +180,19 @@ mod tests {
         }
         assert_eq!(milliseconds(i64::MAX as u64, 999_999_999), WALL_MAX_MS);
         assert_eq!(milliseconds(1, 999_999_999), 1_999);
+    }
+
+    #[test]
+    fn a_movable_clock_goes_forward_only() {
+        let clock = MovableClock::new();
+        let before = clock.machine.wall_ms();
+        let moved = clock.advance_ms(5_000);
+        assert!(
+            (before + 5_000..before + 65_000).contains(&moved),
+            "{before} {moved}"
+        );
+        assert!(clock.coarse_wall_ms() >= before + 4_000);
+        assert_eq!(clock.advance_ms(u64::MAX), WALL_MAX_MS);
+        assert_eq!(clock.advance_ms(u64::MAX), WALL_MAX_MS);
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
 use super::regions::{self, Target};
-use super::{Failure, Server, from_thrift, places, quotas, snapshots};
+use super::{Failure, Server, from_thrift, places, quotas, snapshots, testing};
 
 /// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
 pub(super) async fn call<P: Codec>(
@@ -86,6 +86,10 @@ pub(super) async fn call<P: Codec>(
         }),
         Method::BasaltRestoreSnapshot => on_pool!(BasaltRestoreSnapshot, |server, args| {
             Ok(server.engine().restore_snapshot(&args.name)?)
+        }),
+        Method::BasaltReset => on_pool!(BasaltReset, |server, _args| testing::reset(server).map(drop)),
+        Method::BasaltAdvanceClock => on_pool!(BasaltAdvanceClock, |server, args| {
+            testing::advance_clock(server, args.ms)
         }),
     }
     Ok(())

@@ -57,6 +57,16 @@ impl Failure {
         }
     }
 
+    /// A call that only tests make, to a server that they do not own.
+    pub(crate) fn not_ephemeral(call: &str) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
+            message: format!("{call} is refused: this server was not started with --ephemeral"),
+            can_retry: false,
+        }
+    }
+
     /// An I/O failure of HBase's plain `IOException`, which clients may retry.
     pub(crate) fn plain_io(message: impl Into<String>) -> Self {
         Self {

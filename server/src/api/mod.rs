@@ -25,11 +25,14 @@ use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::admission::{Admission, Held, Memory, Purpose};
 use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
+use crate::ephemeral::Controls;
 use crate::heat::Heat;
+use crate::http::AllowedHosts;
 use crate::metrics::{Api, CallCount, Calls, Connections};
 use crate::native::{self, MasterState};
 use crate::rates::Rates;
@@ -53,6 +56,7 @@ pub(crate) mod scans;
 pub(crate) mod schema;
 mod slow_log;
 mod snapshots;
+pub(crate) mod testing;
 mod to_thrift;
 mod touched;
 pub(crate) mod writes;
@@ -76,7 +80,12 @@ const DAMAGED_LISTED: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Server {
     engine: Arc<Engine>,
+    /// The settings of the start.
     config: Config,
+    /// The settings in force: some are taken over while the server runs.
+    in_force: Mutex<Config>,
+    /// Host names that the HTTP port answers to, in lower case.
+    allowed_hosts: AllowedHosts,
     sessions: Arc<Sessions>,
     admission: Admission,
     slow_log: SlowLog,
@@ -93,6 +102,8 @@ pub(crate) struct Server {
     started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
+    /// What calls for tests may do; `None` unless the server is ephemeral.
+    controls: Option<Controls>,
     /// Calls that have a number: those that are told of in the log.
     requests: AtomicU64,
 }
@@ -246,6 +257,8 @@ impl Server {
             rates: Rates::new(),
             master: MasterState::new(started_ms(SystemTime::now())),
             engine,
+            in_force: Mutex::new(config.clone()),
+            allowed_hosts: AllowedHosts::new(&config.http.allowed_hosts),
             config,
             calls,
             connections: Connections::new(),
@@ -253,6 +266,7 @@ impl Server {
             started: SystemTime::now(),
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
+            controls: None,
             requests: AtomicU64::new(0),
         };
         let memory = Arc::clone(server.admission.memory());
@@ -270,12 +284,46 @@ impl Server {
         Ok(server)
     }
 
+    /// The same server, which answers calls for tests if there are controls.
+    pub(crate) fn with_controls(mut self, controls: Option<Controls>) -> Self {
+        self.controls = controls;
+        self
+    }
+
+    /// What calls for tests may do; `None` unless the server is ephemeral.
+    pub(crate) fn controls(&self) -> Option<&Controls> {
+        self.controls.as_ref()
+    }
+
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
+    /// The settings of the start. Those that can be reloaded ([`Self::take_over`]) are not read from
+    /// here.
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The settings in force.
+    pub(crate) fn in_force(&self) -> Config {
+        self.in_force.lock().clone()
+    }
+
+    /// Takes over from `config` what can change while the server runs, except the filter of the log.
+    pub(crate) fn take_over(&self, config: &Config) {
+        let mut in_force = self.in_force.lock();
+        in_force.log.filter.clone_from(&config.log.filter);
+        in_force.http.allowed_hosts.clone_from(&config.http.allowed_hosts);
+        in_force.slow_log.threshold_ms = config.slow_log.threshold_ms;
+        in_force.slow_log.large_bytes = config.slow_log.large_bytes;
+        self.allowed_hosts.set(&config.http.allowed_hosts);
+        self.slow_log.set_limits(&config.slow_log);
+    }
+
+    /// Host names that the HTTP port answers to.
+    pub(crate) fn allowed_hosts(&self) -> &AllowedHosts {
+        &self.allowed_hosts
     }
 
     pub(crate) fn sessions(&self) -> &Arc<Sessions> {

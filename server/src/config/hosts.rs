@@ -1,8 +1,6 @@
 //! Host names of the HTTP port, and the ports that other machines can reach.
 
-use std::net::SocketAddr;
-
-use super::ConfigError;
+use super::{Address, ConfigError};
 
 /// Most names. Each request is compared with all of them.
 const NAMES_MAX: usize = 64;
@@ -12,12 +10,7 @@ const NAME_BYTES_MAX: usize = 253;
 
 /// Refuses names that no `Host` header can equal.
 pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
-    let refuse = |message: String| {
-        Err(ConfigError::Value {
-            key: "http.allowed_hosts",
-            message,
-        })
-    };
+    let refuse = |message: String| Err(ConfigError::value("http.allowed_hosts", message));
     if allowed_hosts.len() > NAMES_MAX {
         return refuse(format!(
             "has {} names, and may have {NAMES_MAX}",
@@ -25,10 +18,7 @@ pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
         ));
     }
     for name in allowed_hosts {
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let is_name =
-            (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_part) && !name.ends_with('.');
-        if !is_name {
+        if !is_name(name) {
             return refuse(format!(
                 "{name:?} is no host name: give names only, without scheme, port and path, as in [\"basalt\", \"db1.example.org\"]; \
                  a name in another script in its form that begins with xn--"
@@ -38,14 +28,21 @@ pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Whether machines other than this one can reach a port that listens there.
-pub(super) fn is_open(listen: SocketAddr) -> bool {
-    !listen.ip().to_canonical().is_loopback()
+/// Whether this is a host name: neither an address nor a pattern.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_part) && !text.ends_with('.')
+}
+
+/// Whether a host name means this machine, whatever a resolver says.
+pub(super) fn is_localhost(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Describes the ports that other machines can reach; `None` when there are none.
-pub(super) fn exposure(ports: &[(&str, SocketAddr)]) -> Option<String> {
-    let open = ports.iter().filter(|(_, listen)| is_open(*listen));
+pub(super) fn exposure(ports: &[(&str, &Address)]) -> Option<String> {
+    let open = ports.iter().filter(|(_, listen)| listen.is_open());
     let open: Vec<String> = open
         .map(|(setting, listen)| format!("{setting} = {listen}"))
         .collect();
@@ -94,32 +91,32 @@ mod tests {
 
     #[test]
     fn open_ports_are_named() {
-        let port = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let port = |text: &str| text.parse::<Address>().unwrap();
         let closed = [
             port("127.0.0.1:1"),
             port("[::1]:2"),
             port("127.8.0.1:3"),
             port("[::ffff:127.0.0.1]:4"),
         ];
-        for listen in closed {
-            assert_eq!(exposure(&[("thrift.listen", listen)]), None);
+        for listen in &closed {
+            assert_eq!(exposure(&[("server.listen", listen)]), None);
         }
         let text = exposure(&[
-            ("thrift.listen", port("0.0.0.0:9090")),
-            ("http.listen", port("127.0.0.1:9095")),
+            ("server.listen", &port("0.0.0.0:9090")),
+            ("http.listen", &port("127.0.0.1:9095")),
         ]);
         let text = text.unwrap();
         assert!(
-            text.contains("thrift.listen = 0.0.0.0:9090 can") && !text.contains("http.listen"),
+            text.contains("server.listen = 0.0.0.0:9090 can") && !text.contains("http.listen"),
             "{text}"
         );
         let both = exposure(&[
-            ("thrift.listen", port("[::]:1")),
-            ("http.listen", port("10.0.0.1:2")),
+            ("server.listen", &port("[::]:1")),
+            ("http.listen", &port("10.0.0.1:2")),
         ])
         .unwrap();
         assert!(
-            both.contains("thrift.listen = [::]:1 or http.listen = 10.0.0.1:2"),
+            both.contains("server.listen = [::]:1 or http.listen = 10.0.0.1:2"),
             "{both}"
         );
     }

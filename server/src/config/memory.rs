@@ -21,7 +21,7 @@ const MESSAGE_BYTES_PER_CELL: u64 = 64;
 const ROW_BYTES_MAX: u64 = 1 << 30;
 
 /// Less does not hold a few flushes, messages and blocks of largest cells.
-const TOTAL_BYTES_MIN: u64 = 64 << 20;
+pub(super) const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
 /// A message, a response and a row each have at most one part in this many of the memory for calls.
 /// A call holds its message or its result twice, encoded and decoded, and other calls need memory,
@@ -77,15 +77,6 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     if total == 0 {
         return Ok(());
     }
-    let refuse = |message| {
-        Err(ConfigError::Value {
-            key: "memory.total_bytes",
-            message,
-        })
-    };
-    if total < TOTAL_BYTES_MIN {
-        return refuse(format!("must be at least {TOTAL_BYTES_MIN}, or 0"));
-    }
     let parts = [
         config.memstore.total_bytes,
         config.block_cache.bytes,
@@ -94,7 +85,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let sum = parts.into_iter().fold(0, u64::saturating_add);
     if sum > total {
         let names = PARTS.map(|(section, key, _)| format!("{section}.{key}"));
-        return refuse(format!("is {total}, but {} are {sum} together", names.join(", ")));
+        let message = format!("is {total}, but {} are {sum} together", names.join(", "));
+        return Err(ConfigError::value("memory.total_bytes", message));
     }
     Ok(())
 }
@@ -210,7 +202,9 @@ mod tests {
         );
         let too_little = load(&["memory.total_bytes=1000000"]).validate().unwrap_err();
         assert!(
-            too_little.to_string().contains("at least 67108864"),
+            too_little
+                .to_string()
+                .contains("is 1000000, and must be 0, or at least 64MiB"),
             "{too_little}"
         );
     }

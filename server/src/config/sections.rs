@@ -5,14 +5,21 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Declares a section: fields with documentation, type and default.
+use super::describe::{Described, Field, Kind, Range};
+use super::memory::TOTAL_BYTES_MIN;
+use super::rehearsal::SERVERS_MAX;
+use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN};
+
+/// Declares a section: settings with documentation, type, default and range.
 macro_rules! section {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $type:ty = $default:expr),+ $(,)? }) => {
-        $(#[$meta])*
+    ($(#[doc = $section_doc:literal])* $name:ident {
+        $($(#[doc = $doc:literal])* $field:ident : $type:ty = $default:expr $(=> $range:expr)?),+ $(,)?
+    }) => {
+        $(#[doc = $section_doc])*
         #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
-            $($(#[$doc])* pub $field: $type),+
+            $($(#[doc = $doc])* pub $field: $type),+
         }
 
         impl Default for $name {
@@ -20,7 +27,37 @@ macro_rules! section {
                 Self { $($field: $default),+ }
             }
         }
+
+        impl $name {
+            /// What is known of its settings.
+            pub(super) const FIELDS: &'static [Field] = &[$(Field {
+                key: stringify!($field),
+                doc: &[$($doc),*],
+                kind: <$type as Described>::KIND,
+                range: section!(@range $($range)?),
+            }),+];
+        }
     };
+    (@range) => { None };
+    (@range $range:expr) => { Some($range) };
+}
+
+/// Implements [`Described`] for a type with these words as its values.
+macro_rules! words {
+    ($type:ty: $($word:literal)+) => {
+        impl Described for $type {
+            const KIND: Kind = Kind::OneOf(&[$($word),+]);
+        }
+    };
+}
+
+words!(ThriftProtocol: "auto" "binary" "compact");
+words!(ThriftTransport: "auto" "framed" "unframed");
+words!(WalSync: "fsync" "os");
+
+/// An address of this machine that others cannot reach.
+fn loopback(port: u16) -> Address {
+    SocketAddr::from(([127, 0, 0, 1], port)).into()
 }
 
 const MIB: u64 = 1 << 20;
@@ -28,7 +65,7 @@ const MIB: u64 = 1 << 20;
 section! {
     /// Where the data lies.
     Data {
-        /// The data directory. Created when missing.
+        /// The data directory. It is created if it is missing.
         dir: PathBuf = "basalt-data".into(),
     }
 }
@@ -58,42 +95,55 @@ pub enum ThriftTransport {
 }
 
 section! {
-    /// Address at which clients reach the server.
+    /// The port for all binary protocols, and the address at which clients reach it.
     Server {
-        /// Host, or host and port, by which HBase's native clients reach this server. The ZooKeeper
-        /// nodes and `hbase:meta` name it. `auto`: the address of the Thrift port.
+        /// Address of the port for all binary protocols: Thrift, HBase's RPC and ZooKeeper's. Port
+        /// 0: the system chooses. Older name: `thrift.listen`.
+        listen: Address = loopback(9090),
+        /// Host, or host and port, by which HBase's native clients reach this server: the name in
+        /// its ZooKeeper nodes and in `hbase:meta`. `auto`: the address of the Thrift port. Set it
+        /// in a container, behind NAT, and where the port listens on all addresses.
         advertise: String = "auto".into(),
     }
 }
 
 section! {
-    /// The Thrift port.
+    /// Thrift clients, and the connections of both ports.
     Thrift {
-        /// Address of the Thrift port.
-        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9090)),
-        /// Pins the protocol.
+        /// The protocol that a Thrift connection must speak; `auto`: any, found from the first
+        /// bytes. A client that speaks another gets an exception that says so, in its own protocol,
+        /// and the connection ends.
         protocol: ThriftProtocol = ThriftProtocol::Auto,
-        /// Pins the transport.
+        /// The transport that a Thrift connection must use; `auto`: any, found from the first
+        /// bytes. As for `thrift.protocol`.
         transport: ThriftTransport = ThriftTransport::Auto,
-        /// What `getThriftServerType` answers on a connection that has called nothing else: 1 or 2.
-        default_api: u8 = 2,
-        /// Most connections at once; one more is closed as soon as it is accepted.
-        max_connections: usize = 10_000,
-        /// Largest message, framed or not.
-        max_message_bytes: usize = 64 << 20,
-        /// Most cells of one call: a cell of a few bytes takes many times as much memory once
-        /// decoded. By default one for each 64 bytes of `max_message_bytes`.
+        /// The service for which `getThriftServerType` answers on a connection that has called
+        /// nothing else: Thrift 1 or Thrift 2.
+        default_api: u8 = 2 => Range::between(1, 2),
+        /// Maximum number of connections of the port for binary protocols. One more is closed as
+        /// soon as it is accepted.
+        max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
+        /// Largest message, framed or not. With `memory.total_bytes` a third of
+        /// `requests.memory_bytes`, if that is less.
+        max_message_bytes: usize = 64 << 20 => Range::at_least(1 << 10),
+        /// Most cells of one call of puts, deletes, increments or appends: one for each 64 bytes of
+        /// the default `thrift.max_message_bytes`, since a small cell takes many times its bytes
+        /// once it is decoded.
         max_cells_per_call: usize = (64 << 20) / 64,
         /// A message that has begun must be complete after this.
         message_timeout_ms: u64 = 30_000,
-        /// A connection without a call is closed after this; 0: never, TCP keepalive finds the dead ones.
+        /// A connection without a call is closed after this, on both ports. 0: never; the kernel
+        /// finds dead ones after two minutes (TCP keepalive, and `TCP_USER_TIMEOUT` while an answer
+        /// is on its way).
         idle_timeout_ms: u64 = 0,
-        /// A client that does not read its answer is disconnected after this.
+        /// A client that takes nothing of its answer for this long is disconnected.
         write_timeout_ms: u64 = 30_000,
-        /// Largest answer to one get or multi-get. At this size, a scan of one call and a fetch of
-        /// Thrift 1 begin no further row.
+        /// Most bytes of cells in the answer to a get or multi-get. `getScannerResults` and
+        /// `scannerGetList` begin no further row at this many bytes. With `memory.total_bytes` a
+        /// third of `requests.memory_bytes`, if that is less.
         max_response_bytes: usize = 64 << 20,
-        /// Accepts listening on other addresses than loopback although nobody is authenticated.
+        /// Accepts addresses that other machines can reach, for both ports, although nobody is
+        /// authenticated.
         insecure_no_auth: bool = false,
     }
 }
@@ -101,13 +151,16 @@ section! {
 section! {
     /// The HTTP port: metrics, health, status pages, Thrift calls. Limits of Thrift messages are those of the Thrift port.
     Http {
-        /// Address of the HTTP port.
-        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 9095)),
-        /// Most connections at once; one more is closed as soon as it is accepted.
-        max_connections: usize = 10_000,
-        /// Host names that the port accepts, besides IP addresses and `localhost`.
+        /// Address of the HTTP port. Port 0: the system chooses.
+        listen: Address = loopback(9095),
+        /// Maximum number of connections of the HTTP port. One more is closed as soon as it is
+        /// accepted.
+        max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
+        /// Host names that the HTTP port answers to, besides IP addresses and `localhost`, as in
+        /// `["basalt", "db1.example.org"]`: docs/operations.md, "Browsers". At most 64.
         allowed_hosts: Vec<String> = Vec::new(),
-        /// Whether a POST to `/debug/pprof/profile` takes a profile.
+        /// Whether a POST to `/debug/pprof/profile` takes a profile: docs/operations.md,
+        /// "Profiles".
         profiles: bool = false,
     }
 }
@@ -116,13 +169,16 @@ section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
         /// Most bytes of messages, arguments, results and replies in hand, reserved before they are
-        /// allocated.
+        /// allocated. At least `thrift.max_message_bytes`.
         memory_bytes: u64 = 512 * MIB,
-        /// Most calls that wait for a thread, for disk or for row locks.
-        max_waiting: usize = 2_000,
-        /// A data call that has waited so long for a thread is refused; 0: none is.
+        /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
+        /// ones are refused.
+        max_waiting: usize = 2_000 => Range::at_least(1),
+        /// A data call that has waited so long for a thread is refused. 0: none is, and the line is
+        /// always first come, first served.
         max_wait_ms: u64 = 0,
-        /// Network threads that are later than this refuse a share of the data calls; 0: they never do.
+        /// When the network threads are late by more than this for 200 ms on end, a share of the
+        /// data calls is refused. 0: never.
         max_delay_ms: u64 = 500,
     }
 }
@@ -130,7 +186,8 @@ section! {
 section! {
     /// Quotas of tables, namespaces and users, and what happens to calls that have to wait for them or for a virtual server.
     Quota {
-        /// Longest time for which a call is held back; one that would have to wait longer is refused.
+        /// A call that is over a limit, of a quota or of a virtual server, is held back for at most
+        /// this long; if it would have to wait longer, it is refused.
         max_wait_ms: u64 = 10_000,
         /// The user whose quotas count for all calls, since nobody is authenticated.
         user: String = "hbase".into(),
@@ -140,19 +197,19 @@ section! {
 section! {
     /// The rehearsal of a cluster. Each limit is that of one virtual server; 0: none.
     Rehearsal {
-        /// Virtual servers; 0: no rehearsal.
-        servers: usize = 0,
-        /// Rows read and written in a second.
+        /// Virtual servers that this one presents itself as. 0: no rehearsal.
+        servers: usize = 0 => Range::between(0, SERVERS_MAX),
+        /// Rows that each virtual server reads and writes in a second. 0: no limit.
         requests_per_second: u64 = 0,
-        /// Rows read in a second.
+        /// Rows that each virtual server reads in a second. 0: no limit.
         read_requests_per_second: u64 = 0,
-        /// Rows written in a second.
+        /// Rows that each virtual server writes in a second. 0: no limit.
         write_requests_per_second: u64 = 0,
-        /// Bytes read and written in a second.
+        /// Bytes that each virtual server reads and writes in a second. 0: no limit.
         bytes_per_second: u64 = 0,
-        /// Bytes read in a second.
+        /// Bytes that each virtual server reads in a second. 0: no limit.
         read_bytes_per_second: u64 = 0,
-        /// Bytes written in a second.
+        /// Bytes that each virtual server writes in a second. 0: no limit.
         write_bytes_per_second: u64 = 0,
     }
 }
@@ -160,19 +217,22 @@ section! {
 section! {
     /// Scanner sessions.
     Scanner {
-        /// A scanner that is not fetched from for this long is closed.
-        lease_ms: u64 = 60_000,
+        /// A Thrift 2 scanner that is not fetched from for this long is closed; a Thrift 1 scanner
+        /// after twice as long, as in HBase.
+        lease_ms: u64 = 60_000 => Range::at_least(1),
         /// Most open scanners.
         max_sessions: usize = 10_000,
         /// Most open scanners of one connection of the Thrift port.
         max_sessions_per_connection: usize = 1_000,
         /// Most open scanners of all calls over HTTP together.
         max_http_sessions: usize = 1_000,
-        /// A scanner that has been open for this long is closed, however often it is fetched from; 0: never.
+        /// A scanner that has been open for this long is closed, however often it is fetched from.
+        /// 0: never.
         max_age_ms: u64 = 24 * 3_600_000,
-        /// A fetch stops beginning new rows at this many bytes.
-        fetch_max_bytes: usize = 16 << 20,
-        /// A fetch returns what it has after this long.
+        /// A fetch of `getScannerRows` begins no further row at this many bytes.
+        fetch_max_bytes: usize = 16 << 20 => Range::at_least(1),
+        /// A fetch of `getScannerRows` that has at least two results returns what it has after this
+        /// long.
         fetch_max_ms: u64 = 10_000,
     }
 }
@@ -190,32 +250,33 @@ pub enum WalSync {
 section! {
     /// Write-ahead log.
     Wal {
-        /// When a write is acknowledged: `fsync` or `os`.
+        /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
-        /// Size of a segment.
-        segment_bytes: u64 = 64 * MIB,
-        /// While the disk keeps the log waiting for longer, new writes are refused.
-        stall_ms: u64 = 5_000,
+        /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if that is less.
+        segment_bytes: u64 = 64 * MIB => Range::at_least(MIB),
+        /// While the disk keeps the log waiting for longer than this, new writes are refused with
+        /// RegionTooBusyException.
+        stall_ms: u64 = 5_000 => Range::at_least(1),
     }
 }
 
 section! {
     /// Memory as a whole.
     Memory {
-        /// What memstores, block cache and calls in hand may take together. Where one of them is not set, it gets its part of this;
-        /// 0: each has its own default.
-        total_bytes: u64 = 0,
+        /// Memory of memstores, block cache and calls in hand together. Those of them that are not
+        /// set get their share of it. 0: each has its own default.
+        total_bytes: u64 = 0 => Range::zero_or_at_least(TOTAL_BYTES_MIN),
     }
 }
 
 section! {
     /// Memstores.
     Memstore {
-        /// A region with more in its memstores is flushed.
-        flush_bytes: u64 = 128 * MIB,
-        /// A region with this many times `flush_bytes` refuses writes.
-        block_multiplier: u64 = 4,
-        /// All memstores together; writes are refused above.
+        /// A region with more in its memstores is flushed. A table's MEMSTORE_FLUSHSIZE wins.
+        flush_bytes: u64 = 128 * MIB => Range::at_least(MIB),
+        /// A region with this many times its flush size refuses writes.
+        block_multiplier: u64 = 4 => Range::at_least(1),
+        /// All memstores together; writes are refused above. At least `memstore.flush_bytes`.
         total_bytes: u64 = 1024 * MIB,
     }
 }
@@ -223,9 +284,10 @@ section! {
 section! {
     /// Block cache.
     BlockCache {
-        /// Capacity.
+        /// Capacity of the block cache.
         bytes: u64 = 1024 * MIB,
-        /// Gets read blocks past the system's page cache; scans, flushes and compactions go through it.
+        /// Gets read blocks past the system's page cache (`O_DIRECT`), where the file system can do
+        /// that; scans, flushes and compactions go through it.
         direct_reads: bool = false,
     }
 }
@@ -233,15 +295,17 @@ section! {
 section! {
     /// Store files.
     Store {
-        /// Most store files open at a time; 0: as many as the limit of open files has room for.
-        max_open_files: usize = 0,
+        /// Maximum number of descriptors of open store files. 0: as many as the limit of open files
+        /// has room for; docs/operations.md, "Open files".
+        max_open_files: usize = 0 => Range::zero_or_at_least(OPEN_FILES_MIN as u64),
     }
 }
 
 section! {
     /// Regions.
     Region {
-        /// A region with a larger store splits.
+        /// A region with a larger store splits. A table's MAX_FILESIZE wins. The only region of a
+        /// table splits at twice the flush size already.
         max_bytes: u64 = 10 * 1024 * MIB,
     }
 }
@@ -251,10 +315,11 @@ section! {
     Row {
         /// Longest wait for a row's lock.
         lock_wait_ms: u64 = 30_000,
-        /// Largest cell, key and value together; 0: no limit.
+        /// Largest cell: row, family, qualifier and value. 0: no limit. Where `row.max_bytes` is
+        /// less, fifteen sixteenths of that.
         cell_max_bytes: usize = 10 << 20,
-        /// Largest row, or piece of one, that a read collects. By default a third of
-        /// `requests.memory_bytes`, 1 GiB at most.
+        /// Largest row, or piece of a row with a batch size, that a read collects. Where it is not
+        /// set, a third of `requests.memory_bytes`, 1 GiB at most.
         max_bytes: usize = (512 << 20) / 3,
     }
 }
@@ -262,7 +327,7 @@ section! {
 section! {
     /// Flushes.
     Flush {
-        /// Threads.
+        /// Threads for flushes.
         threads: usize = 1,
     }
 }
@@ -270,27 +335,32 @@ section! {
 section! {
     /// Compactions.
     Compaction {
-        /// Threads for short ones, and for splits.
+        /// Threads for short compactions and splits.
         threads: usize = 1,
-        /// Threads for long ones.
+        /// Threads for long compactions.
         long_threads: usize = 1,
-        /// One that reads so many bytes is long.
+        /// A compaction that reads so many bytes is long. 0: all are. It waits for other long ones
+        /// only, and nothing waits for it but other long ones, and compactions of all files of the
+        /// same store.
         long_bytes: u64 = 2560 * MIB,
-        /// Whether stores are compacted without being asked to.
+        /// Whether stores are compacted without being asked to. Without it, files of flushes pile
+        /// up and reads get slower.
         enabled: bool = true,
-        /// Fewest files of a minor compaction.
-        min_files: usize = 3,
-        /// Most files of one compaction.
+        /// Smallest number of files of a minor compaction.
+        min_files: usize = 3 => Range::at_least(2),
+        /// Largest number of files of one compaction. At least `compaction.min_files`.
         max_files: usize = 10,
         /// A file may be this many times as large as the others together.
         ratio: f64 = 1.2,
-        /// Files that are smaller than this together are always eligible.
+        /// Files that are together smaller than this need not be in the ratio.
         min_bytes: u64 = 128 * MIB,
-        /// From this many files in a store on, its region's flushes wait.
+        /// From this many files in a store on, its region's flushes wait for compaction, 90 seconds
+        /// at most, and not when memory is short.
         blocking_files: usize = 16,
-        /// Bytes that all compactions together write in a second; 0: no limit.
+        /// Bytes that all compactions together write in a second. 0: no limit.
         max_bytes_per_second: u64 = 0,
-        /// A store is compacted into one file after this; 0: never by itself.
+        /// A store is compacted into one file after this, half a period earlier or later. 0: never
+        /// by itself.
         major_period_seconds: u64 = 7 * 24 * 3600,
     }
 }
@@ -298,7 +368,9 @@ section! {
 section! {
     /// The disk.
     Disk {
-        /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed; 0: no such mark.
+        /// Bytes of the file system that writes leave free, besides those that the memstores need
+        /// to be flushed. With less, writes are suspended. 0: no such mark; writes are suspended
+        /// only when the log gets no space.
         reserve_bytes: u64 = 256 * MIB,
     }
 }
@@ -306,7 +378,7 @@ section! {
 section! {
     /// Metrics.
     Metrics {
-        /// Regions with series of their own; those of further ones are added up under `table="other"`.
+        /// Regions with series of their own; further ones are added up.
         max_regions: usize = 1_000,
     }
 }
@@ -314,33 +386,39 @@ section! {
 section! {
     /// The slow log, which `getSlowLogResponses` reads.
     SlowLog {
-        /// Whether calls are recorded.
+        /// Whether slow calls and large answers are recorded for `getSlowLogResponses` (HBase:
+        /// `hbase.regionserver.slowlog.buffer.enabled`, there `false`).
         enabled: bool = true,
-        /// Most records; the oldest makes room.
-        entries: usize = 256,
-        /// A call that takes longer is slow.
+        /// Maximum number of records; the oldest makes room. A record has up to about 1 KiB of
+        /// arguments. `slow_log.enabled = false` records nothing.
+        entries: usize = 256 => Range::at_least(1),
+        /// A call that takes longer is slow. 0: every call.
         threshold_ms: u64 = 10_000,
-        /// A call with a larger answer is large.
+        /// A call with a larger answer is large. 0: every call.
         large_bytes: u64 = 100 * MIB,
     }
 }
 
 section! {
-    /// The key visualiser: where in the key space requests go.
+    /// The key visualizer: where in the key space requests go.
     KeyVisualizer {
-        /// Most memory for what it remembers; 0: it is off.
-        bytes: usize = 16 << 20,
-        /// One row of so many is a sample, fewer where memory for samples runs short.
-        sample_every: u32 = 1,
+        /// Memory for what the key visualizer remembers: some 400 keys for each ten seconds of the
+        /// last hour, two minutes of twelve hours and half hour of a week, which the busy tables
+        /// share. 0: it is off.
+        bytes: usize = 16 << 20 => Range::zero_or_at_least(KEY_VISUALIZER_BYTES_MIN as u64),
+        /// One row of so many is a sample. With 1, the first thousands of rows of each ten seconds
+        /// are counted one by one, so a quiet table shows too; when memory for samples runs short,
+        /// they are thinned out. Larger values cost less.
+        sample_every: u32 = 1 => Range::at_least(1),
     }
 }
 
 section! {
     /// Log lines.
     Log {
-        /// Filter, as `info` or `basalt=debug,info`.
+        /// Which log lines are written, as `info` or `basalt=debug,info`.
         filter: String = "info".into(),
-        /// One JSON object a line instead of text.
+        /// Whether log lines are JSON objects instead of text.
         json: bool = false,
     }
 }

@@ -25,7 +25,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::log_limit::LogLimit;
 
@@ -72,21 +72,40 @@ impl Refused {
     }
 }
 
+/// The names in `http.allowed_hosts`, in lower case. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AllowedHosts(Arc<RwLock<Vec<String>>>);
+
+impl AllowedHosts {
+    /// The names of the setting, validated.
+    pub(crate) fn new(names: &[String]) -> Self {
+        let hosts = Self::default();
+        hosts.set(names);
+        hosts
+    }
+
+    /// Replaces the names.
+    pub(crate) fn set(&self, names: &[String]) {
+        *self.0.write() = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.read().iter().any(|known| known == name)
+    }
+}
+
 /// Checks requests against the names of this server.
 #[derive(Debug)]
 pub(super) struct Guard {
-    names: Vec<String>,
+    names: AllowedHosts,
     log_limit: Mutex<LogLimit>,
 }
 
 impl Guard {
-    /// `allowed_hosts` is the setting `http.allowed_hosts`, validated.
-    pub(super) fn new(allowed_hosts: &[String]) -> Self {
+    /// Accepts these names, besides addresses and `localhost`.
+    pub(super) fn new(names: AllowedHosts) -> Self {
         Self {
-            names: allowed_hosts
-                .iter()
-                .map(|name| name.to_ascii_lowercase())
-                .collect(),
+            names,
             log_limit: Mutex::new(LogLimit::every(LOG_PERIOD)),
         }
     }
@@ -149,7 +168,7 @@ impl Guard {
         let host = host.to_ascii_lowercase();
         let host = host.strip_suffix('.').unwrap_or(&host);
         // A name below `localhost` cannot be pointed elsewhere (RFC 6761).
-        host == "localhost" || host.ends_with(".localhost") || self.names.iter().any(|name| name == host)
+        host == "localhost" || host.ends_with(".localhost") || self.names.has(host)
     }
 
     /// Logs a refusal, at most one in [`LOG_PERIOD`], so that a scrape that is refused every few
@@ -237,7 +256,7 @@ mod tests {
             map.append(*name, HeaderValue::from_str(value).unwrap());
         }
         let names = ["Basalt.example".to_owned(), "db".to_owned()];
-        Guard::new(&names).check(method, &uri.parse().unwrap(), &map)
+        Guard::new(AllowedHosts::new(&names)).check(method, &uri.parse().unwrap(), &map)
     }
 
     fn get(headers: &[(&'static str, &str)]) -> Result<(), Refused> {

@@ -21,7 +21,10 @@ mod guard;
 mod pages;
 mod profile;
 mod strangers;
+mod testing;
 mod thrift;
+
+pub(crate) use guard::AllowedHosts;
 
 /// What the handlers of all requests share.
 #[derive(Clone)]
@@ -73,7 +76,7 @@ pub(crate) async fn serve(
 
 /// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
 fn router(site: Site) -> Router {
-    let guarded = Arc::new(guard::Guard::new(&site.server.config().http.allowed_hosts));
+    let guarded = Arc::new(guard::Guard::new(site.server.allowed_hosts().clone()));
     Router::new()
         .route("/", get(pages::overview).post(thrift::thrift2))
         .route("/thrift1", post(thrift::thrift1))
@@ -82,6 +85,7 @@ fn router(site: Site) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/debug/pprof/profile", post(profile::profile))
+        .merge(testing::router())
         .merge(pages::router())
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {

@@ -131,11 +131,11 @@ impl fmt::Display for Stranger {
                 "the first bytes are a SASL handshake, and SASL is not configured: switch security off in the client"
             }
             Stranger::HbaseRpc => {
-                "the first bytes are HBase's own RPC, which the port for binary protocols speaks (thrift.listen), and this one does not"
+                "the first bytes are HBase's own RPC, which the port for binary protocols speaks (server.listen), and this one does not"
             }
             Stranger::ZooKeeper => {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
-                 hbase.zookeeper.property.clientPort to the port for binary protocols (thrift.listen)"
+                 hbase.zookeeper.property.clientPort to the port for binary protocols (server.listen)"
             }
             Stranger::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
             Stranger::PostgreSql => {

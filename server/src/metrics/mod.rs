@@ -26,7 +26,8 @@ pub(crate) use scrape::{publish_admission, render};
 pub(crate) fn install() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
     let handle = builder()?.install_recorder()?;
     names::describe_all();
-    ::metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    ::metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION"), "commit" => crate::COMMIT)
+        .set(1.0);
     metrics_process::Collector::default().describe();
     Ok(handle)
 }

@@ -206,7 +206,7 @@ fn every_page_says_who_reaches_the_server() {
     assert!(pages.len() > 12, "{pages:?}");
     let page = |server: &Server, path| Http::connect(server.http).ask("GET", path, "", b"").text();
     let open = [
-        "thrift.listen=\"0.0.0.0:0\"",
+        "server.listen=\"0.0.0.0:0\"",
         "thrift.insecure_no_auth=true",
         "rehearsal.servers=2",
     ];
@@ -215,7 +215,7 @@ fn every_page_says_who_reaches_the_server() {
         .call("/thrift2", &create("t"))
         .expect("a good table");
     let notices = [
-        "open to strangers: anyone who reaches thrift.listen = 0.0.0.0:0 can read and delete",
+        "open to strangers: anyone who reaches server.listen = 0.0.0.0:0 can read and delete",
         "This is a rehearsal",
     ];
     for path in &pages {

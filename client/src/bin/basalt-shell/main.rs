@@ -27,7 +27,7 @@ use clap::{Parser, ValueEnum};
 
 /// A shell for Basalt that reads what HBase's shell reads.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-shell", version)]
+#[command(name = "basalt-shell", version = basalt_client::VERSION)]
 struct Options {
     /// Where the server listens.
     #[arg(

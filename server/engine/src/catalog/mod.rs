@@ -10,6 +10,7 @@
 //! compact              store files become fewer
 //! places               which server a region is on; the only change that is not on disk
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
+//! reset                everything removed at once
 //! view                 what a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -45,6 +46,7 @@ mod compact;
 mod flush;
 mod namespaces;
 mod places;
+mod reset;
 mod snapshots;
 mod split;
 mod system;
@@ -52,6 +54,7 @@ mod tables;
 mod view;
 
 pub use compact::{CompactionOutcome, Patience};
+pub use reset::Removed;
 pub use system::{SystemTable, SystemTables};
 pub use view::View;
 

@@ -37,6 +37,7 @@ mod snapshots;
 mod upkeep;
 mod write;
 
+pub use crate::catalog::Removed;
 pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
@@ -108,10 +109,9 @@ impl Engine {
     /// Stops background work, flushes all regions, seals the WAL. Calls in progress end with `ShuttingDown` or their result.
     /// Without a close the next open replays more.
     pub fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::AcqRel) {
+        if !self.begin_close() {
             return Ok(());
         }
-        self.stop_workers();
         // What cannot be flushed stays in the log, so a failure here costs the next open some time and nothing else.
         let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
         for error in self.catalog.flush_regions(&regions) {
@@ -124,6 +124,25 @@ impl Engine {
         let closed = self.catalog.shared().wal.close();
         self.lock.lock().take();
         marked.and(closed)
+    }
+
+    /// Closes a database that nobody will open again: as [`Engine::close`], without the flush.
+    pub fn close_unflushed(&self) -> Result<()> {
+        if !self.begin_close() {
+            return Ok(());
+        }
+        let closed = self.catalog.shared().wal.close();
+        self.lock.lock().take();
+        closed
+    }
+
+    /// Refuses calls from now on and stops background work; `false` when that was done before.
+    fn begin_close(&self) -> bool {
+        let is_first = !self.closed.swap(true, Ordering::AcqRel);
+        if is_first {
+            self.stop_workers();
+        }
+        is_first
     }
 
     fn stop_workers(&self) {
@@ -221,6 +240,11 @@ impl Engine {
     /// Removes a family and its data.
     pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
         self.open_catalog()?.drop_family(table, family)
+    }
+    /// Removes all user tables, enabled or not, all snapshots and all namespaces that are not
+    /// reserved, with what they hold. For servers that tests own.
+    pub fn reset(&self) -> Result<Removed> {
+        self.open_catalog()?.reset()
     }
     /// A table's descriptor and state.
     pub fn table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {

@@ -19,10 +19,12 @@ mod handles;
 mod open_files;
 mod real;
 pub mod sim;
+mod unsynced;
 
 pub use handles::{HandleCache, HandleUsage};
 pub use open_files::raise_open_files;
 pub use real::RealFs;
+pub use unsynced::UnsyncedFs;
 
 /// How [`Vfs::open`] opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod opening;
 mod places;
 mod publication;
 mod regions;
+mod reset;
 mod rig;
 mod schema;
 mod snapshot_crash;

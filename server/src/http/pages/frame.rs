@@ -61,7 +61,7 @@ pub(super) fn frame(page: &Page, notices: &[String]) -> Markup {
                     (page.body)
                 }
                 footer {
-                    p { "Basalt " (env!("CARGO_PKG_VERSION")) ". Figures for Prometheus: " a href="/metrics" { "/metrics" } "." }
+                    p { "Basalt " (crate::VERSION) ". Figures for Prometheus: " a href="/metrics" { "/metrics" } "." }
                 }
             }
         }

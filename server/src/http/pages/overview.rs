@@ -83,7 +83,7 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
             (
                 "version",
                 html! {
-                    (env!("CARGO_PKG_VERSION"))
+                    (crate::VERSION)
                     @if let Some(rehearsal) = server.admission().capacity().rehearsal() { "; " (rehearsal) }
                 },
             ),

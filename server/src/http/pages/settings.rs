@@ -10,14 +10,14 @@ use crate::config::Config;
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
-    let settings = server.config().settings();
+    let settings = server.in_force().settings();
     let defaults = Config::default().settings();
     let rows: Vec<_> = settings.iter().zip(&defaults).collect();
     let changed = rows.iter().filter(|(own, default)| own != default).count();
     let body = html! {
         p {
-            (changed) " of " (rows.len()) " settings are not the defaults. They come from the command line or the file, or follow from "
-            code { "memory.total_bytes" } ", and change only with a restart."
+            (changed) " of " (rows.len()) " settings are not the defaults. They come from the file, the environment or the command line, or follow from "
+            code { "memory.total_bytes" } ". Some are taken over from the file at SIGHUP: docs/settings.md."
         }
         div.wide { table {
             caption { "Settings in force" }

@@ -64,7 +64,7 @@ fn calls_allocate_as_much_as_is_stated() {
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table.clone(), vec![FamilyDescriptor::new(b"f")]);
     engine.create_table(descriptor, Vec::new()).unwrap();
-    let address = config.thrift.listen;
+    let address = ([127, 0, 0, 1], 9090).into();
     let server = Arc::new(Server::new(Arc::clone(&engine), config, address, 4).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

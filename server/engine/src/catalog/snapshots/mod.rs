@@ -137,7 +137,11 @@ impl Catalog {
     }
 
     /// `_schema` proves that nobody makes a table of the snapshot meanwhile.
-    fn delete_known_snapshot(&self, snapshot: &SnapshotMeta, _schema: &MutexGuard<'_, ()>) -> Result<()> {
+    pub(super) fn delete_known_snapshot(
+        &self,
+        snapshot: &SnapshotMeta,
+        _schema: &MutexGuard<'_, ()>,
+    ) -> Result<()> {
         let mut manifest = self.manifest.lock();
         self.append(&mut manifest, &ManifestEdit::DropSnapshot(snapshot.name.clone()))?;
         self.publish(&manifest, |tables| {

@@ -1,0 +1,38 @@
+//! Calls for tests, which only an ephemeral server answers: they make it empty again, and move its
+//! clock.
+
+use basalt_engine::engine::{Removed, Work};
+
+use super::{Failure, Server};
+use crate::ephemeral::Controls;
+
+/// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes all
+/// scanners, and ends pauses of background work. Refused unless the server is ephemeral.
+pub(crate) fn reset(server: &Server) -> Result<Removed, Failure> {
+    controls(server, "basaltReset")?;
+    server.sessions().close_all();
+    for work in [Work::Flushes, Work::Compactions] {
+        server.engine().pause(work, false);
+    }
+    let capacity = server.admission().capacity();
+    for quota in capacity.list_quotas() {
+        capacity.change_quota(
+            server.engine(),
+            quota.owner.clone(),
+            std::collections::BTreeMap::clear,
+        )?;
+    }
+    Ok(server.engine().reset()?)
+}
+
+/// Moves the wall clock forward; returns what it says now.
+pub(crate) fn advance_clock(server: &Server, ms: i64) -> Result<i64, Failure> {
+    let controls = controls(server, "basaltAdvanceClock")?;
+    let ms = u64::try_from(ms)
+        .map_err(|_| Failure::illegal_argument(format!("the clock goes forward only, and ms is {ms}")))?;
+    Ok(controls.clock.advance_ms(ms) as i64)
+}
+
+fn controls<'a>(server: &'a Server, call: &str) -> Result<&'a Controls, Failure> {
+    server.controls().ok_or_else(|| Failure::not_ephemeral(call))
+}

@@ -1,0 +1,385 @@
+//! What is known of each setting: name, meaning, type, unit and range. All of it is declared once,
+//! with the setting (`sections`), and used by the parser, the check of ranges, `config print` and
+//! `docs/settings.md`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use toml::Value;
+
+use super::units::Unit;
+use super::{Address, ConfigError, SECTIONS};
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A whole number; its unit is in the name.
+    Number,
+    /// A number with a fraction.
+    Fraction,
+    /// `true` or `false`.
+    Flag,
+    /// Any text.
+    Text,
+    /// A path.
+    Path,
+    /// An address to listen on.
+    Address,
+    /// A list of texts.
+    List,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// A type that a setting can have.
+pub(super) trait Described {
+    /// How its values are written.
+    const KIND: Kind;
+}
+
+macro_rules! described {
+    ($($type:ty: $kind:expr),+ $(,)?) => {
+        $(impl Described for $type {
+            const KIND: Kind = $kind;
+        })+
+    };
+}
+
+described! {
+    u8: Kind::Number,
+    u32: Kind::Number,
+    u64: Kind::Number,
+    usize: Kind::Number,
+    f64: Kind::Fraction,
+    bool: Kind::Flag,
+    String: Kind::Text,
+    PathBuf: Kind::Path,
+    Address: Kind::Address,
+    Vec<String>: Kind::List,
+}
+
+/// The values that a number may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    min: u64,
+    max: Option<u64>,
+    /// Whether 0 has a meaning of its own.
+    or_zero: bool,
+}
+
+impl Range {
+    pub(super) const fn at_least(min: u64) -> Self {
+        Self {
+            min,
+            max: None,
+            or_zero: false,
+        }
+    }
+
+    pub(super) const fn between(min: u64, max: u64) -> Self {
+        Self {
+            min,
+            max: Some(max),
+            or_zero: false,
+        }
+    }
+
+    pub(super) const fn zero_or_at_least(min: u64) -> Self {
+        Self {
+            min,
+            max: None,
+            or_zero: true,
+        }
+    }
+
+    fn holds(self, number: u64) -> bool {
+        (self.or_zero && number == 0) || (number >= self.min && self.max.is_none_or(|max| number <= max))
+    }
+
+    /// The range in words: `at least 1MiB`.
+    fn text(self, unit: Unit) -> String {
+        let show = |number| unit.show(number);
+        let bounds = match (self.min, self.max) {
+            (0, Some(max)) => format!("at most {}", show(max)),
+            (min, Some(max)) => format!("{} to {}", show(min), show(max)),
+            (min, None) => format!("at least {}", show(min)),
+        };
+        if self.or_zero {
+            format!("0, or {bounds}")
+        } else {
+            bounds
+        }
+    }
+}
+
+/// A setting as it is declared in its section.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) key: &'static str,
+    /// Lines of its documentation, each as the compiler hands it over.
+    pub(super) doc: &'static [&'static str],
+    pub(super) kind: Kind,
+    pub(super) range: Option<Range>,
+}
+
+/// A section with its settings.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) name: &'static str,
+    pub(super) doc: &'static [&'static str],
+    pub(super) fields: &'static [Field],
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub(super) section: &'static str,
+    field: &'static Field,
+}
+
+/// Settings that a running server takes over from its configuration file when it gets SIGHUP.
+const RELOADED: [&str; 4] = [
+    "http.allowed_hosts",
+    "log.filter",
+    "slow_log.large_bytes",
+    "slow_log.threshold_ms",
+];
+
+/// Older names of settings, and what they are called now.
+const ALIASES: [(&str, &str); 1] = [("thrift.listen", "server.listen")];
+
+impl Setting {
+    /// All settings, in the order in which they are declared.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SECTIONS.iter().flat_map(|section| {
+            let setting = move |field| Self {
+                section: section.name,
+                field,
+            };
+            section.fields.iter().map(setting)
+        })
+    }
+
+    /// The setting of that name, or of that older name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = alias.map_or(name, |(_, now)| *now);
+        Self::all().find(|setting| setting.name() == name)
+    }
+
+    /// The setting of an environment variable.
+    pub(super) fn of_variable(variable: &str) -> Option<Self> {
+        let alias = ALIASES.iter().find(|(alias, _)| variable_of(alias) == variable);
+        match alias {
+            Some((_, now)) => Self::named(now),
+            None => Self::all().find(|setting| setting.variable() == variable),
+        }
+    }
+
+    /// `section.key`.
+    pub fn name(self) -> String {
+        format!("{}.{}", self.section, self.field.key)
+    }
+
+    /// Its key within the section.
+    pub(super) fn key(self) -> &'static str {
+        self.field.key
+    }
+
+    /// Its environment variable: the name in capitals, with underscores.
+    pub fn variable(self) -> String {
+        variable_of(&self.name())
+    }
+
+    /// How its values are written.
+    pub(super) fn kind(self) -> Kind {
+        self.field.kind
+    }
+
+    /// What its number counts.
+    pub(super) fn unit(self) -> Unit {
+        match self.field.kind {
+            Kind::Number => Unit::of(self.field.key),
+            _ => Unit::Count,
+        }
+    }
+
+    /// What it means, as one paragraph.
+    pub fn meaning(self) -> String {
+        paragraph(self.field.doc)
+    }
+
+    /// Its type in words: `size`, `duration`, `` `fsync` or `os` ``.
+    pub(super) fn type_text(self) -> String {
+        match self.field.kind {
+            Kind::Number => self.unit().noun().to_owned(),
+            Kind::Fraction => "number".to_owned(),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Text => "text".to_owned(),
+            Kind::Path => "path".to_owned(),
+            Kind::Address => "address".to_owned(),
+            Kind::List => "list of texts".to_owned(),
+            Kind::OneOf(words) => words.join(", "),
+        }
+    }
+
+    /// The values it may have, in words; empty where its type says it.
+    pub(super) fn range_text(self) -> String {
+        let range = self.field.range;
+        range.map_or_else(String::new, |range| range.text(self.unit()))
+    }
+
+    /// Whether a running server takes a new value over at SIGHUP.
+    pub fn is_reloaded(self) -> bool {
+        RELOADED.contains(&self.name().as_str())
+    }
+
+    /// Refuses a number out of range.
+    pub(super) fn check(self, value: &Value) -> Result<(), ConfigError> {
+        let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
+        match (self.field.range, number) {
+            (Some(range), Some(number)) if !range.holds(number) => Err(ConfigError::Value {
+                key: self.name(),
+                message: format!("is {number}, and must be {}", range.text(self.unit())),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shows a value as people write it, in TOML.
+    pub(super) fn show(self, value: &Value) -> String {
+        match (self.unit(), value.as_integer().map(u64::try_from)) {
+            (Unit::Count, _) | (_, None | Some(Err(_))) => value.to_string(),
+            (unit, Some(Ok(number))) => {
+                let text = unit.show(number);
+                let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+                if is_plain { text } else { format!("{text:?}") }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.section, self.field.key)
+    }
+}
+
+fn variable_of(name: &str) -> String {
+    format!("{PREFIX}{}", name.replace('.', "_").to_ascii_uppercase())
+}
+
+/// Begin of the names of environment variables.
+pub(super) const PREFIX: &str = "BASALT_";
+
+/// Lines of documentation as one paragraph.
+pub(super) fn paragraph(doc: &[&str]) -> String {
+    let lines: Vec<&str> = doc.iter().map(|line| line.trim()).collect();
+    lines.join(" ")
+}
+
+/// Says that there is no such setting, and which one has the nearest name.
+pub(super) fn unknown(name: &str) -> String {
+    let names = Setting::all().map(Setting::name);
+    let known: Vec<String> = names.chain(ALIASES.map(|(alias, _)| alias.to_owned())).collect();
+    unknown_of(name, &known)
+}
+
+/// The same for an environment variable.
+pub(super) fn unknown_variable(variable: &str) -> String {
+    let known: Vec<String> = Setting::all().map(Setting::variable).collect();
+    unknown_of(variable, &known)
+}
+
+fn unknown_of(name: &str, known: &[String]) -> String {
+    let likeness = |known: &String| strsim::jaro_winkler(name, known);
+    let nearest = known
+        .iter()
+        .max_by(|left, right| likeness(left).total_cmp(&likeness(right)));
+    match nearest {
+        Some(nearest) if likeness(nearest) > 0.7 => {
+            format!("there is no setting {name}; the nearest name is {nearest}")
+        }
+        _ => format!("there is no setting {name}; basalt config print lists all"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::Config;
+
+    /// Goal: every setting is described, and no other. Method: the settings as they are
+    /// serialised.
+    #[test]
+    fn all_settings_are_described() {
+        let described: BTreeSet<String> = Setting::all().map(Setting::name).collect();
+        let all = Config::default().settings();
+        assert_eq!(described, all.into_iter().map(|(name, _)| name).collect());
+        for setting in Setting::all() {
+            assert!(
+                setting.meaning().ends_with('.'),
+                "{setting}: {}",
+                setting.meaning()
+            );
+        }
+        for name in RELOADED {
+            assert!(Setting::named(name).is_some(), "{name}");
+        }
+    }
+
+    /// Goal: no two settings share a variable.
+    #[test]
+    fn variables_are_unique() {
+        let all: Vec<String> = Setting::all().map(Setting::variable).collect();
+        let unique: BTreeSet<&String> = all.iter().collect();
+        assert_eq!(unique.len(), all.len());
+        let setting = Setting::of_variable("BASALT_MEMSTORE_FLUSH_BYTES").unwrap();
+        assert_eq!(setting.name(), "memstore.flush_bytes");
+        let alias = Setting::of_variable("BASALT_THRIFT_LISTEN").unwrap();
+        assert_eq!(alias.name(), "server.listen");
+    }
+
+    #[test]
+    fn words_of_settings_are_those_of_their_types() {
+        for setting in Setting::all() {
+            let Kind::OneOf(words) = setting.kind() else {
+                continue;
+            };
+            for word in words {
+                let set = [format!("{setting}={word}")];
+                Config::parse("", std::path::Path::new("f"), &set).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_checked_and_told() {
+        let range = Range::zero_or_at_least(80);
+        let holding = [0, 1, 79, 80, u64::MAX].map(|number| range.holds(number));
+        assert_eq!(holding, [true, false, false, true, true]);
+        assert_eq!(range.text(Unit::Count), "0, or at least 80");
+        assert_eq!(Range::between(1, 2).text(Unit::Count), "1 to 2");
+        assert_eq!(Range::between(0, 64).text(Unit::Count), "at most 64");
+        assert_eq!(Range::at_least(1 << 20).text(Unit::Bytes), "at least 1MiB");
+    }
+
+    #[test]
+    fn a_typing_error_gets_the_nearest_name() {
+        for (wrong, nearest) in [
+            ("wal.sink", "wal.sync"),
+            ("memstore.flush_byte", "memstore.flush_bytes"),
+            ("thrift.max_conections", "thrift.max_connections"),
+        ] {
+            assert!(
+                unknown(wrong).ends_with(&format!("the nearest name is {nearest}")),
+                "{}",
+                unknown(wrong)
+            );
+        }
+        assert!(unknown_variable("BASALT_WAL_SYNK").ends_with("BASALT_WAL_SYNC"));
+        assert!(unknown("zzz").contains("config print"));
+    }
+}

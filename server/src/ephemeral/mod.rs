@@ -1,0 +1,44 @@
+//! `--ephemeral`: a server that a test owns.
+//!
+//! Its data lies in a new directory below the system's directory for temporary files ([`Home`]),
+//! on a file system without syncs, and is gone when the process ends. It listens on free ports of
+//! loopback unless others are given, and prints one line of JSON when calls are accepted. Calls
+//! that only tests need are answered in this mode only ([`Controls`]).
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use basalt_engine::clock::MovableClock;
+
+mod home;
+
+pub(crate) use home::Home;
+
+/// What calls for tests may do. A server without `--ephemeral` has none.
+#[derive(Debug)]
+pub(crate) struct Controls {
+    /// The engine's clock.
+    pub(crate) clock: Arc<MovableClock>,
+}
+
+/// Settings that differ from the defaults in this mode, as arguments of `--set`. Later ones win.
+pub(crate) fn settings() -> Vec<String> {
+    let settings = [
+        "server.listen=127.0.0.1:0",
+        "http.listen=127.0.0.1:0",
+        "wal.sync=os",
+    ];
+    settings.map(str::to_owned).to_vec()
+}
+
+/// The line that says that calls are accepted.
+pub(crate) fn line(listen: SocketAddr, http: SocketAddr, data_dir: &Path) -> String {
+    serde_json::json!({
+        "listen": listen.to_string(),
+        "http": http.to_string(),
+        "data_dir": data_dir,
+        "pid": std::process::id(),
+    })
+    .to_string()
+}

@@ -1,0 +1,82 @@
+//! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, and `/test/clock`
+//! with `{"advance_ms": 60000}`. Only an ephemeral
+//! server answers them; others refuse with 403. Answers are JSON objects; an error has the member
+//! `error`.
+
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Site;
+use crate::api::{Failure, testing};
+
+/// The routes of this module.
+pub(super) fn router() -> Router<Site> {
+    Router::new()
+        .route("/test/reset", post(reset))
+        .route("/test/clock", post(move_clock))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+}
+
+/// Longest body of a request.
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// How the clock moves.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MoveClock {
+    advance_ms: i64,
+}
+
+/// Moves the clock, and says what it shows.
+async fn move_clock(State(site): State<Site>, body: Bytes) -> Response {
+    let wanted: MoveClock = match serde_json::from_slice(&body) {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            let text = format!("the body must be like {{\"advance_ms\": 60000}}: {error}");
+            return with_body(StatusCode::BAD_REQUEST, &json!({ "error": text }));
+        }
+    };
+    let now = testing::advance_clock(&site.server, wanted.advance_ms);
+    answer(now.map(|now_ms| json!({ "now_ms": now_ms })))
+}
+
+/// Makes the server empty, and says what was removed.
+async fn reset(State(site): State<Site>) -> Response {
+    let began = Instant::now();
+    let removed = site.server.on_pool(testing::reset).await;
+    answer(removed.map(|removed| {
+        json!({
+            "tables": removed.tables,
+            "namespaces": removed.namespaces,
+            "snapshots": removed.snapshots,
+            "took_us": began.elapsed().as_micros() as u64,
+        })
+    }))
+}
+
+fn answer(result: Result<Value, Failure>) -> Response {
+    match result {
+        Ok(value) => with_body(StatusCode::OK, &value),
+        Err(failure) => {
+            let status = if failure.can_retry() {
+                StatusCode::SERVICE_UNAVAILABLE
+            } else {
+                StatusCode::FORBIDDEN
+            };
+            with_body(status, &json!({ "error": failure.message() }))
+        }
+    }
+}
+
+fn with_body(status: StatusCode, value: &Value) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (status, kind, format!("{value}\n")).into_response()
+}
