@@ -21,10 +21,17 @@ strip --strip-debug -o "$packed" "$program" 2>/dev/null || cp "$program" "$packe
 rm -f "$made"/wheels/*
 BASALT_BINARY=$packed pip wheel --no-deps --no-build-isolation --wheel-dir "$made/wheels" "$here/basalt-server"
 pip wheel --no-deps --no-build-isolation --wheel-dir "$made/wheels" "$here/pytest-basalt"
-pip install --force-reinstall --no-deps "$made"/wheels/*.whl
 ls -s --block-size=1024 "$made/wheels"
 
+# From the wheels to the first put and get, in an empty directory.
 unset BASALT_PROGRAM
+empty=$(mktemp -d)
+trap 'rm -rf "$empty"' EXIT
+start=$(date +%s%N)
+pip install --force-reinstall --no-deps "$made"/wheels/*.whl
+(cd "$empty" && "$made/venv/bin/python" "$here/first_put.py")
+echo "from the wheels to the first put and get: $((($(date +%s%N) - start) / 1000000)) ms"
+
 pytest() { (cd "$1" && shift && "$made/venv/bin/python" -m pytest -q -p no:cacheprovider "$@"); }
 start=$(date +%s%N)
 pytest "$here/sample"
