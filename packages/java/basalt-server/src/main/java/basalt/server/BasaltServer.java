@@ -34,7 +34,7 @@ public final class BasaltServer implements AutoCloseable {
   private final Process process;
   private final Path log;
   private final Thread stopAtExit = new Thread(this::kill, "basalt-stop");
-  private final HttpClient client = HttpClient.newHttpClient();
+  private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
   private final String listen;
   private final String http;
 

@@ -42,7 +42,8 @@ public final class BasaltContainer extends GenericContainer<BasaltContainer> {
     image.assertCompatibleWith(IMAGE);
     addFixedExposedPort(hostPort, PORT);
     addExposedPort(HTTP_PORT);
-    waitingFor(Wait.forHttp("/readyz").forPort(HTTP_PORT).withStartupTimeout(Duration.ofMinutes(1)));
+    // Not by HTTP: the server answers only to names of hosts that it knows.
+    waitingFor(Wait.forLogMessage(".*basalt serves.*\\n", 1).withStartupTimeout(Duration.ofMinutes(1)));
   }
 
   @Override
