@@ -33,6 +33,7 @@ mod serve;
 mod sessions;
 mod settings;
 mod slow_log;
+mod supervisor;
 mod wire;
 mod zookeeper;
 

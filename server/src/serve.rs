@@ -33,6 +33,7 @@ use crate::descriptors::Descriptors;
 use crate::ephemeral::{self, Controls, Home};
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
 use crate::reload::Reload;
+use crate::supervisor::Supervisor;
 use crate::{parking, wire};
 
 /// Longest wait for calls in hand when the server stops.
@@ -172,6 +173,11 @@ async fn serve(
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
+    let supervisor = Arc::new(Supervisor::from_environment());
+    tasks.spawn({
+        let (supervisor, stop) = (Arc::clone(&supervisor), stop.clone());
+        async move { supervisor.watch(stop).await }
+    });
     let (config, connections) = (server.config(), server.connections());
     let http = wire::Listener {
         socket: ports.http,
@@ -211,8 +217,10 @@ async fn serve(
         None => format!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"),
         Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
     })?;
+    supervisor.ready();
 
     signals.stop().await;
+    supervisor.stopping();
     tracing::info!("stopping: no new connections, calls in hand are finished");
     server.set_ready(false);
     stop.cancel();

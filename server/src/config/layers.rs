@@ -20,13 +20,14 @@ use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
 /// Variables with our prefix that are no settings: options of the command line, and what the build
 /// and the tests read.
-const OTHER_VARIABLES: [&str; 9] = [
+const OTHER_VARIABLES: [&str; 10] = [
     "BASALT_BINARY",
     "BASALT_COMMIT",
     "BASALT_CONFIG",
     "BASALT_EPHEMERAL",
     "BASALT_GENERATE",
     "BASALT_GRAFANA",
+    "BASALT_PROGRAM",
     "BASALT_PROGRAMS",
     "BASALT_SETTINGS",
     "BASALT_TARGET",

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Makes a Debian package: packages/deb/build.sh [PROCESSOR [PROGRAMS [VERSION]]]
+#
+# PROCESSOR is x86_64 or aarch64, by default this machine's. PROGRAMS is the folder with basalt, basalt-shell and
+# (if there) basalt-bench, by default target/dist/PROCESSOR. The native basalt among them, or that of
+# target/dist for this machine, prints completions, man pages and the example configuration.
+# The last line on standard output is the package's file.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+processor=${1:-$(uname -m)}
+programs=${2:-$root/target/dist/$processor}
+version=${3:-$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)}
+case $processor in
+  x86_64) architecture=amd64 ;;
+  aarch64) architecture=arm64 ;;
+  *) echo "no Debian architecture for $processor" >&2; exit 2 ;;
+esac
+native=$programs/basalt
+[ "$processor" = "$(uname -m)" ] || native=$root/target/dist/$(uname -m)/basalt
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)
+export SOURCE_DATE_EPOCH
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+chmod 755 "$tree"
+put() { install -D -m "$1" "$2" "$tree/$3"; }
+
+for program in basalt basalt-shell basalt-bench; do
+  [ -e "$programs/$program" ] || [ "$program" = basalt-bench ] || { echo "no program $programs/$program" >&2; exit 1; }
+  [ ! -e "$programs/$program" ] || put 755 "$programs/$program" "usr/bin/$program"
+done
+put 644 "$here/files/basalt.service" lib/systemd/system/basalt.service
+put 644 "$here/files/basalt.toml" etc/basalt/basalt.toml
+
+install -d "$tree"/usr/share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/basalt/examples}
+"$native" completions bash >"$tree/usr/share/bash-completion/completions/basalt"
+"$native" completions zsh >"$tree/usr/share/zsh/vendor-completions/_basalt"
+"$native" completions fish >"$tree/usr/share/fish/vendor_completions.d/basalt.fish"
+"$native" man "$tree/usr/share/man/man1"
+gzip -9n "$tree"/usr/share/man/man1/*
+(cd / && env -i "$native" config print) >"$tree/usr/share/doc/basalt/examples/basalt.toml"
+gzip -9nc "$root/CHANGELOG.md" >"$tree/usr/share/doc/basalt/changelog.gz"
+# Licences of what the programs contain, if packages/dist/build.sh has collected them.
+cat "$root/LICENSE" >"$tree/usr/share/doc/basalt/copyright"
+licences=$root/target/dist/common/THIRD-PARTY-LICENSES.txt
+[ ! -e "$licences" ] || cat "$licences" >>"$tree/usr/share/doc/basalt/copyright"
+
+install -d "$tree/DEBIAN"
+for script in postinst prerm postrm; do put 755 "$here/files/$script" "DEBIAN/$script"; done
+echo /etc/basalt/basalt.toml >"$tree/DEBIAN/conffiles"
+(cd "$tree" && find . -type f -not -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+# Static programs need no library; those of a test build need the C library.
+depends="adduser, init-system-helpers (>= 1.54)"
+if readelf --wide --program-headers "$programs/basalt" 2>/dev/null | grep -q INTERP; then depends="libc6, libgcc-s1, $depends"; fi
+cat >"$tree/DEBIAN/control" <<CONTROL
+Package: basalt
+Version: $version
+Architecture: $architecture
+Maintainer: The Basalt project <basalt@localhost>
+Section: database
+Priority: optional
+Depends: $depends
+Installed-Size: $(du -sk --apparent-size "$tree" | cut -f1)
+Description: single-node wide-column server for Apache HBase clients
+ Basalt is one program that Apache HBase's clients talk to unmodified: the Java
+ client and the HBase shell by the native protocol, HappyBase and other clients
+ by Thrift. It keeps its data in HBase's file format.
+ .
+ This package has the server with its systemd unit, the shell basalt-shell and
+ the load generator basalt-bench.
+CONTROL
+
+package=$root/target/dist/basalt_${version}_$architecture.deb
+mkdir -p "$(dirname "$package")"
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$package" >&2
+echo "$package"

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Tests the Debian package with the programs beside the first argument: installs, starts by the unit's command line,
+# upgrades, removes and purges it.
+#
+# All that happens in a copy of this machine's root: an overlay in mount and network namespaces of the test's
+# own, so that neither files nor ports of the machine are touched. That needs root and Debian.
+set -euo pipefail
+program=$(realpath "${1:?the program basalt}")
+here=$(cd "$(dirname "$0")" && pwd)
+not_run() { echo "not run: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || not_run "only root can mount"
+for tool in dpkg-deb unshare chroot setpriv python3 systemd-analyze readelf; do
+  command -v "$tool" >/dev/null || not_run "$tool is not installed"
+done
+unshare --mount --net true 2>/dev/null || not_run "this machine allows no namespaces"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/programs"
+for name in basalt basalt-shell; do
+  [ -x "$(dirname "$program")/$name" ] || not_run "no program $(dirname "$program")/$name"
+  strip -o "$work/programs/$name" "$(dirname "$program")/$name" 2>/dev/null || cp "$(dirname "$program")/$name" "$work/programs"
+done
+first=$("$here/build.sh" "$(uname -m)" "$work/programs" 0.0.1 | tail -1)
+second=$("$here/build.sh" "$(uname -m)" "$work/programs" 0.0.2 | tail -1)
+mv "$first" "$second" "$work"
+if command -v lintian >/dev/null; then
+  lintian --fail-on error --suppress-tags statically-linked-binary,unstripped-binary-or-object,no-changelog "$work"/*_0.0.1_*.deb
+fi
+
+unshare --mount --net "$here/in_copy.sh" "$work" "$here"
+echo "deb: installed, started, upgraded, removed, purged"

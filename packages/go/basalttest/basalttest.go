@@ -1,0 +1,198 @@
+// Package basalttest starts a Basalt server for a test: an empty server that Apache HBase's clients talk to, native
+// or Thrift.
+//
+//	func TestApp(t *testing.T) {
+//		server := basalttest.Start(t)
+//		client := connect(t, server.Listen) // any HBase client
+//		...
+//	}
+//
+// The server has free ports of its own, so tests may run in parallel. It stops when the test ends, and its data is
+// removed. The package has no dependencies.
+//
+// The program is the one that the variable BASALT_PROGRAM names, or else `basalt` in PATH.
+package basalttest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startLimit = time.Minute
+	stopLimit  = time.Minute
+)
+
+// Server is a running server that belongs to a test.
+type Server struct {
+	// Listen is the address of HBase's native protocol and of Thrift, such as "127.0.0.1:41234".
+	Listen string `json:"listen"`
+	// HTTP is the address of metrics, health and pages.
+	HTTP string `json:"http"`
+	// DataDir is the directory of the data, or empty if the data is in memory.
+	DataDir string `json:"data_dir"`
+	// PID is the process id.
+	PID int `json:"pid"`
+
+	process *exec.Cmd
+	log     *log
+	ended   chan error
+}
+
+// Start starts an empty server with these settings, each as KEY=VALUE, and returns once it accepts calls. The server
+// is stopped when the test and its subtests have ended. A server that does not start fails the test.
+func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	server, err := start(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// Reset drops all user tables and namespaces.
+func (s *Server) Reset(t testing.TB) {
+	t.Helper()
+	s.Post(t, "/test/reset", "{}")
+}
+
+// Post sends a JSON body to a path of the HTTP port and returns the answer's body. Any other status than 2xx fails
+// the test.
+func (s *Server) Post(t testing.TB, path, body string) string {
+	t.Helper()
+	client := http.Client{Timeout: startLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Post("http://"+s.HTTP+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.Log())
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode/100 != 2 {
+		t.Fatalf("POST %s: %s: %s", path, response.Status, answer)
+	}
+	return string(answer)
+}
+
+// Log returns what the server has logged so far.
+func (s *Server) Log() string {
+	return s.log.String()
+}
+
+// program finds the server's program.
+func program() (string, error) {
+	if name := os.Getenv("BASALT_PROGRAM"); name != "" {
+		if _, err := exec.LookPath(name); err != nil {
+			return "", fmt.Errorf("BASALT_PROGRAM=%s names no program: %w", name, err)
+		}
+		return name, nil
+	}
+	name, err := exec.LookPath("basalt")
+	if err != nil {
+		return "", fmt.Errorf("there is no program `basalt` in PATH; install it, or set BASALT_PROGRAM: %w", err)
+	}
+	return name, nil
+}
+
+func start(settings []string) (*Server, error) {
+	name, err := program()
+	if err != nil {
+		return nil, err
+	}
+	arguments := []string{"serve", "--ephemeral"}
+	for _, setting := range settings {
+		arguments = append(arguments, "--set", setting)
+	}
+	server := &Server{process: exec.Command(name, arguments...), log: &log{}, ended: make(chan error, 1)}
+	server.process.Stderr = server.log
+	// A process that inherited the server's standard error must not keep Wait waiting.
+	server.process.WaitDelay = time.Second
+	output, err := server.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := server.process.Start(); err != nil {
+		return nil, fmt.Errorf("%s does not run here: %w", name, err)
+	}
+	if err := server.awaitLine(output); err != nil {
+		return nil, errors.Join(err, server.stop())
+	}
+	return server, nil
+}
+
+// awaitLine reads the line of JSON that the server prints when it accepts calls, then waits for the process's end in
+// the background.
+func (s *Server) awaitLine(output io.Reader) error {
+	line := make(chan error, 1)
+	go func() {
+		text, err := bufio.NewReader(output).ReadString('\n')
+		if err == nil {
+			err = json.Unmarshal([]byte(text), s)
+		}
+		line <- err
+		// Wait closes the pipe, so it comes after the read.
+		s.ended <- s.process.Wait()
+	}()
+	select {
+	case err := <-line:
+		if err != nil {
+			return fmt.Errorf("the server did not start: %w", err)
+		}
+		return nil
+	case <-time.After(startLimit):
+		return fmt.Errorf("the server did not start within %v:\n%s", startLimit, s.Log())
+	}
+}
+
+// stop ends the server and waits until it is gone. The error has the log if the end was not clean.
+func (s *Server) stop() error {
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	var err error
+	select {
+	case err = <-s.ended:
+	case <-time.After(stopLimit):
+		err = errors.Join(fmt.Errorf("the server did not stop within %v", stopLimit), s.process.Process.Kill(), <-s.ended)
+	}
+	if err != nil {
+		return fmt.Errorf("the server ended with %w:\n%s", err, s.Log())
+	}
+	return nil
+}
+
+// log collects standard error, which the process's goroutine writes and tests read.
+type log struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (l *log) Write(bytes []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(bytes)
+}
+
+func (l *log) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}

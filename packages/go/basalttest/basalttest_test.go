@@ -1,0 +1,64 @@
+package basalttest
+
+import (
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestServersHavePortsOfTheirOwnUntilTheTestEnds(t *testing.T) {
+	var one, other *Server
+	t.Run("running", func(t *testing.T) {
+		one, other = Start(t), Start(t)
+		if one.Listen == other.Listen || one.HTTP == other.HTTP || one.PID == other.PID {
+			t.Fatalf("%+v and %+v share something", one, other)
+		}
+		connection, err := net.Dial("tcp", one.Listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connection.Close()
+		one.Reset(t)
+	})
+	if connection, err := net.Dial("tcp", one.Listen); err == nil {
+		connection.Close()
+		t.Fatal("the server still accepts connections")
+	}
+	if _, err := os.Stat(one.DataDir); one.DataDir != "" && !os.IsNotExist(err) {
+		t.Fatalf("%s is left: %v", one.DataDir, err)
+	}
+}
+
+func TestAWrongSettingIsReportedInTheServersWords(t *testing.T) {
+	_, err := start([]string{"memstore.flush_byte=1"})
+	if err == nil || !strings.Contains(err.Error(), "memstore.flush_byte") {
+		t.Fatal(err)
+	}
+}
+
+func TestAKilledServerIsReported(t *testing.T) {
+	server, err := start(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(server.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.stop(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatal(err)
+	}
+}
+
+func TestAMissingProgramIsNamed(t *testing.T) {
+	t.Setenv("BASALT_PROGRAM", "/nowhere/basalt")
+	if _, err := start(nil); err == nil || !strings.Contains(err.Error(), "BASALT_PROGRAM=/nowhere/basalt") {
+		t.Fatal(err)
+	}
+	t.Setenv("BASALT_PROGRAM", "")
+	t.Setenv("PATH", t.TempDir())
+	if _, err := start(nil); err == nil || !strings.Contains(err.Error(), "set BASALT_PROGRAM") {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,3 @@
+module basalt/basalttest
+
+go 1.21

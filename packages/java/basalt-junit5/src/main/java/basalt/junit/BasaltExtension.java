@@ -1,0 +1,86 @@
+package basalt.junit;
+
+import basalt.server.BasaltServer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.client.Connection;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+
+/**
+ * Starts one server for all tests of a JVM, empties it before each test, and stops it at the end.
+ *
+ * <p>Parameters of tests and of methods around them: {@link Connection}, {@link Configuration} (a copy of the test's
+ * own), {@link BasaltServer}. The connection is shared by all tests and must not be closed by one.
+ */
+public final class BasaltExtension implements BeforeEachCallback, ParameterResolver {
+  private static final Namespace NAMESPACE = Namespace.create(BasaltExtension.class);
+
+  private static final Map<Class<?>, Resolver> RESOLVERS =
+      Map.of(
+          Connection.class, Shared::connection,
+          Configuration.class, shared -> HBase.configuration(shared.server.host(), shared.server.port()),
+          BasaltServer.class, shared -> shared.server);
+
+  @Override
+  public void beforeEach(ExtensionContext context) {
+    shared(context).clear();
+  }
+
+  @Override
+  public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+    return RESOLVERS.containsKey(parameter.getParameter().getType());
+  }
+
+  @Override
+  public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+    try {
+      return RESOLVERS.get(parameter.getParameter().getType()).resolve(shared(context));
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+  }
+
+  private static Shared shared(ExtensionContext context) {
+    return context.getRoot().getStore(NAMESPACE).getOrComputeIfAbsent(Shared.class, key -> new Shared(), Shared.class);
+  }
+
+  @FunctionalInterface
+  private interface Resolver {
+    Object resolve(Shared shared) throws IOException;
+  }
+
+  /** The server and the connection, closed by JUnit after the last test. Its lock guards the connection. */
+  private static final class Shared implements AutoCloseable {
+    private final BasaltServer server = BasaltServer.start();
+    private Connection connection;
+
+    synchronized Connection connection() throws IOException {
+      if (connection == null) {
+        connection = HBase.connect(server.host(), server.port());
+      }
+      return connection;
+    }
+
+    /** Empties the server, and the connection's memory of where regions are. */
+    synchronized void clear() {
+      server.reset();
+      if (connection != null) {
+        connection.clearRegionLocationCache();
+      }
+    }
+
+    @Override
+    public synchronized void close() throws IOException {
+      if (connection != null) {
+        connection.close();
+      }
+      server.close();
+    }
+  }
+}

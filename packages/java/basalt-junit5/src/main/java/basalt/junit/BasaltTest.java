@@ -1,0 +1,22 @@
+package basalt.junit;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Inherited;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.parallel.ResourceLock;
+
+/**
+ * Each test of the class gets an empty server as a parameter, in the form that it asks for: see {@link
+ * BasaltExtension}. Such tests do not run beside each other in one JVM.
+ */
+@Documented
+@Inherited
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.TYPE)
+@ExtendWith(BasaltExtension.class)
+@ResourceLock("basalt.junit.BasaltTest")
+public @interface BasaltTest {}

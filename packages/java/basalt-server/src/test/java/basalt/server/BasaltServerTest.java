@@ -1,0 +1,57 @@
+package basalt.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.Socket;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class BasaltServerTest {
+  @Test
+  void serversHavePortsOfTheirOwnUntilTheyAreClosed() throws IOException {
+    int port;
+    try (BasaltServer one = BasaltServer.start();
+        BasaltServer other = BasaltServer.start()) {
+      assertNotEquals(one.port(), other.port());
+      port = one.port();
+      new Socket(one.host(), port).close();
+      one.reset();
+    }
+    assertThrows(IOException.class, () -> new Socket("127.0.0.1", port).close());
+  }
+
+  @Test
+  void closingTwiceIsHarmless() {
+    BasaltServer server = BasaltServer.start();
+    server.close();
+    server.close();
+  }
+
+  @Test
+  void aWrongSettingIsReportedInTheServersWords() {
+    BasaltException error =
+        assertThrows(BasaltException.class, () -> BasaltServer.start(Map.of("memstore.flush_byte", "1")));
+    assertTrue(error.getMessage().contains("memstore.flush_byte"), error.getMessage());
+  }
+
+  @Test
+  void anUnknownPathIsReportedWithItsStatus() {
+    try (BasaltServer server = BasaltServer.start()) {
+      BasaltException error = assertThrows(BasaltException.class, () -> server.post("/test/nothing", "{}"));
+      assertTrue(error.getMessage().contains("404"), error.getMessage());
+    }
+  }
+
+  @Test
+  void aMissingPlatformIsNamedWithTheRemedy() {
+    assertEquals("linux-amd64", Program.platform("Linux", "x86_64"));
+    assertEquals("linux-arm64", Program.platform("Linux", "aarch64"));
+    String platform = Program.platform("Mac OS X", "riscv64");
+    BasaltException error = assertThrows(BasaltException.class, () -> Program.packed(platform));
+    assertTrue(error.getMessage().contains("basalt-binaries-mac-os-x-riscv64"), error.getMessage());
+  }
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Tests the Java artifacts with the program of the first argument: their own tests, the sample on the program in a
+# jar of binaries, and the time of the sample's five tests. COMPARE=1 adds the same on HBase's mini cluster.
+set -euo pipefail
+program=$(realpath "${1:?the program basalt}")
+here=$(cd "$(dirname "$0")" && pwd)
+made=$(realpath -m "$here/../../target/packages/java")
+not_run() { echo "not run: $*"; exit 77; }
+command -v java >/dev/null || not_run "java is not installed"
+command -v mvn >/dev/null || not_run "mvn is not installed"
+cd "$here"
+mkdir -p "$made"
+
+# Fetching may fail for want of a network; compiling and testing may not. A reason is one line.
+maven() { mvn -q "$@" >"$made/log" 2>&1; }
+fetched() {
+  local status=0
+  maven "$@" || status=$?
+  [ $status = 0 ] && return
+  if grep -q "Could not transfer\|Could not resolve\|Unknown host" "$made/log"; then
+    not_run "Maven cannot fetch: $(grep -m1 -o "Could not.*\|Unknown host.*" "$made/log")"
+  fi
+  cat "$made/log"
+  exit 1
+}
+surefire() {
+  awk '/^Tests run:/' "$made"/basalt-*/surefire-reports/*.txt
+}
+
+# The jar of binaries for this machine, of the program without debug information.
+processor=$(uname -m)
+[ "$processor" = aarch64 ] && platform=linux-arm64 || platform=linux-amd64
+mkdir -p "$made/dist/$processor"
+strip --strip-debug -o "$made/dist/$processor/basalt" "$program" 2>/dev/null || cp "$program" "$made/dist/$processor/basalt"
+rm -rf "$made"/basalt-*/surefire-reports
+fetched test -Dbasalt.dist="$made/dist" -DargLine="-Dbasalt.program=$program" \
+  -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-sample,:basalt-binaries-$platform" -am
+surefire
+
+# The same five tests by JUnit's console, without Maven: what a user waits for.
+timed() {
+  local module=$1 begin
+  shift
+  fetched test-compile dependency:build-classpath -Dmdep.outputFile="$made/$module.classpath" -Dbasalt.dist="$made/dist" \
+    -pl ":$module" "$@"
+  begin=$(date +%s%N)
+  # HBase's servers reach into these packages of Java 17.
+  java --add-opens=java.base/java.nio=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
+    --add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/jdk.internal.ref=ALL-UNNAMED \
+    --add-opens=java.base/java.lang.reflect=ALL-UNNAMED --add-opens=java.base/java.util=ALL-UNNAMED \
+    --add-opens=java.base/java.util.concurrent=ALL-UNNAMED --add-exports=java.base/jdk.internal.misc=ALL-UNNAMED \
+    -cp "$made/$module/test-classes:$made/$module/classes:$binaries:$(cat "$made/$module.classpath")" \
+    org.junit.platform.console.ConsoleLauncher execute --details=summary --scan-classpath "$made/$module/test-classes" \
+    --include-classname '.*GuestBookTest' >"$made/log" 2>&1 || { cat "$made/log"; exit 1; }
+  grep -q "5 tests successful" "$made/log" || { cat "$made/log"; exit 1; }
+  echo "start, five tests and stop, with $module: $((($(date +%s%N) - begin) / 1000000)) ms"
+}
+binaries=$made/basalt-binaries-$platform/classes
+timed basalt-sample -am
+if [ "${COMPARE:-}" = 1 ]; then
+  timed basalt-mini-cluster -Pmini-cluster
+fi

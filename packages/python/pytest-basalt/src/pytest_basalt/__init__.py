@@ -1,0 +1,1 @@
+"""pytest fixtures with an empty HBase-compatible server for each test."""

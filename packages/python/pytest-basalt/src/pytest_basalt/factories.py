@@ -1,0 +1,62 @@
+"""Makes fixtures, for projects that need other ones than the plugin's.
+
+    from pytest_basalt import factories
+
+    small_proc = factories.basalt_proc({"memstore.flush_bytes": 1048576})
+    small = factories.basalt("small_proc")
+"""
+
+from typing import Iterable, Mapping, Optional, Union
+
+import basalt_server
+import happybase
+import pytest
+
+from pytest_basalt.servers import OwnedServer, RunningServer
+
+
+def basalt_proc(settings: Union[Mapping[str, object], Iterable[str]] = ()):
+    """A session fixture: an ephemeral server on free ports with these settings."""
+
+    @pytest.fixture(scope="session")
+    def process(pytestconfig):
+        with basalt_server.start(settings, _option(pytestconfig, "program")) as server:
+            yield OwnedServer(server)
+
+    return process
+
+
+def basalt_noproc(host: Optional[str] = None, port: Optional[int] = None, prefix: Optional[str] = None):
+    """A session fixture: the running server at that address, by default that of the options."""
+
+    @pytest.fixture(scope="session")
+    def running(pytestconfig):
+        return RunningServer(
+            host or _option(pytestconfig, "host"),
+            int(port or _option(pytestconfig, "port")),
+            prefix or _option(pytestconfig, "prefix"),
+        )
+
+    return running
+
+
+def basalt(process: str = "basalt_proc", **options):
+    """A function fixture: a HappyBase connection to the emptied server of the fixture `process`. `options` are
+    arguments of happybase.Connection."""
+
+    @pytest.fixture
+    def connection(request):
+        server = request.getfixturevalue(process)
+        server.clear()
+        client = happybase.Connection(
+            server.host, server.port, **{"table_prefix": server.table_prefix, **options}
+        )
+        yield client
+        client.close()
+
+    return connection
+
+
+def _option(config: pytest.Config, name: str) -> Optional[str]:
+    """An option of the command line, else of the ini file, else its default."""
+    return config.getoption(f"basalt_{name}") or config.getini(f"basalt_{name}")

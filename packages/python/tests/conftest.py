@@ -1,0 +1,3 @@
+"""Tests of the packages run small test files in a pytest of their own."""
+
+pytest_plugins = ["pytester"]
