@@ -47,7 +47,9 @@ impl Gohbase {
         cells: &[WireCell<'_>],
     ) -> (M, Vec<String>) {
         let mut block = Vec::new();
-        cells.iter().for_each(|cell| cell.encode(&mut block));
+        for cell in cells {
+            cell.encode(&mut block);
+        }
         self.calls += 1;
         self.client.call(self.calls, method, parameter, &block);
         let response = self.client.response().expect("a response");
