@@ -62,10 +62,10 @@ fn describe(taken: &[String], waiting: &[String]) -> String {
         |names: &[String], verb: &str| (!names.is_empty()).then(|| format!("{} {verb}", names.join(", ")));
     let parts = [list(taken, "taken over"), list(waiting, "waiting for a restart")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => "no setting has changed".to_owned(),
-        false => parts.join("; "),
+    if parts.is_empty() {
+        return "no setting has changed".to_owned();
     }
+    parts.join("; ")
 }
 
 #[cfg(test)]

@@ -204,6 +204,9 @@ fn a_check_sees_a_load() {
     assert_eq!(text(get(&engine, &table, &key)), "checked");
 }
 
+/// Whether an error is the expected one.
+type IsRefusal = fn(&Error) -> bool;
+
 /// Goal: a load of several families that is refused because of its last file leaves nothing: no row,
 /// no file; and the source is as it was.
 #[test]
@@ -246,7 +249,7 @@ fn a_refused_load_leaves_nothing() {
         b"g",
         &[(&low, 100, "loaded"), (&high, 100, "loaded")],
     );
-    let cases: [(LoadFile, fn(&Error) -> bool, &str); 7] = [
+    let cases: [(LoadFile, IsRefusal, &str); 7] = [
         (
             write("text", b"no HFile"),
             |e| matches!(e, Error::Corrupt { .. }),

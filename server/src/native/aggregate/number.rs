@@ -286,7 +286,7 @@ mod tests {
         let decimal = BigDecimalMsg::decode(Interpreter::Decimal.least()).unwrap();
         assert_eq!(decimal.bigdecimal_msg, &[0, 0, 1, 69, 49][..]);
         let double = DoubleMsg::decode(Interpreter::Double.least()).unwrap();
-        assert_eq!(double.double_msg, 4.9e-324);
+        assert_eq!(double.double_msg.to_bits(), 4.9e-324_f64.to_bits());
     }
 
     #[test]
