@@ -10,6 +10,7 @@
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
+//! | `group` | its writes that read first or are applied together |
 //! | `master`, `admin` | MasterService and AdminService; `schema` and `status` convert for them |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -27,6 +28,7 @@ mod admin;
 mod arguments;
 mod client;
 mod connection;
+mod group;
 mod master;
 mod multi;
 mod peer;
