@@ -4,6 +4,7 @@
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.
 
 mod client;
+mod groups;
 mod hostile;
 mod limits;
 mod rows;
