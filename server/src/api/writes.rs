@@ -191,7 +191,6 @@ where
 pub(crate) struct Group<'a> {
     pub(crate) table: TableName,
     pub(crate) conditions: Vec<RowCondition<'a>>,
-    /// At least one.
     pub(crate) steps: SmallVec<[Step<'a>; 1]>,
     pub(crate) nonce: Option<Nonce>,
 }

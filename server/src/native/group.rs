@@ -44,17 +44,20 @@ pub(super) struct Group {
 
 /// Applies a group and waits until it is durable. The outcome has one row of new cells for each
 /// increment and append that returns results.
-pub(super) async fn apply(connection: &Connection, group: Group) -> Result<GroupDone, Failure> {
+pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<GroupDone, Failure> {
     let server = &connection.server;
     let memory = Arc::clone(server.admission().memory());
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
-    if group.mutations.is_empty() {
-        return Ok(GroupDone {
-            processed: true,
-            cells,
-        });
-    }
     check_rows(&group)?;
+    let processed = true;
+    // As in HBase, the condition of no mutations is not looked at.
+    if group.mutations.is_empty() {
+        return Ok(GroupDone { processed, cells });
+    }
+    group.mutations.retain(|mutation| !is_empty_put(mutation));
+    if group.mutations.is_empty() && group.conditions.is_empty() {
+        return Ok(GroupDone { processed, cells });
+    }
     let nonce = nonce(&group);
     let conditions: Vec<Condition> = group.conditions.iter().map(condition).collect::<Result<_, _>>()?;
     let arguments = (group, conditions);
@@ -107,6 +110,16 @@ pub(super) fn is_update(mutation: &MutationProto) -> bool {
         mutation.mutate_type(),
         MutationType::Increment | MutationType::Append
     )
+}
+
+/// A put without cells is accepted and does nothing, as in HBase.
+fn is_empty_put(mutation: &MutationProto) -> bool {
+    mutation.mutate_type() == MutationType::Put
+        && mutation.associated_cell_count.unwrap_or_default() == 0
+        && mutation
+            .column_value
+            .iter()
+            .all(|column| column.qualifier_value.is_empty())
 }
 
 fn nonce(group: &Group) -> Option<Nonce> {

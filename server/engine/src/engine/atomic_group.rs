@@ -233,7 +233,7 @@ impl<'g> Request<'g> {
     fn region<'t>(&self, table: &'t Table) -> Result<&'t Arc<Region>> {
         let Some(first) = self.rows.first() else {
             return Err(Error::InvalidArgument(
-                "An atomic group needs at least one mutation".into(),
+                "An atomic group needs a mutation or a condition".into(),
             ));
         };
         let region = table.region_of(first);
@@ -316,7 +316,6 @@ impl<'g> Draft<'g> {
     fn add(&mut self, step: &GroupStep<'g>) {
         match step {
             GroupStep::Update(_) => self.has_updates = true,
-            GroupStep::Write(write) if write.writes.is_empty() => {}
             GroupStep::Write(write) => {
                 let writes = self.writes.get_or_insert_with(|| RowMutation {
                     row: write.row,

@@ -17,7 +17,7 @@ use crate::schema::Durability;
 pub struct AtomicGroup<'a> {
     /// Conditions on stored rows, which all must hold.
     pub conditions: &'a [RowCondition<'a>],
-    /// What to apply. Of two writes to one cell, the one of the later step stays.
+    /// What to apply; nothing if only the conditions are asked. Of two writes to one cell, the one of the later step stays.
     pub steps: &'a [GroupStep<'a>],
     /// The client's name for the group: a group whose name is known was applied before.
     pub nonce: Option<Nonce>,
@@ -70,12 +70,12 @@ pub enum GroupStep<'a> {
     Update(GroupUpdate<'a>),
 }
 
-/// Puts and deletes of a group; none do nothing.
+/// Puts and deletes of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupWrite<'a> {
     /// The row.
     pub row: &'a [u8],
-    /// The cells, in the order given.
+    /// The cells, in the order given; at least one.
     pub writes: &'a [Write<'a>],
     /// How hard to try.
     pub durability: Durability,

@@ -58,14 +58,10 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
 
 /// Checks everything that can be said of a mutation without looking at stored data; says how its row must be locked.
 pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes: usize) -> Result<LockMode> {
-    if mutation.writes.is_empty() {
-        check_row(mutation.row)?;
-        return Err(Error::InvalidArgument("No columns to insert".into()));
-    }
     check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
 }
 
-/// As [`check`], for the writes of a row, which may be none.
+/// As [`check`], for the writes of a row.
 pub fn check_writes(
     table: &TableDescriptor,
     row: &[u8],
@@ -73,6 +69,9 @@ pub fn check_writes(
     cell_max_bytes: usize,
 ) -> Result<LockMode> {
     check_row(row)?;
+    if writes.is_empty() {
+        return Err(Error::InvalidArgument("No columns to insert".into()));
+    }
     let mut mode = LockMode::Shared;
     for write in writes {
         let (family, qualifier, timestamp, value) = match *write {
