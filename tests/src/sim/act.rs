@@ -359,9 +359,15 @@ impl Life {
             before,
             after: after.clone(),
             sent_ms: self.machine.clock.wall_ms(),
+            acknowledged: false,
         };
         self.told.retry = Some(retry.clone());
-        self.commit_if(table, vec![(row, after)], &|engine| retry.send(engine))
+        self.commit_if(table, vec![(row, after)], &|engine| retry.send(engine))?;
+        self.told.retry = Some(Retry {
+            acknowledged: true,
+            ..retry
+        });
+        Ok(())
     }
 
     fn append(&mut self, table: &str) -> std::result::Result<(), Stop> {

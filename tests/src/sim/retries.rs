@@ -35,6 +35,8 @@ pub(crate) struct Retry {
     pub(crate) after: Row,
     /// When it was sent first.
     pub(crate) sent_ms: u64,
+    /// Whether it is known to have been applied.
+    pub(crate) acknowledged: bool,
 }
 
 impl Retry {
@@ -80,7 +82,7 @@ impl Life {
         let stored = self.told.row(&retry.table, &retry.row);
         if retry.after.is(&stored) {
             self.must_be_known(&retry, &stored)?;
-        } else if retry.before == stored {
+        } else if retry.before == stored && !retry.acknowledged {
             // A crash has taken it back: now it is applied.
             self.told.retry = None;
             let (table, row) = (retry.table.clone(), retry.row.clone());

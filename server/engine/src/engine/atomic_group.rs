@@ -102,70 +102,46 @@ fn attempt<'g>(
     if !Arc::ptr_eq(&version.table, &table.descriptor) {
         return Ok(None);
     }
-    let reader = Reader {
-        shared,
-        version: &version,
-        tier,
-    };
-    let mut drafts = request.drafts();
-    let verdict = reader.judge(group, &mut drafts)?;
-    if verdict != Verdict::Apply {
-        if verdict == Verdict::Repeated {
-            reader.present(group, out)?;
-        }
-        if !catalog.is_still_current(&tables, table) {
-            return Ok(None);
-        }
-        // The answer rests on what was read, which may not be durable yet.
-        drop(locks);
-        confirm(shared, tier)?;
-        return Ok(Some(nothing_written(verdict == Verdict::Repeated)));
-    }
-    if let Some(error) = request.unknown_family {
-        return Err(error);
-    }
     let planner = Planner {
-        reader,
+        reader: Reader {
+            shared,
+            version: &version,
+            tier,
+        },
         table,
         region,
         group,
         locks: &locks,
         now,
     };
-    let (plans, ahead_ms) = match planner.plan(drafts, out) {
-        Ok(planned) => planned,
-        // A refusal because of a stored value is an answer like any other: it must not rest on what may be lost.
-        Err(error @ Error::DoNotRetry(_)) => {
+    let plans = match planner.decide(&request, out) {
+        Ok(Decision::Write(plans)) => plans,
+        Err(error) if !matches!(error, Error::DoNotRetry(_)) => return Err(error),
+        // An answer without a write, and a refusal because of a stored value, rest on what was read:
+        // it may not be durable yet.
+        answer => {
+            if !catalog.is_still_current(&tables, table) {
+                return Ok(None);
+            }
             drop(locks);
             confirm(shared, tier)?;
-            return Err(error);
+            let processed = matches!(answer?, Decision::Answer { processed: true });
+            return Ok(Some(nothing_written(processed)));
         }
-        Err(error) => return Err(error),
     };
-    if plans.is_empty() {
-        drop(locks);
-        confirm(shared, tier)?;
-        return Ok(Some(nothing_written(true)));
-    }
-    time.note_rows(now, ahead_ms);
-    let bytes = check_edit(&table.descriptor, &plans)? + group.nonce.map_or(0, |_| NONCE_BYTES_MAX as u64);
+    time.note_rows(now, plans.ahead_ms);
+    let nonce_bytes = group.nonce.map_or(0, |_| NONCE_BYTES_MAX as u64);
+    let bytes = check_edit(&table.descriptor, &plans.rows)? + nonce_bytes;
     let mut reserved = shared.wal.reserve(1, bytes)?;
     let guard = region.updates.read();
     if !catalog.is_still_current(&tables, table) {
         return Ok(None);
     }
     let logging = logging(&table.descriptor, group);
-    let commit = write_rows(
-        shared,
-        region,
-        &plans,
-        group.nonce,
-        logging,
-        &mut reserved,
-        &guard,
-    )?;
+    let (nonce, rows) = (group.nonce, &plans.rows);
+    let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
     drop(guard);
-    let commit = paced(shared, table, [&**region], commit).with_pause(pause_of_row(ahead_ms));
+    let commit = paced(shared, table, [&**region], commit).with_pause(pause_of_row(plans.ahead_ms));
     Ok(Some(Written {
         flush: flush_wanted(shared, table, region).into_iter().collect(),
         result: GroupOutcome {
@@ -342,7 +318,23 @@ fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g
     &mut drafts[place.expect("a group has a draft for each of its rows")]
 }
 
-/// What is to become of a group.
+/// What a group does.
+enum Decision<'g> {
+    Write(Plans<'g>),
+    /// Nothing: it was applied before, a condition does not hold, or there is nothing to write.
+    Answer {
+        processed: bool,
+    },
+}
+
+/// The rows to write.
+struct Plans<'g> {
+    rows: SmallVec<[RowPlan<'g>; 1]>,
+    /// How far their times are ahead of assigned time.
+    ahead_ms: i64,
+}
+
+/// What the nonce and the conditions say of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// It was applied before.
@@ -473,13 +465,29 @@ struct Planner<'p, 's, 'g> {
 }
 
 impl<'g> Planner<'_, '_, 'g> {
-    /// The rows to write, and how far their times are ahead of assigned time. Appends the new cells of
-    /// updates to `out`, so that nothing can fail once the group is logged.
-    fn plan(
-        &self,
-        mut drafts: SmallVec<[Draft<'g>; 1]>,
-        out: &mut CellBatch,
-    ) -> Result<(SmallVec<[RowPlan<'g>; 1]>, i64)> {
+    fn decide(&self, request: &Request<'g>, out: &mut CellBatch) -> Result<Decision<'g>> {
+        let mut drafts = request.drafts();
+        match self.reader.judge(self.group, &mut drafts)? {
+            Verdict::Apply => {}
+            Verdict::Refused => return Ok(Decision::Answer { processed: false }),
+            Verdict::Repeated => {
+                self.reader.present(self.group, out)?;
+                return Ok(Decision::Answer { processed: true });
+            }
+        }
+        if let Some(error) = &request.unknown_family {
+            return Err(error.clone());
+        }
+        let plans = self.plan(drafts, out)?;
+        if plans.rows.is_empty() {
+            return Ok(Decision::Answer { processed: true });
+        }
+        Ok(Decision::Write(plans))
+    }
+
+    /// Plans all rows. Appends the new cells of updates to `out`, so that nothing can fail once the
+    /// group is logged.
+    fn plan(&self, mut drafts: SmallVec<[Draft<'g>; 1]>, out: &mut CellBatch) -> Result<Plans<'g>> {
         for step in self.group.steps {
             draft_of(&mut drafts, step.row()).add(step);
         }
@@ -495,8 +503,8 @@ impl<'g> Planner<'_, '_, 'g> {
                 self.update(at, update, draft, &mut copies, out)?;
             }
         }
-        let plans = drafts.into_iter().filter_map(Draft::into_plan).collect();
-        Ok((plans, ahead_ms))
+        let rows = drafts.into_iter().filter_map(Draft::into_plan).collect();
+        Ok(Plans { rows, ahead_ms })
     }
 
     /// Plans the puts and deletes of a row, and sets the time of its updates.
