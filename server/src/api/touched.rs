@@ -35,7 +35,7 @@ impl Server {
                 Step::Update { row, .. } if group.steps.len() == 1 => self.updated(table, row, cells),
                 Step::Update { row, change, .. } => {
                     let bytes = || update_bytes(row, change);
-                    self.heat.touched(table, Request::Write, 1, |_| (row, bytes()));
+                    self.heat.touched(table, Request::Write, 1, |_| (*row, bytes()));
                 }
             }
         }

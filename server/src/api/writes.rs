@@ -131,7 +131,7 @@ where
         }
         Ok(Group {
             table: from_thrift::table(Some(table))?,
-            conditions: vec![check.on(row)],
+            conditions: smallvec![check.on(row)],
             steps: smallvec![Step::Write(mutation)],
             nonce: None,
         })
@@ -172,7 +172,7 @@ where
         let update = build(arguments)?;
         Ok(Group {
             table: from_thrift::table(update.table)?,
-            conditions: Vec::new(),
+            conditions: SmallVec::new(),
             steps: smallvec![Step::Update {
                 row: from_thrift::row(update.row)?,
                 change: update.change,
@@ -190,7 +190,7 @@ where
 /// An atomic group, borrowed from its arguments.
 pub(crate) struct Group<'a> {
     pub(crate) table: TableName,
-    pub(crate) conditions: Vec<RowCondition<'a>>,
+    pub(crate) conditions: SmallVec<[RowCondition<'a>; 1]>,
     pub(crate) steps: SmallVec<[Step<'a>; 1]>,
     pub(crate) nonce: Option<Nonce>,
 }

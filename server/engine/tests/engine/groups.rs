@@ -141,7 +141,7 @@ fn all_conditions_of_a_group_must_hold() {
     put(&engine, &table, b"b", b"2");
     let filter = Arc::new(FilterSpec::parse(b"ValueFilter(=, 'binary:2')").unwrap());
     let writes = [value(b"q", b"new")];
-    let mut processed = |expected: &[u8], filtered: &[u8]| {
+    let processed = |expected: &[u8], filtered: &[u8]| {
         let column = RowCondition {
             row: b"a",
             test: Test::Column {
