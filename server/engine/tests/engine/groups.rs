@@ -98,7 +98,8 @@ fn rows_of_a_group_change_together_or_not_at_all() {
 fn the_later_of_two_writes_to_a_column_stays() {
     let engine = Rig::in_memory().open();
     let table = create(&engine);
-    let (five, writes) = (add(b"q", 5), [value(b"q", &7_i64.to_be_bytes())]);
+    let (five, seven) = (add(b"q", 5), 7_i64.to_be_bytes());
+    let writes = [value(b"q", &seven)];
     run(
         &engine,
         &table,
