@@ -26,6 +26,22 @@ impl fmt::Display for SeqId {
     }
 }
 
+/// The name that a client gives to an operation which must not be applied twice: a number for its
+/// connection and one for the operation. A retry carries the same pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nonce {
+    /// The client's connection (HBase: nonce group).
+    pub group: u64,
+    /// The operation (HBase: nonce); HBase's clients never send 0.
+    pub number: u64,
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}:{:016x}", self.group, self.number)
+    }
+}
+
 /// A region, for ever: never used again after a split, a merge or a drop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId(pub u64);

@@ -10,7 +10,7 @@
 //! ```text
 //! row 0  codec checksum id clock options fs sync                words that know nothing; fs = the Vfs trait: real and simulated
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
-//! row 2  memstore wal manifest cache filter disk                single mechanisms that do not know each other
+//! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
 //! row 4  store                                                  one family in one region
 //! row 5  region                                                 row atomicity, commit, snapshots, scans
@@ -39,6 +39,7 @@ pub mod disk;
 pub mod filter;
 pub mod manifest;
 pub mod memstore;
+pub mod nonces;
 pub mod wal;
 
 pub mod hfile;

@@ -110,6 +110,9 @@ pub struct Options {
     pub cell_max_bytes: usize,
     /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
     pub row_max_bytes: usize,
+    /// Maximum number of nonces that are kept; beyond it the oldest are dropped before their time. Each takes up to
+    /// [`crate::nonces::BYTES_EACH`] bytes.
+    pub nonces_max: usize,
     /// Who runs background work.
     pub background: Background,
 }
@@ -147,6 +150,7 @@ impl Default for Options {
             row_lock_wait: Duration::from_secs(30),
             cell_max_bytes: 10 << 20,
             row_max_bytes: 1 << 30,
+            nonces_max: 1 << 20,
             background: Background::Threads,
         }
     }

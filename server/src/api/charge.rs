@@ -17,6 +17,7 @@ use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 use tokio::time::Instant;
 
+use super::writes::{Group, Step};
 use super::{Failure, Server};
 use crate::capacity::{Bill, Cost};
 use crate::sessions::OpenScan;
@@ -68,18 +69,22 @@ impl Server {
         self.charge(table, written.map(|mutation| mutation.row), costs)
     }
 
-    /// Charges a row that is to be read and written: `what` tells its table, the row, and the bytes to write.
-    pub(super) fn charge_update<'r>(
+    /// Charges rows that are to be read and written together.
+    pub(super) fn charge_group<'a>(
         &self,
-        what: impl FnOnce() -> Result<(TableName, &'r [u8], usize), Failure>,
+        group: impl FnOnce() -> Result<Group<'a>, Failure>,
     ) -> Result<Charged, Failure> {
         if !self.admission.capacity().is_on() {
             return Ok(Charged(None));
         }
-        let (table, row, bytes) = what()?;
-        let mut cost = Cost::write(bytes as u64);
-        cost.add(Cost::READ);
-        self.charge(&table, std::iter::once(row), std::iter::once(cost))
+        let group = group()?;
+        let rows = group.steps.iter().map(Step::row);
+        let costs = group.steps.iter().map(|step| {
+            let mut cost = Cost::write(step.bytes() as u64);
+            cost.add(Cost::READ);
+            cost
+        });
+        self.charge(&group.table, rows, costs)
     }
 
     /// Charges rows that are to be read.

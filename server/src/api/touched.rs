@@ -5,7 +5,8 @@ use basalt_engine::op::RowMutation;
 use basalt_engine::schema::TableName;
 
 use super::Server;
-use super::charge::mutation_bytes;
+use super::charge::{mutation_bytes, update_bytes};
+use super::writes::{Group, Step};
 use crate::heat::Request;
 
 impl Server {
@@ -18,16 +19,30 @@ impl Server {
             });
     }
 
-    /// A row was read for a check, and written if that passed.
-    pub(super) fn checked(&self, table: &TableName, mutation: &RowMutation<'_>, passed: bool) {
-        self.heat.touched(table, Request::Read, 1, |_| (mutation.row, 0));
-        if passed {
-            self.wrote(table, std::slice::from_ref(mutation));
+    /// Rows were read for the conditions of a group, and written if they held; `cells` are the new cells of its updates.
+    pub(super) fn applied(&self, group: &Group<'_>, wrote: bool, cells: &CellBatch) {
+        let (table, conditions) = (&group.table, &group.conditions);
+        self.heat
+            .touched(table, Request::Read, conditions.len(), |index| {
+                (conditions[index].row, 0)
+            });
+        if !wrote {
+            return;
+        }
+        for step in &group.steps {
+            match step {
+                Step::Write(mutation) => self.wrote(table, std::slice::from_ref(mutation)),
+                Step::Update { row, .. } if group.steps.len() == 1 => self.updated(table, row, cells),
+                Step::Update { row, change, .. } => {
+                    let bytes = || update_bytes(row, change);
+                    self.heat.touched(table, Request::Write, 1, |_| (*row, bytes()));
+                }
+            }
         }
     }
 
     /// A row was incremented or appended to; these are its new cells.
-    pub(super) fn updated(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
+    fn updated(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
         let bytes = || cells.rows().map(|row| row_bytes(&row)).sum();
         self.heat.touched(table, Request::Write, 1, |_| (row, bytes()));
     }

@@ -1,18 +1,22 @@
-//! Writes, and waiting until they are durable. Plain ones join the log on the network thread, and so do checks, increments and appends
-//! that find what they read in memory and their row unlocked. What would have to wait or read from disk runs on the pool, and so does a
-//! delete of "the newest version".
+//! Writes, and waiting until they are durable. Plain ones join the log on the network thread, and so do checks, increments, appends and
+//! atomic groups that find what they read in memory and their rows unlocked. What would have to wait or read from disk runs on the pool,
+//! and so does a delete of "the newest version".
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
-use basalt_engine::id::RegionId;
-use basalt_engine::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
+use basalt_engine::engine::GroupOutcome;
+use basalt_engine::id::{Nonce, RegionId};
+use basalt_engine::op::{
+    AtomicGroup, Check, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowCondition, RowMutation, RowUpdate,
+    TimeRange, Write,
+};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::wal::Commit;
 use bytes::Bytes;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift, gather};
@@ -139,49 +143,26 @@ pub(crate) async fn committed(commit: Commit) -> Result<(), Failure> {
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
 pub(crate) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
-/// Runs a check and its mutation under the row's lock: on the network thread if memory has what the check reads and nobody else
-/// has the row, on the pool otherwise.
+/// Runs a check and its mutation under the row's lock.
 pub(crate) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    let charged = server.charge_update(|| {
-        let (table, row, _, mutation) = parts(&arguments)?;
-        let bytes = mutation_bytes(&mutation);
-        Ok((from_thrift::table(Some(table))?, &row[..], bytes))
-    })?;
-    hold_back(charged.until()).await;
-    let attempt = |server: &Server, arguments: &A, parts: &B, tier: ReadTier| {
+    let done = group(server, CellBatch::new(), arguments, move |arguments| {
         let (table, row, check, mutation) = parts(arguments)?;
-        if mutation.row != &from_thrift::row(Some(row))?[..] {
+        let row = from_thrift::row(Some(row))?;
+        if mutation.row != &row[..] {
             return Err(Failure::do_not_retry("Action's getRow must match"));
         }
-        check_cells(server, mutation.writes.len())?;
-        let table = from_thrift::table(Some(table))?;
-        let done = match tier {
-            ReadTier::Memory => server.engine().try_check_and_mutate(&table, &check, &mutation),
-            ReadTier::All => server.engine().check_and_mutate(&table, &check, &mutation),
-        };
-        let Some(commit) = in_memory(done)? else {
-            return Ok(None);
-        };
-        server.checked(&table, &mutation, commit.is_some());
-        Ok(Some(commit))
-    };
-    let commit = if let Some(commit) = attempt(server, &arguments, &parts, ReadTier::Memory)? {
-        commit
-    } else {
-        server.admission().admit_to_line()?;
-        let on_pool = server.in_line(move |server| attempt(server, &arguments, &parts, ReadTier::All));
-        let done = Box::pin(on_pool).await?;
-        done.expect("only a call that may not wait can be without an answer")
-    };
-    match commit {
-        None => Ok(false),
-        Some(commit) => committed(commit).await.map(|()| true),
-    }
+        Ok(Group {
+            table: from_thrift::table(Some(table))?,
+            conditions: smallvec![check.on(row)],
+            steps: smallvec![Step::Write(mutation)],
+            nonce: None,
+        })
+    });
+    Ok(done.await?.processed)
 }
 
 /// What a call that may not wait came to; `None` when it would have had to.
@@ -202,8 +183,7 @@ pub(crate) struct Update<'a> {
     pub(crate) durability: Durability,
 }
 
-/// Runs an increment or append under the row's lock, as [`check`] does, and waits until it is durable. Returns the new cells as one
-/// row.
+/// Runs an increment or append under the row's lock, and waits until it is durable. Returns the new cells as one row.
 pub(crate) async fn update<A, B>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -214,57 +194,166 @@ where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    let charged = server.charge_update(|| {
-        let update = build(&arguments)?;
-        let row = from_thrift::row(update.row)?;
-        let bytes = update_bytes(row, &update.change);
-        Ok((from_thrift::table(update.table)?, row, bytes))
-    })?;
-    hold_back(charged.until()).await;
-    let attempt = |server: &Server, arguments: &A, build: &B, tier: ReadTier, batch: &mut CellBatch| {
+    let done = group(server, caller.take_batch(), arguments, move |arguments| {
         let update = build(arguments)?;
-        let columns = match &update.change {
-            RowUpdate::Increment(columns) => columns.len(),
-            RowUpdate::Append(columns) => columns.len(),
-        };
-        check_cells(server, columns)?;
-        if tier == ReadTier::Memory && columns > INLINE_COLUMNS {
-            return Ok(None);
+        Ok(Group {
+            table: from_thrift::table(update.table)?,
+            conditions: SmallVec::new(),
+            steps: smallvec![Step::Update {
+                row: from_thrift::row(update.row)?,
+                change: update.change,
+                ttl_ms: update.ttl_ms,
+                time_range: TimeRange::ALL,
+                durability: update.durability,
+                returns: true,
+            }],
+            nonce: None,
+        })
+    });
+    Ok(done.await?.cells)
+}
+
+/// An atomic group, borrowed from its arguments.
+pub(crate) struct Group<'a> {
+    pub(crate) table: TableName,
+    pub(crate) conditions: SmallVec<[RowCondition<'a>; 1]>,
+    pub(crate) steps: SmallVec<[Step<'a>; 1]>,
+    pub(crate) nonce: Option<Nonce>,
+}
+
+/// One mutation of a group.
+pub(crate) enum Step<'a> {
+    Write(RowMutation<'a>),
+    Update {
+        row: &'a [u8],
+        change: RowUpdate<'a>,
+        ttl_ms: Option<i64>,
+        time_range: TimeRange,
+        durability: Durability,
+        /// Whether the new cells are wanted.
+        returns: bool,
+    },
+}
+
+impl Step<'_> {
+    pub(crate) fn row(&self) -> &[u8] {
+        match self {
+            Self::Write(mutation) => mutation.row,
+            Self::Update { row, .. } => row,
         }
-        let table = from_thrift::table(update.table)?;
-        let row = from_thrift::row(update.row)?;
-        let (change, ttl_ms, durability) = (&update.change, update.ttl_ms, update.durability);
-        let done = match tier {
-            ReadTier::Memory => server
-                .engine()
-                .try_update(&table, row, change, ttl_ms, durability, batch),
-            ReadTier::All => server
-                .engine()
-                .update(&table, row, change, ttl_ms, durability, batch),
-        };
-        let commit = in_memory(done)?;
-        if commit.is_some() {
-            server.updated(&table, row, batch);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Write(mutation) => mutation_bytes(mutation),
+            Self::Update { row, change, .. } => update_bytes(row, change),
         }
-        Ok::<_, Failure>(commit)
-    };
-    let mut batch = caller.take_batch();
-    let now = attempt(server, &arguments, &build, ReadTier::Memory, &mut batch)?;
-    let (commit, batch) = if let Some(commit) = now {
-        (commit, batch)
+    }
+
+    fn cells(&self) -> usize {
+        match self {
+            Self::Write(mutation) => mutation.writes.len(),
+            Self::Update { change, .. } => change.columns().count(),
+        }
+    }
+
+    /// Whether it holds the network thread for so long, or reads what may be on disk, that it runs on the pool.
+    fn is_long(&self) -> bool {
+        match self {
+            Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
+            Self::Update { .. } => self.cells() > INLINE_COLUMNS,
+        }
+    }
+
+    fn for_engine(&self) -> GroupStep<'_> {
+        match self {
+            Self::Write(mutation) => GroupStep::Write(GroupWrite::of(mutation)),
+            Self::Update {
+                row,
+                change,
+                ttl_ms,
+                time_range,
+                durability,
+                returns,
+            } => GroupStep::Update(GroupUpdate {
+                row,
+                change,
+                ttl_ms: *ttl_ms,
+                time_range: *time_range,
+                durability: *durability,
+                returns: *returns,
+            }),
+        }
+    }
+}
+
+/// What became of a group.
+pub(crate) struct GroupDone {
+    /// Whether its conditions held.
+    pub(crate) processed: bool,
+    /// One row for each increment and append whose cells are wanted.
+    pub(crate) cells: CellBatch,
+}
+
+/// Applies a group under the locks of its rows, and waits until it is durable: on the network thread if memory has what it reads
+/// and nobody else has its rows, on the pool otherwise.
+pub(crate) async fn group<A, B>(
+    server: &Arc<Server>,
+    mut cells: CellBatch,
+    arguments: A,
+    build: B,
+) -> Result<GroupDone, Failure>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Group<'a>, Failure> + Send + 'static,
+{
+    server.admission().admit()?;
+    let until = server.charge_group(|| build(&arguments))?.until();
+    hold_back(until).await;
+    let tried = try_group(server, &build(&arguments)?, ReadTier::Memory, &mut cells)?;
+    let (outcome, cells) = if let Some(outcome) = tried {
+        (outcome, cells)
     } else {
         server.admission().admit_to_line()?;
-        // Refuse instead of waiting: the row's lock is held, and a network thread may wait for it.
-        batch.set_on_shortage(OnShortage::Refuse);
+        // Refuse instead of waiting: rows' locks are held, and a network thread may wait for them.
+        cells.set_on_shortage(OnShortage::Refuse);
         let work = move |server: &Server| {
-            let commit = attempt(server, &arguments, &build, ReadTier::All, &mut batch)?;
-            Ok((commit, batch))
+            let outcome = try_group(server, &build(&arguments)?, ReadTier::All, &mut cells)?;
+            Ok((outcome, cells))
         };
-        let (commit, batch) = Box::pin(server.in_line(work)).await?;
-        let commit = commit.expect("only a call that may not wait can be without an answer");
-        (commit, batch)
+        let (outcome, cells) = Box::pin(server.in_line(work)).await?;
+        let outcome = outcome.expect("only a call that may not wait can be without an answer");
+        (outcome, cells)
     };
-    pin!(committed(commit)).await?;
-    Ok(batch)
+    if let Some(commit) = outcome.commit {
+        pin!(committed(commit)).await?;
+    }
+    Ok(GroupDone {
+        processed: outcome.processed,
+        cells,
+    })
+}
+
+/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to read from disk.
+fn try_group(
+    server: &Server,
+    group: &Group<'_>,
+    tier: ReadTier,
+    cells: &mut CellBatch,
+) -> Result<Option<GroupOutcome>, Failure> {
+    check_cells(server, group.steps.iter().map(Step::cells).sum())?;
+    if tier == ReadTier::Memory && group.steps.iter().any(Step::is_long) {
+        return Ok(None);
+    }
+    let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();
+    let wanted = AtomicGroup {
+        conditions: &group.conditions,
+        steps: &steps,
+        nonce: group.nonce,
+    };
+    let outcome = in_memory(server.engine().apply_group(&group.table, &wanted, tier, cells))?;
+    if let Some(outcome) = &outcome {
+        server.applied(group, outcome.commit.is_some(), cells);
+    }
+    Ok(outcome)
 }

@@ -1,22 +1,22 @@
-//! ClientService: dispatch, Get and Mutate. The modules `multi` and `scan` have the other methods.
+//! ClientService: dispatch, Get and Mutate. The modules `multi` and `scan` have the other methods,
+//! `group` has what reads before it writes.
 
 use std::sync::Arc;
 
-use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, RowMutation, RowUpdate};
-use basalt_engine::schema::Escaped;
+use basalt_engine::op::RowMutation;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
-    self, ClientServiceMethod, Condition, GetRequest, GetResponse, MutateRequest, MutateResponse,
-    MutationProto, mutation_proto::MutationType,
+    self, ClientServiceMethod, GetRequest, GetResponse, MutateRequest, MutateResponse, MutationProto,
 };
 use bytes::Bytes;
 
 use super::connection::Connection;
 use super::deadline::Deadline;
+use super::group::{self, Group};
 use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
 use super::{coprocessor, load, multi, region, request, scan};
-use crate::api::{Caller, Failure, reads, writes};
+use crate::api::{Failure, reads, writes};
 
 /// A call: its message and its cell block.
 #[derive(Debug)]
@@ -121,33 +121,34 @@ async fn mutate(
     let row = request::row(&call.mutation)?.clone();
     let region = region::serving(&connection.server, &call.region, Some(&row))?;
     let mut block = connection.cell_block(connection.peer.codec);
-    let table = Bytes::from(region.table.to_string());
-    let answer = match (call.mutation.mutate_type(), call.condition) {
-        (MutationType::Put | MutationType::Delete, None) => {
-            apply(connection, region.table, vec![call.mutation], cells).await?;
-            MutateResponse {
-                processed: Some(true),
-                result: None,
-            }
+    let is_update = group::is_update(&call.mutation);
+    let is_conditional = call.condition.is_some();
+    let answer = if is_update || is_conditional {
+        if let Some(condition) = &call.condition {
+            group::check_same_row(condition, std::slice::from_ref(&call.mutation))?;
         }
-        (MutationType::Put | MutationType::Delete, Some(condition)) => {
-            let processed = check(connection, table, condition, vec![call.mutation], cells).await?;
-            MutateResponse {
-                processed: Some(processed),
-                result: None,
-            }
+        let group = Group {
+            region,
+            conditions: call.condition.into_iter().collect(),
+            mutations: vec![call.mutation],
+            cells,
+            nonce_group: call.nonce_group,
+        };
+        let mut done = group::apply(connection, group).await?;
+        let result = if is_update && done.processed {
+            Some(block.first(&mut done.cells).await?)
+        } else {
+            None
+        };
+        MutateResponse {
+            processed: is_conditional.then_some(done.processed),
+            result,
         }
-        (_, Some(_)) => {
-            return Err(Failure::do_not_retry(
-                "increments and appends with a condition are not served yet",
-            ));
-        }
-        (_, None) => {
-            let result = update(connection, table, call.mutation, cells, &mut block).await?;
-            MutateResponse {
-                processed: None,
-                result: Some(result),
-            }
+    } else {
+        apply(connection, region.table, vec![call.mutation], cells).await?;
+        MutateResponse {
+            processed: Some(true),
+            result: None,
         }
     };
     reply.with_cells(&answer, block);
@@ -185,134 +186,4 @@ fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowM
         }
     }
     Ok(rows)
-}
-
-/// Applies puts and deletes of one row atomically.
-pub(super) async fn apply_atomically(
-    connection: &Connection,
-    table: basalt_engine::schema::TableName,
-    mutations: Vec<MutationProto>,
-    cells: Bytes,
-) -> Result<(), Failure> {
-    writes::apply(
-        &connection.server,
-        table,
-        (mutations, cells),
-        |(mutations, cells)| Ok(one_row(mutations, cells)?.into_iter().collect()),
-    )
-    .await
-}
-
-/// Joins mutations of one row, with the strongest of their durabilities. `None` without mutations.
-fn one_row<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Option<RowMutation<'a>>, Failure> {
-    let mut block = Cells::new(cells);
-    let mut joined: Option<RowMutation<'a>> = None;
-    for mutation in mutations {
-        let next = request::write(mutation, &mut block)?;
-        match &mut joined {
-            None => joined = Some(next),
-            Some(joined) if joined.row == next.row => {
-                joined.writes.extend(next.writes);
-                joined.durability = joined.durability.max(next.durability);
-            }
-            Some(_) => {
-                return Err(Failure::do_not_retry(
-                    "the mutations of an atomic group or a condition must be of one row",
-                ));
-            }
-        }
-    }
-    Ok(joined)
-}
-
-/// Applies mutations of one row if a condition on it holds.
-pub(super) async fn check(
-    connection: &Connection,
-    table: Bytes,
-    condition: Condition,
-    mutations: Vec<MutationProto>,
-    cells: Bytes,
-) -> Result<bool, Failure> {
-    let (op, value) = request::comparison(&condition)?;
-    let arguments = (table, condition, mutations, cells, value);
-    writes::check(
-        &connection.server,
-        arguments,
-        move |(table, condition, mutations, cells, value)| {
-            let check = Check {
-                family: condition.family.as_deref().unwrap_or_default(),
-                qualifier: condition.qualifier.as_deref().unwrap_or_default(),
-                op,
-                value: Some(value),
-            };
-            let mutation = one_row(mutations, cells)?
-                .ok_or_else(|| Failure::do_not_retry("a condition needs a mutation to apply"))?;
-            Ok((table, &condition.row, check, mutation))
-        },
-    )
-    .await
-}
-
-/// Runs one increment or append. Its new cells go into `block` if the client wants results.
-pub(super) async fn update(
-    connection: &Connection,
-    table: Bytes,
-    mutation: MutationProto,
-    cells: Bytes,
-    block: &mut CellBlock,
-) -> Result<messages::Result, Failure> {
-    let wanted = request::returns_results(&mutation);
-    let mut caller: Caller = connection.caller();
-    let arguments = (table, mutation, cells);
-    let mut batch = writes::update(
-        &connection.server,
-        &mut caller,
-        arguments,
-        |(table, mutation, cells)| {
-            let cells = request::cells(mutation, &mut Cells::new(cells))?;
-            let change = match mutation.mutate_type() {
-                MutationType::Increment => RowUpdate::Increment(
-                    cells
-                        .iter()
-                        .map(|cell| {
-                            let amount = <[u8; 8]>::try_from(cell.value).map_err(|_| {
-                                Failure::do_not_retry(format!(
-                                    "the increment of column {} has {} bytes; it must have 8",
-                                    Escaped(cell.qualifier),
-                                    cell.value.len()
-                                ))
-                            })?;
-                            Ok(ColumnIncrement {
-                                family: cell.family,
-                                qualifier: cell.qualifier,
-                                amount: i64::from_be_bytes(amount),
-                            })
-                        })
-                        .collect::<Result<_, Failure>>()?,
-                ),
-                _ => RowUpdate::Append(
-                    cells
-                        .iter()
-                        .map(|cell| ColumnAppend {
-                            family: cell.family,
-                            qualifier: cell.qualifier,
-                            value: cell.value,
-                        })
-                        .collect(),
-                ),
-            };
-            Ok(writes::Update {
-                table: Some(table),
-                row: Some(request::row(mutation)?),
-                change,
-                ttl_ms: request::ttl(mutation)?,
-                durability: request::durability(mutation),
-            })
-        },
-    )
-    .await?;
-    if !wanted {
-        return Ok(empty());
-    }
-    block.first(&mut batch).await
 }

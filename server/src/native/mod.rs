@@ -12,6 +12,7 @@
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
+//! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
@@ -36,6 +37,7 @@ mod compress;
 mod connection;
 mod coprocessor;
 mod deadline;
+mod group;
 mod load;
 mod master;
 mod multi;

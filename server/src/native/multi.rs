@@ -10,12 +10,13 @@ use std::sync::Arc;
 use basalt_engine::engine::RegionInfo;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
-    self, Action, Condition, MultiRegionLoadStats, MultiRequest, MultiResponse, MutationProto, RegionAction,
+    self, Action, MultiRegionLoadStats, MultiRequest, MultiResponse, MutationProto, RegionAction,
     RegionActionResult, ResultOrException, mutation_proto::MutationType,
 };
 use bytes::Bytes;
 
 use super::connection::Connection;
+use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
 use super::{client, region, request};
 use crate::api::Failure;
@@ -38,7 +39,8 @@ pub(super) async fn call(
             group.condition.clone_from(&call.condition);
         }
         let own = cells_of(&group, &cells, &mut sent)?;
-        let result = match Box::pin(region_action(connection, group, own, &mut block)).await {
+        let actions = region_action(connection, group, call.nonce_group, own, &mut block);
+        let result = match Box::pin(actions).await {
             Ok(result) => result,
             Err(failure) => RegionActionResult {
                 exception: Some(exception_pair(&failure)),
@@ -70,15 +72,25 @@ fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result
 async fn region_action(
     connection: &Arc<Connection>,
     group: RegionAction,
+    nonce_group: Option<u64>,
     cells: Bytes,
     block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
     let region = region::serving(&connection.server, &group.region, None)?;
-    if let Some(condition) = group.condition {
-        return conditional(connection, &region, condition, group.action, cells).await;
-    }
-    if group.atomic == Some(true) {
-        return atomic(connection, region, group.action, cells).await;
+    if group.condition.is_some() || group.atomic == Some(true) {
+        check_size(connection, block)?;
+        let mutations = mutations(group.action)?;
+        if let Some(condition) = &group.condition {
+            group::check_same_row(condition, &mutations)?;
+        }
+        let group = Group {
+            region,
+            conditions: group.condition.into_iter().collect(),
+            mutations,
+            cells,
+            nonce_group,
+        };
+        return atomic(connection, group, block).await;
     }
     let mut results = Vec::with_capacity(group.action.len());
     let mut sent = Cells::new(&cells);
@@ -104,7 +116,7 @@ async fn region_action(
             )
             .await;
             let result = match check_size(connection, block) {
-                Ok(()) => update(connection, &region, *mutation, own, block).await,
+                Ok(()) => update(connection, &region, *mutation, nonce_group, own, block).await,
                 Err(failure) => Err(failure),
             };
             results.push(outcome(index, result));
@@ -191,14 +203,19 @@ async fn update(
     connection: &Arc<Connection>,
     region: &RegionInfo,
     mutation: MutationProto,
+    nonce_group: Option<u64>,
     cells: Bytes,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    if !region.contains(request::row(&mutation)?) {
-        return Err(Failure::wrong_region("the row of an update is not in its region"));
-    }
-    let table = Bytes::from(region.table.to_string());
-    client::update(connection, table, mutation, cells, block).await
+    let group = Group {
+        region: region.clone(),
+        conditions: Vec::new(),
+        mutations: vec![mutation],
+        cells,
+        nonce_group,
+    };
+    let mut done = group::apply(connection, group).await?;
+    block.first(&mut done.cells).await
 }
 
 fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> ResultOrException {
@@ -213,73 +230,47 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
     outcome
 }
 
-/// The mutations of an atomic or conditional group, which may have no other actions.
+/// The mutations of an atomic or conditional group, which may have no other actions. The text is
+/// HBase's.
 fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
-    let mutations = actions.into_iter().map(|action| action.mutation);
-    mutations
-        .map(|mutation| {
-            mutation
-                .map(|mutation| *mutation)
-                .ok_or_else(|| Failure::do_not_retry("an atomic group takes mutations only"))
-        })
-        .collect()
+    let mutations = actions.into_iter().map(|action| match action.mutation {
+        Some(mutation) if action.get.is_none() => Ok(*mutation),
+        _ => Err(Failure::do_not_retry("Atomic put and/or delete only, not a Get")),
+    });
+    mutations.collect()
 }
 
-/// The results of an atomic or conditional group. Clients send no index in such a group and expect
-/// the position instead.
-fn positions(count: usize, result: Option<&messages::Result>) -> Vec<ResultOrException> {
-    (0..count as u32)
-        .map(|index| ResultOrException {
-            index: Some(index),
-            result: result.cloned(),
-            ..ResultOrException::default()
-        })
-        .collect()
-}
-
+/// Runs an atomic or conditional group. Clients send no index in such a group and expect the position
+/// instead; the cells of all increments and appends are in the first result, not in the block.
 async fn atomic(
     connection: &Arc<Connection>,
-    region: RegionInfo,
-    actions: Vec<Action>,
-    cells: Bytes,
+    group: Group,
+    block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
-    let mutations = mutations(actions)?;
-    let count = mutations.len();
-    if !mutations
-        .iter()
-        .all(|mutation| mutation.row.as_deref().is_some_and(|row| region.contains(row)))
-    {
-        return Err(Failure::wrong_region(
-            "a row of an atomic group is not in its region",
-        ));
-    }
-    client::apply_atomically(connection, region.table, mutations, cells).await?;
+    let count = group.mutations.len() as u32;
+    let is_conditional = !group.conditions.is_empty();
+    let has_updates = group.mutations.iter().any(group::is_update);
+    let mut done = group::apply(connection, group).await?;
+    let merged = if has_updates && done.processed {
+        Some(block.merged(&mut done.cells).await?)
+    } else {
+        None
+    };
+    // Without a condition, each position has a result.
+    let plain = (!is_conditional).then(messages::Result::default);
+    let result_or_exception = (0..count)
+        .map(|index| ResultOrException {
+            index: Some(index),
+            result: match &merged {
+                Some(merged) if index == 0 => Some(merged.clone()),
+                _ => plain.clone(),
+            },
+            ..ResultOrException::default()
+        })
+        .collect();
     Ok(RegionActionResult {
-        result_or_exception: positions(count, Some(&messages::Result::default())),
-        processed: Some(true),
-        ..RegionActionResult::default()
-    })
-}
-
-async fn conditional(
-    connection: &Arc<Connection>,
-    region: &RegionInfo,
-    condition: Condition,
-    actions: Vec<Action>,
-    cells: Bytes,
-) -> Result<RegionActionResult, Failure> {
-    let mutations = mutations(actions)?;
-    let count = mutations.len();
-    if !region.contains(&condition.row) {
-        return Err(Failure::wrong_region(
-            "the row of a condition is not in its region",
-        ));
-    }
-    let table = Bytes::from(region.table.to_string());
-    let processed = client::check(connection, table, condition, mutations, cells).await?;
-    Ok(RegionActionResult {
-        result_or_exception: positions(count, None),
-        processed: Some(processed),
+        result_or_exception,
+        processed: Some(done.processed),
         ..RegionActionResult::default()
     })
 }

@@ -153,6 +153,21 @@ impl CellBlock {
         reserved.map(|()| result)
     }
 
+    /// All rows of a batch as one Result that has their cells inside, whatever the codec.
+    pub(super) async fn merged(&mut self, batch: &mut CellBatch) -> Result<messages::Result, Failure> {
+        let (mut merged, mut cells) = (empty(), Vec::new());
+        for row in batch.rows() {
+            merged = inline(&row);
+            cells.append(&mut merged.cell);
+        }
+        merged.cell = cells;
+        let encoded = merged.encoded_len();
+        self.inline_bytes += encoded;
+        self.inline_memory += encoded + merged.cell.len() * size_of::<messages::Cell>();
+        self.reserve(batch).await?;
+        Ok(merged)
+    }
+
     /// Takes the reservation of the batch over, and adds what is missing for the cells so far: here
     /// and in the response.
     pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {

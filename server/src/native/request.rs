@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{CompareOp, ReadSpec, RowMutation, Scan, TimeRange, Write};
+use basalt_engine::op::{ReadSpec, RowMutation, Scan, TimeRange, Write};
 use basalt_engine::schema::{Durability, Escaped};
 use basalt_idl::native::cells::{CellType, Cells, WireCell};
 use basalt_idl::native::messages::{
@@ -37,7 +37,8 @@ pub(super) fn returns_results(mutation: &MutationProto) -> bool {
     flag(&mutation.attribute, "_rr_").unwrap_or(true)
 }
 
-fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRange, Failure> {
+/// Timestamps of interest.
+pub(super) fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRange, Failure> {
     let Some(range) = range else {
         return Ok(TimeRange::ALL);
     };
@@ -52,7 +53,8 @@ fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRange, Failure>
     Ok(TimeRange { min, max })
 }
 
-fn filter(filter: Option<&messages::Filter>) -> Result<Option<Arc<FilterSpec>>, Failure> {
+/// Decodes a filter, if there is one.
+pub(super) fn filter(filter: Option<&messages::Filter>) -> Result<Option<Arc<FilterSpec>>, Failure> {
     let Some(filter) = filter else { return Ok(None) };
     let spec = FilterSpec::decode(&filter.encode_to_vec(), rand::random())
         .map_err(|error| Failure::do_not_retry(error.to_string()))?;
@@ -306,40 +308,4 @@ fn write_time(timestamp: i64) -> Result<Option<i64>, Failure> {
             "Timestamp cannot be negative. ts={negative}"
         ))),
     }
-}
-
-const BINARY_COMPARATOR: &str = "org.apache.hadoop.hbase.filter.BinaryComparator";
-
-/// Operator and value of a condition on a column. An empty value stands for an absent column.
-pub(super) fn comparison(condition: &messages::Condition) -> Result<(CompareOp, Bytes), Failure> {
-    if condition.filter.is_some() {
-        return Err(Failure::do_not_retry(
-            "conditions by filter are not served yet; compare a column",
-        ));
-    }
-    let comparator = condition
-        .comparator
-        .as_ref()
-        .ok_or_else(|| Failure::do_not_retry("the condition has no comparator"))?;
-    if comparator.name != BINARY_COMPARATOR {
-        return Err(Failure::do_not_retry(format!(
-            "conditions by {} are not served yet; use BinaryComparator",
-            comparator.name
-        )));
-    }
-    let bytes = comparator.serialized_comparator.clone().unwrap_or_default();
-    let value = decode::<messages::BinaryComparator>(bytes)?
-        .comparable
-        .value
-        .unwrap_or_default();
-    let op = match condition.compare_type() {
-        messages::CompareType::Less => CompareOp::Less,
-        messages::CompareType::LessOrEqual => CompareOp::LessOrEqual,
-        messages::CompareType::Equal => CompareOp::Equal,
-        messages::CompareType::NotEqual => CompareOp::NotEqual,
-        messages::CompareType::GreaterOrEqual => CompareOp::GreaterOrEqual,
-        messages::CompareType::Greater => CompareOp::Greater,
-        messages::CompareType::NoOp => CompareOp::NoOp,
-    };
-    Ok((op, value))
 }

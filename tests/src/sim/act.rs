@@ -1,7 +1,8 @@
 //! Writes of the workload.
 
 use basalt_engine::cell::CellBatch;
-use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowMutation, RowUpdate, Write};
+use basalt_engine::clock::Clock;
+use basalt_engine::op::{Check, ColumnAppend, CompareOp, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::Durability;
 use basalt_engine::wal::Commit;
 use basalt_engine::{Engine, Result};
@@ -10,6 +11,7 @@ use super::Stop;
 use super::life::{Kind, Life};
 use super::model::{MANY, Pending, ROW_AHEAD_MS, Row, Weak};
 use super::read::{self, name};
+use super::retries::Retry;
 
 /// Rows of a table that ordinary writes go to: `r00`, `r01`, ...
 const ROWS: usize = 12;
@@ -317,31 +319,56 @@ impl Life {
     }
 
     fn increment(&mut self, table: &str) -> std::result::Result<(), Stop> {
+        if self.pick(2) == 0 {
+            self.retry()?;
+        }
         let row = self.draw_row();
-        let mut after = self.told.row(table, &row);
         let mut amounts = Vec::new();
         for family in self.families(table) {
             if family == "a" || self.pick(2) == 0 {
-                let amount = self.pick(9) as i64 + 1;
-                let before = after.newest(&family, "n").map_or(0, |(_, value)| {
-                    let bytes: [u8; 8] = value.as_slice().try_into().unwrap_or_default();
-                    i64::from_be_bytes(bytes)
-                });
-                let value = (before + amount).to_be_bytes().to_vec();
-                after.put(&family, "n", self.now(), value, self.keeps_many(table, &family));
-                amounts.push((family, amount));
+                amounts.push((family, self.pick(9) as i64 + 1));
             }
         }
-        self.told.tell(format!("adds {amounts:?} to {table}/{row}"));
-        self.commit(table, vec![(row.clone(), after)], &|engine| {
-            let columns = amounts.iter().map(|(family, amount)| ColumnIncrement {
-                family: family.as_bytes(),
-                qualifier: b"n",
-                amount: *amount,
+        let number = self.told.writes + 1;
+        self.add(table, row, amounts, number)
+    }
+
+    /// Increments column `n` of families, as the operation of this number.
+    pub(super) fn add(
+        &mut self,
+        table: &str,
+        row: String,
+        amounts: Vec<(String, i64)>,
+        number: u64,
+    ) -> std::result::Result<(), Stop> {
+        let before = self.told.row(table, &row);
+        let mut after = before.clone();
+        for (family, amount) in &amounts {
+            let stored = after.newest(family, "n").map_or(0, |(_, value)| {
+                let bytes: [u8; 8] = value.as_slice().try_into().unwrap_or_default();
+                i64::from_be_bytes(bytes)
             });
-            let update = RowUpdate::Increment(columns.collect());
-            update_row(engine, table, &row, &update)
-        })
+            let value = (stored + amount).to_be_bytes().to_vec();
+            after.put(family, "n", self.now(), value, self.keeps_many(table, family));
+        }
+        self.told.tell(format!("adds {amounts:?} to {table}/{row}"));
+        let retry = Retry {
+            table: table.to_owned(),
+            row: row.clone(),
+            amounts,
+            number,
+            before,
+            after: after.clone(),
+            sent_ms: self.machine.clock.wall_ms(),
+            acknowledged: false,
+        };
+        self.told.retry = Some(retry.clone());
+        self.commit_if(table, vec![(row, after)], &|engine| retry.send(engine))?;
+        self.told.retry = Some(Retry {
+            acknowledged: true,
+            ..retry
+        });
+        Ok(())
     }
 
     fn append(&mut self, table: &str) -> std::result::Result<(), Stop> {

@@ -278,6 +278,7 @@ impl Life {
     fn set_clock(&mut self) {
         let wall_ms = draw_clock(self.machine.clock.wall_ms(), &mut self.dice);
         self.told.tell(format!("the clock is set to {wall_ms}"));
+        self.told.retry = None;
         self.machine.clock.set_wall_ms(wall_ms);
     }
 

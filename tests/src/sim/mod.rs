@@ -41,6 +41,7 @@ mod model;
 pub mod random;
 mod read;
 mod reference;
+mod retries;
 mod schema;
 pub mod seeded;
 mod snapshots;

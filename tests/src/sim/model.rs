@@ -14,6 +14,8 @@ use std::sync::Arc;
 use basalt_engine::id::RegionId;
 use basalt_engine::schema::TableDescriptor;
 
+use super::retries::Retry;
+
 /// Versions that the families which keep many keep.
 pub(crate) const MANY: i32 = 1000;
 
@@ -160,6 +162,8 @@ pub(crate) struct Told {
     pub(crate) weak: BTreeMap<(String, String), Weak>,
     /// The call on its way.
     pub(crate) pending: Pending,
+    /// The last increment, to be sent again.
+    pub(crate) retry: Option<Retry>,
     /// The newest timestamp that an acknowledged write has.
     pub(crate) stamped_ms: i64,
     /// Number of the next write: it is in every value, so that values tell which write they are of.

@@ -105,7 +105,8 @@ impl Life {
                 table.enabled = true;
             }
         }
-        self.settle_rows(&pending)
+        self.settle_rows(&pending)?;
+        self.retry()
     }
 
     /// Of the tables as they were and as the call on its way makes them, those are taken for true which the engine names.

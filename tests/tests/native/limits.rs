@@ -1,7 +1,7 @@
 //! Limits of native calls: the response of a Multi, the memory of arguments, atomic groups, and
 //! rows that come in several results.
 
-use basalt_idl::native::cells::Cells;
+use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
     Action, Get, GetResponse, MultiRequest, MultiResponse, MutateRequest, MutationProto, RegionAction,
     RegionSpecifier, ResultOrException, Scan, ScanRequest, ScanResponse, mutation_proto::Durability,
@@ -118,18 +118,22 @@ fn arguments_are_reserved_before_they_are_decoded() {
     server.stop();
 }
 
-/// An atomic group changes one row, whatever the durability of each mutation, and several not at all.
+/// An atomic group changes all of its rows, whatever the durability of each mutation, or none.
 #[test]
-fn an_atomic_group_is_of_one_row() {
+fn an_atomic_group_changes_all_of_its_rows() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");
     let mut client = Client::connect(&server, "ClientService");
-    let mut group = |rows: [&'static str; 2]| {
+    let mut group = |rows: [&'static str; 2], family: &str| {
         let mut block = Vec::new();
         cell(rows[0], "p", "1").encode(&mut block);
-        cell(rows[1], "q", "2").encode(&mut block);
+        WireCell {
+            family: family.as_bytes(),
+            ..cell(rows[1], "q", "2")
+        }
+        .encode(&mut block);
         let skips = MutationProto {
             durability: Some(Durability::SkipWal.into()),
             ..put(rows[0], 1)
@@ -145,9 +149,11 @@ fn an_atomic_group_is_of_one_row() {
         });
         (exception.map(|exception| exception.name), found)
     };
-    let refused = Some("org.apache.hadoop.hbase.DoNotRetryIOException".to_owned());
-    assert_eq!(group(["a", "b"]), (refused, [Some(0), Some(0)]));
-    assert_eq!(group(["c", "c"]), (None, [Some(2), Some(2)]));
+    let class = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException";
+    let refused = Some(class.to_owned());
+    assert_eq!(group(["a", "b"], "none"), (refused, [Some(0), Some(0)]));
+    assert_eq!(group(["a", "b"], "f"), (None, [Some(1), Some(1)]));
+    assert_eq!(group(["c", "c"], "f"), (None, [Some(2), Some(2)]));
     server.stop();
 }
 

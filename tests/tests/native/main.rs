@@ -9,6 +9,7 @@ mod closing;
 mod compressed;
 mod endpoints;
 mod gohbase;
+mod groups;
 mod hostile;
 mod limits;
 mod loads;

@@ -36,12 +36,15 @@ use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
 use crate::memstore::Memstore;
+use crate::nonces::Kept;
+use crate::record::{EditBuilder, NO_REGION};
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::limits::STORES;
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
 use crate::sync::{Loaded, Published};
+use crate::wal::Logging;
 
 mod compact;
 mod flush;
@@ -470,11 +473,43 @@ impl Catalog {
                 bound.0 = bound.0.min(oldest.0.saturating_sub(1));
             }
         }
-        if let Some(first) = self.shared.wal.first_kept(bound) {
+        if let Some(first) = self.shared.wal.first_kept(bound)
+            && self.keep_nonces(first)?
+        {
             self.note_log(first)?;
             self.shared.wal.remove_before(first)?;
         }
         Ok(())
+    }
+
+    /// Logs the nonces again that are in segments before `first` and are still kept (`nonces` has the reasons). Returns whether
+    /// the segments may go: not if the log has no space for the nonces.
+    fn keep_nonces(&self, first: u64) -> Result<bool> {
+        let shared = &self.shared;
+        let Some(last) = shared.wal.last_seq_before(first) else {
+            return Ok(true);
+        };
+        let kept = shared.nonces.logged_up_to(last, shared.clock.mono());
+        if kept.is_empty() {
+            return Ok(true);
+        }
+        let now_ms = shared.clock.wall_ms();
+        let mut edit = EditBuilder::new();
+        edit.begin(NO_REGION);
+        edit.begin_row();
+        for Kept { nonce, age_ms } in kept {
+            edit.nonce(nonce, now_ms.saturating_sub(age_ms));
+        }
+        let payload = edit.finish();
+        let mut reserved = match shared.wal.reserve(1, payload.len() as u64) {
+            Err(Error::DiskSpace(_)) => return Ok(false),
+            reserved => reserved?,
+        };
+        let appended = shared.wal.append(&mut reserved, payload, 1, Logging::Fsync)?;
+        let again = appended.first_seq();
+        appended.applied().wait()?;
+        shared.nonces.logged_again(last, again);
+        Ok(true)
     }
 
     /// States on disk which segments the log has, if there is one that the disk does not know of.

@@ -21,7 +21,9 @@ use crate::error::{Error, Result};
 use crate::fs::{DirLock, HandleUsage, Vfs};
 use crate::id::{RegionId, SeqId, Uuid};
 use crate::metrics::{Counters, EventListener};
-use crate::op::{Check, Get, ReadTier, RowMutation, RowUpdate, Scan};
+use crate::op::{
+    AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowMutation, RowUpdate, Scan,
+};
 use crate::options::{Background, Options};
 use crate::recovery;
 use crate::region::check_row;
@@ -31,6 +33,7 @@ use crate::schema::{
 use crate::wal::Commit;
 use crate::workers::{Job, Workers};
 
+mod atomic_group;
 mod inspect;
 mod load;
 mod read;
@@ -43,6 +46,7 @@ pub use crate::disk::DiskStats;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
 pub use crate::workers::{Compacting, QueueStats, Work};
+pub use atomic_group::GroupOutcome;
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use read::{RowsSeen, Scanner};
 
@@ -366,6 +370,19 @@ impl Engine {
         self.check_open()?;
         self.write(|catalog| write::mutate(catalog, table, mutations, Some(region)))
     }
+    /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted, in the order of the steps.
+    /// After an error nothing has happened, and `out` is as before. With [`ReadTier::Memory`], for a network thread:
+    /// [`Error::NotInMemory`] where it would read from disk, wait for somebody who has a row, or wait until what it read is durable.
+    pub fn apply_group(
+        &self,
+        table: &TableName,
+        group: &AtomicGroup<'_>,
+        tier: ReadTier,
+        out: &mut CellBatch,
+    ) -> Result<GroupOutcome> {
+        self.check_open()?;
+        self.write(|catalog| atomic_group::apply(catalog, table, group, tier, out))
+    }
     /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable fact).
     pub fn check_and_mutate(
         &self,
@@ -373,20 +390,34 @@ impl Engine {
         check: &Check<'_>,
         mutation: &RowMutation<'_>,
     ) -> Result<Option<Commit>> {
-        self.check_open()?;
-        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation, ReadTier::All))
+        self.check_from(ReadTier::All, table, check, mutation)
     }
-    /// As [`Engine::check_and_mutate`], for a network thread: [`Error::NotInMemory`] where it would read from disk, wait for somebody
-    /// who has the row, or wait until what it read is durable. Nothing has happened then.
+    /// As [`Engine::check_and_mutate`], with [`ReadTier::Memory`].
     pub fn try_check_and_mutate(
         &self,
         table: &TableName,
         check: &Check<'_>,
         mutation: &RowMutation<'_>,
     ) -> Result<Option<Commit>> {
-        self.check_open()?;
-        self.write(|catalog| write::check_and_mutate(catalog, table, check, mutation, ReadTier::Memory))
+        self.check_from(ReadTier::Memory, table, check, mutation)
     }
+
+    fn check_from(
+        &self,
+        tier: ReadTier,
+        table: &TableName,
+        check: &Check<'_>,
+        mutation: &RowMutation<'_>,
+    ) -> Result<Option<Commit>> {
+        let group = AtomicGroup {
+            conditions: &[check.on(mutation.row)],
+            steps: &[GroupStep::Write(GroupWrite::of(mutation))],
+            nonce: None,
+        };
+        let outcome = self.apply_group(table, &group, tier, &mut CellBatch::new())?;
+        Ok(outcome.commit)
+    }
+
     /// Increments or appends; puts the new cells into `out` as one row.
     pub fn update(
         &self,
@@ -397,11 +428,10 @@ impl Engine {
         durability: Durability,
         out: &mut CellBatch,
     ) -> Result<Commit> {
-        let update = write::Update::new(row, change, ttl_ms, durability);
+        let update = GroupUpdate::new(row, change, ttl_ms, durability);
         self.update_from(ReadTier::All, table, update, out)
     }
-    /// As [`Engine::update`], for a network thread: [`Error::NotInMemory`] where it would read from disk, wait for somebody who has the
-    /// row, or wait until what it read is durable. Nothing has happened then.
+    /// As [`Engine::update`], with [`ReadTier::Memory`].
     pub fn try_update(
         &self,
         table: &TableName,
@@ -411,7 +441,7 @@ impl Engine {
         durability: Durability,
         out: &mut CellBatch,
     ) -> Result<Commit> {
-        let update = write::Update::new(row, change, ttl_ms, durability);
+        let update = GroupUpdate::new(row, change, ttl_ms, durability);
         self.update_from(ReadTier::Memory, table, update, out)
     }
 
@@ -419,11 +449,17 @@ impl Engine {
         &self,
         tier: ReadTier,
         table: &TableName,
-        update: write::Update<'_>,
+        update: GroupUpdate<'_>,
         out: &mut CellBatch,
     ) -> Result<Commit> {
-        self.check_open()?;
-        self.write(|catalog| write::update(catalog, table, update, tier, out))
+        let group = AtomicGroup {
+            steps: &[GroupStep::Update(update)],
+            ..AtomicGroup::default()
+        };
+        let outcome = self.apply_group(table, &group, tier, out)?;
+        Ok(outcome
+            .commit
+            .expect("an update without a condition and a nonce writes"))
     }
 
     /// Makes a write and asks for the flushes it makes necessary.

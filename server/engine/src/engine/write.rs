@@ -1,4 +1,5 @@
-//! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply.
+//! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply. Batches of plain
+//! mutations here; writes that read first in `atomic_group`.
 
 use std::cell::Cell as Slot;
 use std::collections::HashMap;
@@ -9,17 +10,16 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, SystemTable, Table, Tables};
-use crate::cell::{BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, OnShortage, ttl_ms, ttl_tag};
+use crate::cell::{BATCH_FREE_BYTES, CellBatch, OnShortage};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
-use crate::id::{RegionId, SeqId};
-use crate::op::{Check, ReadTier, RowMutation, RowUpdate, Write};
+use crate::id::RegionId;
+use crate::op::{ReadTier, RowMutation, Write};
 use crate::region::{
-    LockMode, PlannedCell, Region, RowGuards, RowPlan, Shared, Stored, Times, check, check_edit,
-    check_update, family_index, logging_of, newest_cell, newest_timestamps, passes, pause, pause_of_row,
-    plan_update, stronger, write_rows,
+    LockMode, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of, newest_timestamps,
+    pause, pause_of_row, stronger, write_rows,
 };
-use crate::schema::{Durability, TableName};
+use crate::schema::TableName;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 
@@ -120,6 +120,7 @@ pub(super) fn mutate(
                 shared,
                 group.region,
                 plans,
+                None,
                 logging,
                 &mut reserved,
                 guard,
@@ -139,220 +140,9 @@ pub(super) fn mutate(
     }
 }
 
-/// Applies a mutation if the check on its row passes. With [`ReadTier::Memory`] it waits for nothing: see [`lock_row`] and [`confirm`].
-pub(super) fn check_and_mutate(
-    catalog: &Catalog,
-    name: &TableName,
-    condition: &Check<'_>,
-    mutation: &RowMutation<'_>,
-    tier: ReadTier,
-) -> Result<Written<Option<Commit>>> {
-    let shared = catalog.shared();
-    let time = AssignedTime(catalog);
-    loop {
-        let tables = catalog.tables();
-        let table = writable_table(&tables, name)?;
-        // HBase looks for the families of the mutation when the check has passed, so a check that fails is no error.
-        let unknown_family = match check(&table.descriptor, mutation, shared.options.cell_max_bytes) {
-            Err(error @ Error::NoSuchFamily { .. }) => Some(error),
-            checked => checked.map(|_| None)?,
-        };
-        let family = family_index(&table.descriptor, condition.family)?;
-        let groups = group(table, std::iter::once(mutation.row));
-        let region = groups[0].region;
-        check_room(shared, table, region)?;
-        let row_lock = lock_row(shared, region, mutation.row, tier)?;
-        let Some(now) = time.now() else {
-            drop(row_lock);
-            time.mark()?;
-            continue;
-        };
-        let version = region.version();
-        if !Arc::ptr_eq(&version.table, &table.descriptor) {
-            continue;
-        }
-        let stored = newest_cell(
-            &version,
-            mutation.row,
-            family,
-            condition.qualifier,
-            shared.moment(),
-            tier,
-            &mut scratch(shared, tier),
-            |cell| {
-                (
-                    cell.key.timestamp(),
-                    passes(condition.op, condition.value, Some(cell.value)),
-                )
-            },
-        )?;
-        let (put_floor, passed) = stored.unwrap_or((0, passes(condition.op, condition.value, None)));
-        if !passed {
-            if !catalog.is_still_current(&tables, table) {
-                continue;
-            }
-            // The answer rests on what was read, which may not be durable yet.
-            drop(row_lock);
-            confirm(shared, tier)?;
-            return Ok(Written {
-                result: None,
-                flush: SmallVec::new(),
-            });
-        }
-        if let Some(error) = unknown_family {
-            return Err(error);
-        }
-        let times = Times {
-            now,
-            put_floor,
-            row: row_lock.times(0),
-        };
-        let plan = plan_mutation(shared, table, region, mutation, times)?;
-        let ahead_ms = plan.ahead_ms;
-        time.note_rows(now, ahead_ms);
-        let plans = [plan];
-        let bytes = check_edit(&table.descriptor, &plans)?;
-        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
-            continue;
-        };
-        let logging = logging_of(mutation.durability, &table.descriptor);
-        let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
-        drop(guards);
-        return Ok(Written {
-            flush: flush_wanted(shared, table, region).into_iter().collect(),
-            result: Some(paced(shared, table, [&**region], commit).with_pause(pause_of_row(ahead_ms))),
-        });
-    }
-}
-
-/// An increment or append of one row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Update<'a> {
-    row: &'a [u8],
-    change: &'a RowUpdate<'a>,
-    ttl_ms: Option<i64>,
-    durability: Durability,
-}
-
-impl<'a> Update<'a> {
-    pub(super) fn new(
-        row: &'a [u8],
-        change: &'a RowUpdate<'a>,
-        ttl_ms: Option<i64>,
-        durability: Durability,
-    ) -> Self {
-        Self {
-            row,
-            change,
-            ttl_ms,
-            durability,
-        }
-    }
-}
-
-/// Increments or appends. With [`ReadTier::Memory`] it waits for nothing: see [`lock_row`] and [`confirm`].
-pub(super) fn update(
-    catalog: &Catalog,
-    name: &TableName,
-    update: Update<'_>,
-    tier: ReadTier,
-    out: &mut CellBatch,
-) -> Result<Written<Commit>> {
-    let row = update.row;
-    let shared = catalog.shared();
-    let cell_max_bytes = shared.options.cell_max_bytes;
-    let time = AssignedTime(catalog);
-    loop {
-        let tables = catalog.tables();
-        let table = writable_table(&tables, name)?;
-        check_update(&table.descriptor, row, update.change, cell_max_bytes)?;
-        let groups = group(table, std::iter::once(row));
-        let region = groups[0].region;
-        check_room(shared, table, region)?;
-        let row_lock = lock_row(shared, region, row, tier)?;
-        let Some(now) = time.now() else {
-            drop(row_lock);
-            time.mark()?;
-            continue;
-        };
-        let version = region.version();
-        if !Arc::ptr_eq(&version.table, &table.descriptor) {
-            continue;
-        }
-        let mut copies = shared
-            .store
-            .reader
-            .calls
-            .account(BATCH_FREE_BYTES, under_lock(tier));
-        let newest = |family: usize, qualifier: &[u8]| {
-            let stored = |cell: Cell<'_>| {
-                copies.add(VALUE_COPIES * cell.value.len())?;
-                Ok(Stored {
-                    timestamp: cell.key.timestamp(),
-                    value: cell.value.to_vec(),
-                    ttl_ms: ttl_ms(cell.tags),
-                })
-            };
-            newest_cell(
-                &version,
-                row,
-                family,
-                qualifier,
-                shared.moment(),
-                tier,
-                out,
-                stored,
-            )?
-            .transpose()
-        };
-        let put_time = row_lock.times(0).put(row, now)?;
-        time.note_rows(now, put_time - now);
-        let plan = plan_update(
-            &table.descriptor,
-            row,
-            update.change,
-            update.ttl_ms,
-            put_time,
-            cell_max_bytes,
-            newest,
-        );
-        let plan = match plan {
-            Ok(plan) => plan,
-            // A refusal because of a stored value is an answer like any other: it must not rest on what may be lost.
-            Err(error @ Error::DoNotRetry(_)) => {
-                drop(row_lock);
-                confirm(shared, tier)?;
-                return Err(error);
-            }
-            Err(error) => return Err(error),
-        };
-        // Before anything is written: from there on the call must not fail.
-        out.reserve(plan.cells.len(), result_bytes(table, &plan))?;
-        let plans = [plan];
-        let bytes = check_edit(&table.descriptor, &plans)?;
-        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
-            continue;
-        };
-        let logging = logging_of(update.durability, &table.descriptor);
-        let commit = write_rows(shared, region, &plans, logging, &mut reserved, &guards[0])?;
-        drop(guards);
-        push_result(table, &plans[0], commit.seq(), out);
-        return Ok(Written {
-            flush: flush_wanted(shared, table, region).into_iter().collect(),
-            result: paced(shared, table, [&**region], commit).with_pause(pause_of_row(put_time - now)),
-        });
-    }
-}
-
-/// Copies of a stored value that an update makes besides the one in its result: the new value, with
-/// room to grow, and the log's.
-const VALUE_COPIES: usize = 3;
-
 /// The behaviour of a write that holds a row's lock when there is no memory for what it reads. It
 /// does not wait, because a network thread may be waiting for the lock.
-fn under_lock(tier: ReadTier) -> OnShortage {
+pub(super) fn under_lock(tier: ReadTier) -> OnShortage {
     match tier {
         ReadTier::Memory => OnShortage::Leave,
         ReadTier::All => OnShortage::Refuse,
@@ -360,47 +150,19 @@ fn under_lock(tier: ReadTier) -> OnShortage {
 }
 
 /// The buffer for a stored cell that a write reads.
-fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
+pub(super) fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
     let calls = &shared.store.reader.calls;
     CellBatch::charged_in(calls.account(BATCH_FREE_BYTES, under_lock(tier)))
 }
 
-/// Upper bound of the bytes that the written cells take in a batch.
-fn result_bytes(table: &Table, plan: &RowPlan<'_>) -> usize {
-    /// Bytes of a key besides its parts, and of a tag.
-    const CELL_BYTES: usize = 64;
-    let bytes = |cell: &PlannedCell<'_>| {
-        let family = &table.descriptor.families[cell.family].name;
-        plan.row.len() + family.len() + cell.qualifier.len() + cell.value.len() + CELL_BYTES
-    };
-    plan.cells.iter().map(bytes).sum()
-}
-
-/// The cells written, as one row of `out`.
-/// REQUIRES: `out` has room for them ([`CellBatch::reserve`]).
-fn push_result(table: &Table, plan: &RowPlan<'_>, seq: SeqId, out: &mut CellBatch) {
-    for cell in &plan.cells {
-        let family = &table.descriptor.families[cell.family].name;
-        let key = KeyBuf::new(plan.row, family, cell.qualifier, cell.timestamp, cell.cell_type);
-        let tags = cell.ttl_ms.map(ttl_tag);
-        out.push(Cell {
-            key: key.as_key(),
-            value: &cell.value,
-            tags: tags.as_ref().map_or(&[], |tags| tags.as_slice()),
-            seq,
-        });
-    }
-    out.end_row(false);
-}
-
 /// Assigned time for one write.
-struct AssignedTime<'c>(&'c Catalog);
+pub(super) struct AssignedTime<'c>(pub(super) &'c Catalog);
 
 impl AssignedTime<'_> {
     /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would take it
     /// for a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`])
     /// and starts again.
-    fn now(&self) -> Option<i64> {
+    pub(super) fn now(&self) -> Option<i64> {
         let shared = self.0.shared();
         let now = shared.timestamps.issue(&*shared.clock);
         (!shared.timestamps.is_beyond_mark(now)).then_some(now)
@@ -408,39 +170,15 @@ impl AssignedTime<'_> {
 
     /// Updates the mark on disk.
     #[cold]
-    fn mark(&self) -> Result<()> {
+    pub(super) fn mark(&self) -> Result<()> {
         self.0.keep_high_water(Timestamps::lags_mark)
     }
 
     /// Records how far rows went ahead. Must be called before they are logged.
-    fn note_rows(&self, now: i64, ahead_ms: i64) {
+    pub(super) fn note_rows(&self, now: i64, ahead_ms: i64) {
         if ahead_ms > 0 {
             self.0.shared().timestamps.note_row(now + ahead_ms);
         }
-    }
-}
-
-/// Locks a row for a write that depends on what it reads. With [`ReadTier::Memory`] a row that somebody else has is
-/// [`Error::NotInMemory`].
-fn lock_row<'s>(shared: &'s Shared, region: &Region, row: &[u8], tier: ReadTier) -> Result<RowGuards<'s>> {
-    let wanted = std::iter::once((region.id(), row, LockMode::Exclusive));
-    match tier {
-        ReadTier::All => shared.row_locks.lock(wanted, shared.options.row_lock_wait),
-        ReadTier::Memory => shared
-            .row_locks
-            .lock(wanted, Duration::ZERO)
-            .map_err(|_| Error::NotInMemory),
-    }
-}
-
-/// Makes sure that an answer without a write of its own does not rest on what may be lost: all that was read is durable. With
-/// [`ReadTier::Memory`] it is [`Error::NotInMemory`] when that would have to be waited for.
-fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
-    let read = shared.wal.last_assigned();
-    match tier {
-        ReadTier::All => shared.wal.wait_published(read),
-        ReadTier::Memory if shared.wal.read_point() >= read => Ok(()),
-        ReadTier::Memory => Err(Error::NotInMemory),
     }
 }
 
@@ -456,7 +194,7 @@ where
     Ok(made)
 }
 
-fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
+pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
     if SystemTable::named(name).is_some() {
         return Err(Error::DoNotRetry(format!(
             "{name} is a system table: the server alone writes to it"
@@ -505,7 +243,7 @@ fn lock_regions<'t>(
     catalog.is_still_current(tables, table).then_some(guards)
 }
 
-fn plan_mutation<'a>(
+pub(super) fn plan_mutation<'a>(
     shared: &Shared,
     table: &Table,
     region: &Region,
@@ -537,7 +275,7 @@ fn plan_mutation<'a>(
 /// Refuses a write to a region that is not served or is damaged, when the disk has too little
 /// space, or when the region's memstores or all of them together are too full; the texts about
 /// memory are HBase's.
-fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
+pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
     shared.servers.check_assigned(region)?;
     region.check_undamaged()?;
     shared.disk.check()?;
@@ -576,7 +314,7 @@ fn check_log(shared: &Shared) -> Result<()> {
 }
 
 /// The commit with the pause that what is held in memory asks for, now that the write is accounted for.
-fn paced<'r>(
+pub(super) fn paced<'r>(
     shared: &Shared,
     table: &Table,
     regions: impl IntoIterator<Item = &'r Region>,
@@ -596,7 +334,7 @@ fn paced<'r>(
 }
 
 /// Brings the sum of memstore bytes up to date; names the region if it should be flushed.
-fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
+pub(super) fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
     let bytes = region.account(&shared.memstore_total_bytes);
     let limit = shared.flush_bytes(&table.descriptor);
     // What is frozen is being flushed already: counted in, every write during a flush would ask for one more.

@@ -139,6 +139,21 @@ impl Comparator {
         })
     }
 
+    /// Whether its value has no bytes. A condition with such a comparator asks whether the column is
+    /// absent, as in HBase.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Binary(value)
+            | Self::BinaryPrefix(value)
+            | Self::Bit { value, .. }
+            | Self::BinaryComponent { value, .. } => value.is_empty(),
+            Self::Regex(regex) => regex.pattern().is_empty(),
+            Self::Substring(needle) => needle.is_empty(),
+            Self::Long(_) | Self::BigDecimal(_) => false,
+            Self::Null => true,
+        }
+    }
+
     /// HBase's class name, without the package.
     pub fn class_name(&self) -> &'static str {
         match self {

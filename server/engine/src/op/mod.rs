@@ -1,5 +1,9 @@
 //! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before the memstore.
 
+mod group;
+
+pub use group::{AtomicGroup, Expected, GroupStep, GroupUpdate, GroupWrite, RowCondition, Test};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

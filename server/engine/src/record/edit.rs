@@ -3,10 +3,15 @@
 //! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are LEB128 varints:
 //!
 //! ```text
-//! edit  = region id | row count | row*
+//! edit  = region id | row count | row* | nonce*
 //! row   = cell count | cell*
 //! cell  = key length | flat key (see `cell`) | value length | value | tags length | tags
+//! nonce = group u64 le | number u64 le | wall-clock milliseconds
 //! ```
+//!
+//! Nonces have no count: they go on to the end of the edit. Each is the client's name of an operation
+//! in the edit, or of one whose edit is about to be removed from the log (then the edit has no cells
+//! and the region [`NO_REGION`]).
 //!
 //! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the next one. Edits
 //! stand in a frame as *entries*, one after the other to the end:
@@ -22,13 +27,19 @@
 
 use crate::cell::{Cell, CellType, Key, KeyBuf};
 use crate::codec::{Cursor, put_prefixed, put_varint};
-use crate::id::{RegionId, SeqId};
+use crate::id::{Nonce, RegionId, SeqId};
 
 /// Longest LEB128 varint of a u64.
 const VARINT_BYTES_MAX: usize = 10;
 
 /// Room kept before the rows for region id and row count, which are known only when the rows are.
 const HEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
+
+/// Maximum bytes that a nonce takes in an edit.
+pub const NONCE_BYTES_MAX: usize = 2 * size_of::<u64>() + VARINT_BYTES_MAX;
+
+/// The region of an edit that has nonces only. Regions are numbered from 1.
+pub const NO_REGION: RegionId = RegionId(0);
 
 /// Most bytes that an entry has besides its edit.
 pub const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
@@ -99,6 +110,15 @@ impl EditBuilder {
         KeyBuf::append(&mut self.bytes, row, family, qualifier, timestamp, cell_type);
         put_prefixed(&mut self.bytes, value);
         put_prefixed(&mut self.bytes, tags);
+    }
+
+    /// Adds the nonce of an operation that was applied at `applied_ms`.
+    /// REQUIRES: no row is begun afterwards.
+    pub fn nonce(&mut self, nonce: Nonce, applied_ms: u64) {
+        self.end_row();
+        self.bytes.extend_from_slice(&nonce.group.to_le_bytes());
+        self.bytes.extend_from_slice(&nonce.number.to_le_bytes());
+        put_varint(&mut self.bytes, applied_ms);
     }
 
     /// Rows begun since [`Self::begin`].
@@ -223,14 +243,27 @@ impl<'a> EditReader<'a> {
         SeqId(self.first_seq.0 + u64::from(self.rows))
     }
 
+    /// The nonces behind the rows, each with the time at which its operation was applied.
+    /// REQUIRES: the iterator has returned `None` for the end, not for an error.
+    pub fn nonces(&self) -> impl Iterator<Item = (Nonce, u64)> + use<'a> {
+        let mut rest = self.cursor.clone();
+        std::iter::from_fn(move || read_nonce(&mut rest))
+    }
+
+    /// Whether nothing stands behind the rows.
+    /// REQUIRES: as [`Self::nonces`].
+    pub fn has_no_nonces(&self) -> bool {
+        self.cursor.is_empty()
+    }
+
     fn read(&mut self) -> Result<Option<(u32, Cell<'a>)>, &'static str> {
         while self.cells_left == 0 {
             if self.rows_begun == self.rows {
-                return if self.cursor.is_empty() {
-                    Ok(None)
-                } else {
-                    Err("an edit has bytes behind its last row")
-                };
+                let mut rest = self.cursor.clone();
+                while !rest.is_empty() {
+                    read_nonce(&mut rest).ok_or("an edit ends inside a nonce")?;
+                }
+                return Ok(None);
             }
             self.cells_left = self
                 .cursor
@@ -269,6 +302,14 @@ impl<'a> Iterator for EditReader<'a> {
         self.done = !matches!(item, Some(Ok(_)));
         item
     }
+}
+
+fn read_nonce(cursor: &mut Cursor<'_>) -> Option<(Nonce, u64)> {
+    let nonce = Nonce {
+        group: cursor.u64_le()?,
+        number: cursor.u64_le()?,
+    };
+    Some((nonce, cursor.varint()?))
 }
 
 /// Appends an entry: an edit whose first sequence id comes `gap` after the one that would be next.

@@ -31,7 +31,7 @@ pub mod edit;
 use crate::checksum::{crc32c, crc32c_append};
 use crate::id::Uuid;
 
-pub use edit::{EditBuilder, EditReader, Entries, put_entry};
+pub use edit::{EditBuilder, EditReader, Entries, NO_REGION, NONCE_BYTES_MAX, put_entry};
 
 /// Bytes of a frame before its payload.
 pub const FRAME_HEADER_BYTES: usize = 28;

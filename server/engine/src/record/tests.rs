@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cell::{Cell, CellType, KeyBuf, put_tag};
-use crate::id::{RegionId, SeqId};
+use crate::id::{Nonce, RegionId, SeqId};
 
 const FILE: Uuid = Uuid(*b"0123456789abcdef");
 
@@ -185,6 +185,38 @@ proptest! {
     }
 }
 
+/// Nonces stand behind the rows, which may have no cells; they are read as they were given, and one
+/// that is cut is refused.
+#[test]
+fn nonces_come_back() {
+    let nonces = [(1, u64::MAX, 5), (u64::MAX, 2, u64::MAX)];
+    let given = nonces.map(|(group, number, applied_ms)| (Nonce { group, number }, applied_ms));
+    for cells in 0..2 {
+        let mut builder = EditBuilder::new();
+        builder.begin(NO_REGION);
+        builder.begin_row();
+        for _ in 0..cells {
+            builder.cell_of(b"r", b"f", b"q", 1, CellType::Put, b"value", b"");
+        }
+        let without = builder.finish().len();
+        for (nonce, applied_ms) in given {
+            builder.nonce(nonce, applied_ms);
+        }
+        let edit = builder.finish().to_vec();
+        assert!(edit.len() - without <= 2 * NONCE_BYTES_MAX);
+        let mut reader = EditReader::new(&edit, SeqId(1)).unwrap();
+        assert_eq!(reader.by_ref().map(Result::unwrap).count(), cells);
+        assert_eq!(reader.nonces().collect::<Vec<_>>(), given);
+        assert!(!reader.has_no_nonces());
+        for len in without + 1..edit.len() {
+            let end = EditReader::new(&edit[..len], SeqId(1)).unwrap().last();
+            // Cut between the two nonces, it is an edit with one.
+            let is_whole = len == without + 17;
+            assert_eq!(matches!(end, Some(Err(_))), !is_whole, "cut at {len}");
+        }
+    }
+}
+
 /// A cell count beyond 127 takes two bytes, beyond 16383 three: the row's cells move once to make room.
 #[test]
 fn rows_of_many_cells() {
@@ -231,7 +263,7 @@ fn an_edit_cut_anywhere_or_too_long_is_refused() {
     }
     let mut longer = edit.clone();
     longer.push(0);
-    assert_eq!(complete(&longer), Err("an edit has bytes behind its last row"));
+    assert_eq!(complete(&longer), Err("an edit ends inside a nonce"));
     assert_eq!(
         EditReader::new(&edit, SeqId::MAX).unwrap_err(),
         "an edit's sequence ids overflow"

@@ -11,7 +11,7 @@
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
 //!    snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
-//! 4. Replay the log, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
+//! 4. Replay the log with its nonces, if all segments that the manifest knows of are there: rows newer than what their region has flushed go to its
 //!    memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
 //!    written anew and sealed before this ends (see `wal`), so nothing is served that only the page cache holds.
 //! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest which segments there are.
@@ -38,6 +38,7 @@ use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::manifest::{FileMeta, Manifest, ManifestState, RegionState};
 use crate::memstore::{ChunkPool, Memstore};
 use crate::metrics::{Counters, EventListener};
+use crate::nonces;
 use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
 use crate::schema::TableDescriptor;
@@ -112,7 +113,8 @@ pub fn open(
     let regions = open_regions(dir, &state, &store)?;
     let damaged = report_damaged(&regions, &*listener);
     let orphans = orphans::move_away(&**vfs, dir, &state)?;
-    let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &*listener)?;
+    let mut nonces = nonces::Replay::new(options.nonces_max, clock.wall_ms());
+    let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &mut nonces, &*listener)?;
     let wal = Wal::create(
         Arc::clone(vfs),
         WalOptions {
@@ -139,6 +141,7 @@ pub fn open(
         log.segments,
     ));
     let cluster_id = state.cluster_id;
+    let nonces = nonces.finish(clock.mono());
     let tables = tables_of(&state, regions);
     let shared = Shared::new(
         dir.to_path_buf(),
@@ -149,6 +152,7 @@ pub fn open(
         store,
         counters,
         listener,
+        nonces,
         state.next_file,
     );
     let catalog = Catalog::new(Arc::new(shared), manifest, tables);
@@ -335,6 +339,7 @@ fn replay(
     dir: &Path,
     state: &ManifestState,
     regions: &HashMap<RegionId, Arc<Region>>,
+    nonces: &mut nonces::Replay,
     listener: &dyn EventListener,
 ) -> Result<Replayed> {
     let wal_dir = wal_dir(dir);
@@ -343,6 +348,10 @@ fn replay(
     let (mut stamped, mut rows) = (0, 0);
     let log = recover(vfs, &wal_dir, SeqId::ZERO, listener, &mut |edit| {
         let id = edit.region();
+        // Also of regions that are flushed or gone.
+        for (nonce, applied_ms) in edit.nonces() {
+            nonces.note(nonce, applied_ms, edit.first_seq());
+        }
         let Some(region) = regions.get(&id) else {
             if id.0 >= state.next_region {
                 let seq = edit.first_seq();

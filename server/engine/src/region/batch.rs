@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use crate::cell::{Cell, Key, TTL_TAG_BYTES, ttl_tag};
 use crate::error::{Error, Result};
+use crate::id::Nonce;
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
 use crate::schema::TableDescriptor;
@@ -47,12 +48,13 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> 
 }
 
 /// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores. Each row gets a
-/// sequence id of its own.
-/// REQUIRES: [`check_edit`] passed, and what it said is reserved; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
+/// sequence id of its own. The edit has the nonce, which is known from then on.
+/// REQUIRES: [`check_edit`] passed, and what it said is reserved, with `NONCE_BYTES_MAX` for a nonce; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
 pub fn write_rows(
     shared: &Shared,
     region: &Region,
     rows: &[RowPlan<'_>],
+    nonce: Option<Nonce>,
     logging: Logging,
     reserved: &mut Reserved<'_>,
     _updates: &RwLockReadGuard<'_, ()>,
@@ -76,12 +78,19 @@ pub fn write_rows(
             }
         }
         let count = edit.rows();
+        if let Some(nonce) = nonce {
+            edit.nonce(nonce, shared.clock.wall_ms());
+        }
         let payload = edit.finish();
         let appended = shared.wal.append(reserved, payload, count, logging)?;
         let own = "an edit that was encoded just now can be read back";
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));
         let commit = appended.applied();
+        // While `_updates` keeps the region from being flushed, and so this edit in the log.
+        if let Some(nonce) = nonce {
+            shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
+        }
         region.writes.add(u64::from(count));
         region.note_dirty(|| shared.mono_ms());
         if edit.len() > BUFFER_KEPT_BYTES {

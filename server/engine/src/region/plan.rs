@@ -58,12 +58,22 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
 
 /// Checks everything that can be said of a mutation without looking at stored data; says how its row must be locked.
 pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes: usize) -> Result<LockMode> {
-    check_row(mutation.row)?;
-    if mutation.writes.is_empty() {
+    check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
+}
+
+/// As [`check`], for the writes of a row.
+pub fn check_writes(
+    table: &TableDescriptor,
+    row: &[u8],
+    writes: &[Write<'_>],
+    cell_max_bytes: usize,
+) -> Result<LockMode> {
+    check_row(row)?;
+    if writes.is_empty() {
         return Err(Error::InvalidArgument("No columns to insert".into()));
     }
     let mut mode = LockMode::Shared;
-    for write in &mutation.writes {
+    for write in writes {
         let (family, qualifier, timestamp, value) = match *write {
             Write::Put {
                 family,
@@ -103,7 +113,7 @@ pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes
             )));
         }
         check_cell_size(
-            mutation.row.len() + family.len() + qualifier.len() + value.len(),
+            row.len() + family.len() + qualifier.len() + value.len(),
             cell_max_bytes,
         )?;
     }

@@ -3,7 +3,7 @@
 use crate::cell::{Cell, CellBatch};
 use crate::error::Result;
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier};
+use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::region::{RegionScanner, RegionVersion, Step};
 use crate::store::Moment;
 
@@ -22,7 +22,7 @@ pub fn read_row(
     }
 }
 
-/// The newest visible version of a column, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.
+/// The newest visible version of a column in `time_range`, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.
 /// It is read into `scratch`, which is left as it was.
 /// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of `scratch` is open.
 #[expect(
@@ -34,13 +34,17 @@ pub fn newest_cell<T>(
     row: &[u8],
     family: usize,
     qualifier: &[u8],
+    time_range: TimeRange,
     moment: Moment,
     tier: ReadTier,
     scratch: &mut CellBatch,
     take: impl FnOnce(Cell<'_>) -> T,
 ) -> Result<Option<T>> {
     let first = scratch.cell_count();
-    let spec = column_spec(version, family, qualifier, 1, tier);
+    let spec = ReadSpec {
+        time_range,
+        ..column_spec(version, family, qualifier, 1, tier)
+    };
     if !read_row(version, &spec, row, unpublished(moment), usize::MAX, scratch)? {
         return Ok(None);
     }
@@ -89,7 +93,7 @@ fn column_spec(
 }
 
 /// Sees what is applied, published or not.
-fn unpublished(moment: Moment) -> Moment {
+pub fn unpublished(moment: Moment) -> Moment {
     Moment {
         read_point: SeqId::MAX,
         ..moment

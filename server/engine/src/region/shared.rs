@@ -10,6 +10,7 @@ use crate::id::FileId;
 use crate::jobs::JobLog;
 use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
+use crate::nonces::Nonces;
 use crate::options::Options;
 use crate::region::{ReadPoints, RowLocks, Servers};
 use crate::schema::{Durability, TableDescriptor, TableName};
@@ -42,6 +43,8 @@ pub struct Shared {
     pub disk: DiskSpace,
     /// All row locks.
     pub row_locks: RowLocks,
+    /// Operations that must not be applied again.
+    pub nonces: Nonces,
     /// Bytes of all memstores.
     pub memstore_total_bytes: AtomicU64,
     /// Memstores that were flushed and may still be read.
@@ -71,6 +74,7 @@ impl Shared {
         store: StoreContext,
         counters: Arc<Counters>,
         listener: Arc<dyn EventListener>,
+        nonces: Nonces,
         next_file: u64,
     ) -> Self {
         Self {
@@ -85,6 +89,7 @@ impl Shared {
             counters,
             listener,
             row_locks: RowLocks::default(),
+            nonces,
             memstore_total_bytes: AtomicU64::new(0),
             flushed_memstores: FlushedMemstores::default(),
             read_points: Arc::default(),

@@ -70,11 +70,16 @@ fn print_frame(
         };
         let (region, first, rows) = (edit.region(), edit.first_seq(), edit.rows());
         writeln!(out, "  region {region} sequence id {first} rows {rows}")?;
-        for cell in edit.take(if cells { usize::MAX } else { 0 }) {
+        let mut rest = edit;
+        for cell in rest.by_ref() {
             match cell {
-                Ok((_, cell)) => print_cell(out, &cell)?,
+                Ok((_, cell)) if cells => print_cell(out, &cell)?,
+                Ok(_) => {}
                 Err(what) => return writeln!(out, "    malformed: {what}"),
             }
+        }
+        for (nonce, applied_ms) in rest.nonces() {
+            writeln!(out, "    nonce {nonce} of {applied_ms} ms")?;
         }
     }
     Ok(())

@@ -326,6 +326,13 @@ impl Wal {
         Some(gone.number + 1)
     }
 
+    /// The last sequence id in segments before `first`; `None` without such segments.
+    pub fn last_seq_before(&self, first: u64) -> Option<SeqId> {
+        let old = self.shared.old.lock();
+        let gone = old.iter().take_while(|segment| segment.number < first).last()?;
+        Some(gone.last_seq)
+    }
+
     /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have no hole after a crash.
     /// Returns how many.
     /// REQUIRES: it is a number that [`Self::first_kept`] has returned, for edits that are in store files.

@@ -23,46 +23,55 @@ use std::path::{Path, PathBuf};
 use crate::cell::Cell;
 use crate::codec::Cursor;
 use crate::fs::{Advice, Open, Vfs};
-use crate::id::{RegionId, SeqId};
+use crate::id::{Nonce, RegionId, SeqId};
 use crate::metrics::EventListener;
 use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
 use crate::{Error, Result};
 
 use super::segment::{
-    HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, Sealed, SegmentHeader, chain_after,
+    HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader, chain_after,
     segment_number, segment_path,
 };
 
 /// One edit read back; everything in it has been checked.
 #[derive(Clone, Debug)]
-pub struct LoggedEdit<'a>(EditReader<'a>);
+pub struct LoggedEdit<'a> {
+    edit: EditReader<'a>,
+    /// The same, read to its end.
+    read: EditReader<'a>,
+}
 
 impl<'a> LoggedEdit<'a> {
     /// The region it belongs to.
     pub fn region(&self) -> RegionId {
-        self.0.region()
+        self.edit.region()
     }
 
     /// Number of rows.
     pub fn rows(&self) -> u32 {
-        self.0.rows()
+        self.edit.rows()
     }
 
     /// The sequence id of its first row; each later row has the next one.
     pub fn first_seq(&self) -> SeqId {
-        self.0.first_seq()
+        self.edit.first_seq()
     }
 
     /// The sequence id of its last row; that before the first if it has none.
     pub fn last_seq(&self) -> SeqId {
-        SeqId(self.0.next_seq().0.saturating_sub(1))
+        SeqId(self.edit.next_seq().0.saturating_sub(1))
     }
 
     /// Each cell with its row's number in the edit. The cell carries its row's sequence id.
     pub fn cells(&self) -> impl Iterator<Item = (u32, Cell<'a>)> + use<'a> {
-        self.0
+        self.edit
             .clone()
             .map(|cell| cell.expect("the edit was read to its end before it was handed out"))
+    }
+
+    /// The nonces of its operations, each with the wall-clock time at which it was applied.
+    pub fn nonces(&self) -> impl Iterator<Item = (Nonce, u64)> + use<'a> {
+        self.read.nonces()
     }
 }
 
@@ -361,15 +370,18 @@ fn read_segment(
         for edit in Entries::new(entries, SeqId(frame.first_seq)) {
             let corrupt = |what: &str| Error::corrupt(path, at as u64, what);
             let edit = edit.map_err(corrupt)?;
-            let mut cells = 0;
-            for cell in edit.clone() {
+            let (mut cells, mut read) = (0, edit.clone());
+            for cell in read.by_ref() {
                 cell.map_err(corrupt)?;
                 cells += 1;
+            }
+            if header.version < NONCES_SINCE && !read.has_no_nonces() {
+                return Err(corrupt("an edit has bytes behind its last row"));
             }
             summary.edits += 1;
             summary.rows += u64::from(edit.rows());
             summary.cells += cells;
-            visit(LoggedEdit(edit))?;
+            visit(LoggedEdit { edit, read })?;
         }
         Ok(())
     })?;

@@ -3,7 +3,7 @@
 //! ```text
 //! offset 0: header block, 4096 bytes
 //!    0  magic "basaltwl"
-//!    8  format version, u32: 1
+//!    8  format version, u32: 2
 //!   12  segment number, u64; also the file's name, 16 hex digits and ".wal"
 //!   20  uuid, 16 bytes: mixed into every checksum of the file's frames
 //!   36  first sequence id, u64: every row in this and later segments has this one or a greater one
@@ -15,6 +15,8 @@
 //! 4092  CRC-32C of the 4092 bytes before
 //! offset 4096: frames (see `record`), then zeros to the end of the preallocated file
 //! ```
+//!
+//! Edits of version 1 have no nonces (see `record::edit`); nothing else was different.
 //!
 //! All integers are little-endian. A frame's payload begins with its kind, and a kind that is not known makes the reader
 //! refuse the segment (it was written by a newer program):
@@ -51,7 +53,13 @@ const HEADER_CRC_AT: usize = HEADER_BLOCK_BYTES - 4;
 
 pub(crate) const MAGIC: [u8; 8] = *b"basaltwl";
 
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
+
+/// The oldest version that is read.
+const OLDEST_VERSION: u32 = 1;
+
+/// The first version whose edits have nonces.
+pub(super) const NONCES_SINCE: u32 = 2;
 
 /// Kinds of payloads. On disk: never renumber.
 pub(super) const KIND_EDITS: u8 = 1;
@@ -93,6 +101,8 @@ pub(super) struct Sealed {
 /// What a header block says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
+    /// Version of the format.
+    pub(super) version: u32,
     pub(super) number: u64,
     pub(super) uuid: Uuid,
     pub(super) first_seq: SeqId,
@@ -176,27 +186,25 @@ impl SegmentHeader {
         }
         let mut fields = Cursor::new(&block[8..]);
         let mut read = || {
-            let version = fields.u32_le()?;
-            Some((
-                version,
-                Self {
-                    number: fields.u64_le()?,
+            Some(Self {
+                version: fields.u32_le()?,
+                number: fields.u64_le()?,
+                uuid: Uuid(fields.array()?),
+                first_seq: SeqId(fields.u64_le()?),
+                predecessor: Sealed {
                     uuid: Uuid(fields.array()?),
-                    first_seq: SeqId(fields.u64_le()?),
-                    predecessor: Sealed {
-                        uuid: Uuid(fields.array()?),
-                        bytes: fields.u64_le()?,
-                        chain: fields.u32_le()?,
-                    },
-                    allocated: fields.u64_le()?,
-                    checksum,
+                    bytes: fields.u64_le()?,
+                    chain: fields.u32_le()?,
                 },
-            ))
+                allocated: fields.u64_le()?,
+                checksum,
+            })
         };
-        let (version, header) = read().ok_or(BadHeader::Torn("the segment header is too short"))?;
-        if version != FORMAT_VERSION {
+        let header = read().ok_or(BadHeader::Torn("the segment header is too short"))?;
+        let version = header.version;
+        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
             return Err(BadHeader::Unknown(format!(
-                "WAL format version {version}; this program knows version {FORMAT_VERSION}"
+                "WAL format version {version}; this program knows versions {OLDEST_VERSION} to {FORMAT_VERSION}"
             )));
         }
         Ok(header)

@@ -8,6 +8,7 @@ mod crash;
 mod damaged;
 mod data;
 mod disk_full;
+mod groups;
 mod handles;
 mod hanging;
 mod limits;

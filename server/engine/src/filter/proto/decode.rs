@@ -292,7 +292,7 @@ fn comparison(class: &str, op: Option<i32>, message: Option<&pb::Comparator>) ->
     Ok(Comparison::new(op, comparator(message)?))
 }
 
-fn comparator(message: &pb::Comparator) -> Result<Comparator> {
+pub(super) fn comparator(message: &pb::Comparator) -> Result<Comparator> {
     let name = required("hbase.pb.Comparator", "name", message.name.as_deref())?;
     let bytes = message.serialized_comparator.as_ref();
     let class = name.strip_prefix(PACKAGE).unwrap_or_default();

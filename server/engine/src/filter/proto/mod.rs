@@ -14,7 +14,7 @@ mod messages;
 use prost::Message as _;
 use prost::bytes::Bytes;
 
-use super::FilterSpec;
+use super::{Comparator, FilterSpec};
 use crate::{Error, Result};
 
 /// Longest serialised filter.
@@ -26,23 +26,43 @@ const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";
 impl FilterSpec {
     /// Reads a serialised `hbase.pb.Filter`. `seed` is for `RandomRowFilter`: each seed draws other rows.
     pub fn decode(bytes: &[u8], seed: u64) -> Result<Self> {
-        if bytes.len() > FILTER_BYTES_MAX {
-            let message = format!("filter of {} bytes, more than {FILTER_BYTES_MAX}", bytes.len());
-            return Err(Error::DoNotRetry(message));
-        }
+        check_size("filter", bytes)?;
         let message = messages::Filter::decode(Bytes::copy_from_slice(bytes))
             .map_err(|error| Error::DoNotRetry(format!("malformed hbase.pb.Filter: {error}")))?;
         decode::Decoder::new(seed)
             .filter(&message, 1)
-            .map_err(|error| match error {
-                Error::InvalidArgument(text) => Error::DoNotRetry(text),
-                other => other,
-            })
+            .map_err(final_error)
     }
 
     /// The filter as a serialised `hbase.pb.Filter`.
     pub fn encode(&self) -> Vec<u8> {
         encode::filter(self).encode_to_vec()
+    }
+}
+
+impl Comparator {
+    /// Reads a serialised `hbase.pb.Comparator`.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        check_size("comparator", bytes)?;
+        let message = messages::Comparator::decode(Bytes::copy_from_slice(bytes))
+            .map_err(|error| Error::DoNotRetry(format!("malformed hbase.pb.Comparator: {error}")))?;
+        decode::comparator(&message).map_err(final_error)
+    }
+}
+
+fn check_size(what: &str, bytes: &[u8]) -> Result<()> {
+    if bytes.len() > FILTER_BYTES_MAX {
+        let message = format!("{what} of {} bytes, more than {FILTER_BYTES_MAX}", bytes.len());
+        return Err(Error::DoNotRetry(message));
+    }
+    Ok(())
+}
+
+/// HBase refuses a filter that makes no sense with an exception that clients do not retry.
+fn final_error(error: Error) -> Error {
+    match error {
+        Error::InvalidArgument(text) => Error::DoNotRetry(text),
+        other => other,
     }
 }
 

@@ -334,14 +334,14 @@ fn a_segment_that_was_cut_is_refused() {
 #[test]
 fn a_newer_format_is_refused_as_such() {
     let (mut bytes, _) = tagged_groups();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let crc = crate::checksum::crc32c(&bytes[..segment::HEADER_BLOCK_BYTES - 4]);
     bytes[segment::HEADER_BLOCK_BYTES - 4..segment::HEADER_BLOCK_BYTES].copy_from_slice(&crc.to_le_bytes());
     let error = recover_from(&disk_with(&bytes), 0).unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("WAL format version 2; this program knows version 1"),
+            .contains("WAL format version 3; this program knows versions 1 to 2"),
         "{error}"
     );
 }

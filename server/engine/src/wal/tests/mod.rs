@@ -18,6 +18,7 @@ mod commit;
 mod crash;
 mod damage;
 mod full;
+mod version_1;
 
 const DIR: &str = "/db/wal";
 

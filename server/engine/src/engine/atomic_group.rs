@@ -1,0 +1,641 @@
+//! Atomic groups: every write that depends on what is stored, or that must be applied with others.
+//!
+//! 1. Check the request: families, sizes, one region for all rows.
+//! 2. Lock all rows: exclusively if anything is read, so that what was read is still true when the
+//!    group is applied.
+//! 3. Answer a group whose nonce is known with what its increments and appends would return now
+//!    (`nonces` has the reasons). Conditions are not looked at: they held when it was applied.
+//! 4. Look at the conditions.
+//! 5. Plan all rows. Reads see the rows as they were before the group.
+//! 6. Log all rows as one edit, with the nonce, and apply it: readers see all of it or none.
+//!
+//! An answer without a write of its own waits until what it read is durable ([`confirm`]).
+//!
+//! With [`ReadTier::Memory`] a group waits for nothing: it fails with [`Error::NotInMemory`] where it
+//! would, and has changed nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::write::{
+    AssignedTime, Written, check_room, flush_wanted, paced, plan_mutation, scratch, under_lock,
+    writable_table,
+};
+use crate::catalog::{Catalog, Table};
+use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
+use crate::error::{Error, Result};
+use crate::id::SeqId;
+use crate::op::{
+    AtomicGroup, Columns, FamilySelection, GroupStep, GroupUpdate, ReadSpec, ReadTier, RowCondition,
+    RowMutation, Test, Write,
+};
+use crate::record::NONCE_BYTES_MAX;
+use crate::region::{
+    LockMode, PlannedCell, Region, RegionVersion, RowGuards, RowPlan, Shared, Stored, Times, check_edit,
+    check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell, pause_of_row,
+    plan_update, read_row, stronger, unpublished, write_rows,
+};
+use crate::schema::{TableDescriptor, TableName, escape};
+use crate::wal::{Commit, Logging};
+
+/// Copies of a stored value that an update makes besides the one in its result: the new value, with
+/// room to grow, and the log's.
+const VALUE_COPIES: usize = 3;
+
+/// What became of an atomic group.
+#[derive(Debug)]
+pub struct GroupOutcome {
+    /// Whether the conditions held, now or when the group was applied before.
+    pub processed: bool,
+    /// What to wait for; `None` if nothing was written, which is a durable fact then.
+    pub commit: Option<Commit>,
+}
+
+/// Applies a group. Appends one row to `out` for each update whose cells are wanted, in the order of
+/// the steps; after an error `out` is as before.
+pub(super) fn apply(
+    catalog: &Catalog,
+    name: &TableName,
+    group: &AtomicGroup<'_>,
+    tier: ReadTier,
+    out: &mut CellBatch,
+) -> Result<Written<GroupOutcome>> {
+    let before = out.row_count();
+    loop {
+        let tried = attempt(catalog, name, group, tier, out);
+        if let Ok(Some(written)) = tried {
+            return Ok(written);
+        }
+        while out.row_count() > before {
+            out.drop_last_row();
+        }
+        tried?;
+    }
+}
+
+/// Applies a group unless the table was changed meanwhile: then it returns `None`, and nothing has
+/// happened.
+fn attempt<'g>(
+    catalog: &Catalog,
+    name: &TableName,
+    group: &AtomicGroup<'g>,
+    tier: ReadTier,
+    out: &mut CellBatch,
+) -> Result<Option<Written<GroupOutcome>>> {
+    let shared = catalog.shared();
+    let tables = catalog.tables();
+    let table = writable_table(&tables, name)?;
+    let request = Request::check(&table.descriptor, group, shared.options.cell_max_bytes)?;
+    let region = request.region(table)?;
+    check_room(shared, table, region)?;
+    let locks = request.lock(shared, region, tier)?;
+    let time = AssignedTime(catalog);
+    let Some(now) = time.now() else {
+        drop(locks);
+        time.mark()?;
+        return Ok(None);
+    };
+    let version = region.version();
+    if !Arc::ptr_eq(&version.table, &table.descriptor) {
+        return Ok(None);
+    }
+    let planner = Planner {
+        reader: Reader {
+            shared,
+            version: &version,
+            tier,
+        },
+        table,
+        region,
+        group,
+        locks: &locks,
+        now,
+    };
+    let plans = match planner.decide(&request, out) {
+        Ok(Decision::Write(plans)) => plans,
+        Err(error) if !matches!(error, Error::DoNotRetry(_)) => return Err(error),
+        // An answer without a write, and a refusal because of a stored value, rest on what was read:
+        // it may not be durable yet.
+        answer => {
+            if !catalog.is_still_current(&tables, table) {
+                return Ok(None);
+            }
+            drop(locks);
+            confirm(shared, tier)?;
+            let processed = matches!(answer?, Decision::Answer { processed: true });
+            return Ok(Some(nothing_written(processed)));
+        }
+    };
+    time.note_rows(now, plans.ahead_ms);
+    let nonce_bytes = group.nonce.map_or(0, |_| NONCE_BYTES_MAX as u64);
+    let bytes = check_edit(&table.descriptor, &plans.rows)? + nonce_bytes;
+    let mut reserved = shared.wal.reserve(1, bytes)?;
+    let guard = region.updates.read();
+    if !catalog.is_still_current(&tables, table) {
+        return Ok(None);
+    }
+    let logging = logging(&table.descriptor, group);
+    let (nonce, rows) = (group.nonce, &plans.rows);
+    let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
+    drop(guard);
+    let commit = paced(shared, table, [&**region], commit).with_pause(pause_of_row(plans.ahead_ms));
+    Ok(Some(Written {
+        flush: flush_wanted(shared, table, region).into_iter().collect(),
+        result: GroupOutcome {
+            processed: true,
+            commit: Some(commit),
+        },
+    }))
+}
+
+fn nothing_written(processed: bool) -> Written<GroupOutcome> {
+    Written {
+        flush: SmallVec::new(),
+        result: GroupOutcome {
+            processed,
+            commit: None,
+        },
+    }
+}
+
+/// What can be said of a group without looking at stored data.
+struct Request<'g> {
+    /// All rows that it reads or writes, sorted, each once.
+    rows: SmallVec<[&'g [u8]; 1]>,
+    /// How they must be locked.
+    mode: LockMode,
+    /// HBase looks for the families of the mutations when the conditions have passed, so a condition
+    /// that fails is no error.
+    unknown_family: Option<Error>,
+}
+
+impl<'g> Request<'g> {
+    fn check(table: &TableDescriptor, group: &AtomicGroup<'g>, cell_max_bytes: usize) -> Result<Self> {
+        let is_conditional = !group.conditions.is_empty();
+        let mut request = Self {
+            rows: SmallVec::new(),
+            mode: LockMode::Shared,
+            unknown_family: None,
+        };
+        if is_conditional || group.nonce.is_some() {
+            request.mode = LockMode::Exclusive;
+        }
+        for step in group.steps {
+            match check_step(table, step, cell_max_bytes) {
+                Ok(mode) => request.mode = request.mode.max(mode),
+                Err(error @ Error::NoSuchFamily { .. }) if is_conditional => {
+                    request.unknown_family.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+            request.rows.push(step.row());
+        }
+        for condition in group.conditions {
+            check_row(condition.row)?;
+            if let Test::Column { family, .. } = condition.test {
+                family_index(table, family)?;
+            }
+            request.rows.push(condition.row);
+        }
+        request.rows.sort_unstable();
+        request.rows.dedup();
+        Ok(request)
+    }
+
+    /// The region that has all rows.
+    fn region<'t>(&self, table: &'t Table) -> Result<&'t Arc<Region>> {
+        let Some(first) = self.rows.first() else {
+            return Err(Error::InvalidArgument(
+                "An atomic group needs a mutation or a condition".into(),
+            ));
+        };
+        let region = table.region_of(first);
+        match self.rows.iter().find(|row| !region.info().contains(row)) {
+            None => Ok(region),
+            Some(row) => Err(Error::NotServingRegion(format!(
+                "row {} is not in region {}, which has another row of the same atomic group",
+                escape(row),
+                region.info().encoded_name
+            ))),
+        }
+    }
+
+    /// Locks all rows. With [`ReadTier::Memory`], rows that somebody else has are
+    /// [`Error::NotInMemory`].
+    fn lock<'s>(&self, shared: &'s Shared, region: &Region, tier: ReadTier) -> Result<RowGuards<'s>> {
+        let wanted = self.rows.iter().map(|row| (region.id(), *row, self.mode));
+        match tier {
+            ReadTier::All => shared.row_locks.lock(wanted, shared.options.row_lock_wait),
+            ReadTier::Memory => shared
+                .row_locks
+                .lock(wanted, Duration::ZERO)
+                .map_err(|_| Error::NotInMemory),
+        }
+    }
+
+    /// A draft for each row.
+    fn drafts(&self) -> SmallVec<[Draft<'g>; 1]> {
+        self.rows.iter().map(|row| Draft::new(row)).collect()
+    }
+}
+
+/// How the group is logged: as the most durable of its steps asks. One with a nonce is always logged,
+/// so that its data and its nonce are lost together or not at all.
+fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
+    let asked = group
+        .steps
+        .iter()
+        .map(|step| logging_of(step.durability(), table));
+    let least = group.nonce.map_or(Logging::Skip, |_| Logging::Async);
+    asked.fold(least, stronger)
+}
+
+fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: usize) -> Result<LockMode> {
+    match step {
+        GroupStep::Write(write) => check_writes(table, write.row, write.writes, cell_max_bytes),
+        GroupStep::Update(update) => {
+            check_update(table, update.row, update.change, cell_max_bytes)?;
+            Ok(LockMode::Exclusive)
+        }
+    }
+}
+
+/// What is to be written to a row.
+struct Draft<'g> {
+    row: &'g [u8],
+    /// The time of the latest cell that a condition looked at: puts without a time get at least this.
+    put_floor: i64,
+    /// The time of new cells of increments and appends.
+    put_time: i64,
+    /// The puts and deletes of all steps: together they get one time, as in HBase.
+    writes: Option<RowMutation<'g>>,
+    /// Whether a step increments or appends.
+    has_updates: bool,
+    cells: SmallVec<[PlannedCell<'g>; 1]>,
+}
+
+impl<'g> Draft<'g> {
+    fn new(row: &'g [u8]) -> Self {
+        Self {
+            row,
+            put_floor: 0,
+            put_time: 0,
+            writes: None,
+            has_updates: false,
+            cells: SmallVec::new(),
+        }
+    }
+
+    fn add(&mut self, step: &GroupStep<'g>) {
+        match step {
+            GroupStep::Update(_) => self.has_updates = true,
+            GroupStep::Write(write) => {
+                let writes = self.writes.get_or_insert_with(|| RowMutation {
+                    row: write.row,
+                    writes: SmallVec::new(),
+                    durability: write.durability,
+                });
+                writes.writes.extend_from_slice(write.writes);
+            }
+        }
+    }
+
+    fn into_plan(self) -> Option<RowPlan<'g>> {
+        if self.cells.is_empty() {
+            return None;
+        }
+        Some(RowPlan::of_cells(self.row, self.cells))
+    }
+}
+
+/// The draft of a row.
+/// REQUIRES: the row is one of a condition or step of the drafts' group.
+fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g> {
+    let place = drafts.binary_search_by(|draft| draft.row.cmp(row));
+    &mut drafts[place.expect("a group has a draft for each of its rows")]
+}
+
+/// What a group does.
+enum Decision<'g> {
+    Write(Plans<'g>),
+    /// Nothing: it was applied before, a condition does not hold, or there is nothing to write.
+    Answer {
+        processed: bool,
+    },
+}
+
+/// The rows to write.
+struct Plans<'g> {
+    rows: SmallVec<[RowPlan<'g>; 1]>,
+    /// How far their times are ahead of assigned time.
+    ahead_ms: i64,
+}
+
+/// What the nonce and the conditions say of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It was applied before.
+    Repeated,
+    /// A condition does not hold.
+    Refused,
+    /// Apply it.
+    Apply,
+}
+
+/// Reads rows whose locks are held: with writes that are applied and not yet published.
+struct Reader<'r> {
+    shared: &'r Shared,
+    version: &'r RegionVersion,
+    tier: ReadTier,
+}
+
+impl Reader<'_> {
+    /// Decides what becomes of a group, and notes in the drafts the times that its conditions rest on.
+    fn judge(&self, group: &AtomicGroup<'_>, drafts: &mut [Draft<'_>]) -> Result<Verdict> {
+        let (nonces, now) = (&self.shared.nonces, self.shared.clock.mono());
+        if group.nonce.is_some_and(|nonce| nonces.is_known(nonce, now)) {
+            return Ok(Verdict::Repeated);
+        }
+        for condition in group.conditions {
+            let Some(timestamp) = self.look(condition)? else {
+                return Ok(Verdict::Refused);
+            };
+            let draft = draft_of(drafts, condition.row);
+            draft.put_floor = draft.put_floor.max(timestamp);
+        }
+        Ok(Verdict::Apply)
+    }
+
+    /// Looks at a condition. If it holds, returns the timestamp of the cell that it rests on, 0
+    /// without one.
+    fn look(&self, condition: &RowCondition<'_>) -> Result<Option<i64>> {
+        match condition.test {
+            Test::Column {
+                family,
+                qualifier,
+                op,
+                expected,
+            } => {
+                let family = family_index(&self.version.table, family)?;
+                let found = newest_cell(
+                    self.version,
+                    condition.row,
+                    family,
+                    qualifier,
+                    condition.time_range,
+                    self.shared.moment(),
+                    self.tier,
+                    &mut scratch(self.shared, self.tier),
+                    |cell| (cell.key.timestamp(), holds(op, expected, Some(cell.value))),
+                )?;
+                let (timestamp, holds) = found.unwrap_or_else(|| (0, holds(op, expected, None)));
+                Ok(holds?.then_some(timestamp))
+            }
+            // A filter may take long, so it does not run on a network thread.
+            Test::Filter(_) if self.tier == ReadTier::Memory => Err(Error::NotInMemory),
+            Test::Filter(filter) => {
+                let spec = ReadSpec {
+                    filter: Some(Arc::clone(filter)),
+                    time_range: condition.time_range,
+                    ..self.spec()
+                };
+                let mut found = scratch(self.shared, self.tier);
+                self.row(&spec, condition.row, &mut found)?;
+                let is_there = !found.is_empty();
+                Ok(is_there.then(|| found.cell(0).key.timestamp()))
+            }
+        }
+    }
+
+    /// Appends what the updates of a repeated group have to return: the present versions of their
+    /// columns. HBase does so with a get.
+    fn present(&self, group: &AtomicGroup<'_>, out: &mut CellBatch) -> Result<()> {
+        for step in group.steps {
+            let GroupStep::Update(update) = step else { continue };
+            if !update.returns {
+                continue;
+            }
+            let mut families: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>> = BTreeMap::new();
+            for (family, qualifier) in update.change.columns() {
+                families
+                    .entry(family.to_vec())
+                    .or_default()
+                    .insert(qualifier.to_vec());
+            }
+            let selection = |(family, qualifiers): (Vec<u8>, BTreeSet<Vec<u8>>)| FamilySelection {
+                family,
+                columns: Columns::Only(qualifiers.into_iter().collect()),
+            };
+            let spec = ReadSpec {
+                families: families.into_iter().map(selection).collect(),
+                time_range: update.time_range,
+                ..self.spec()
+            };
+            self.row(&spec, update.row, out)?;
+        }
+        Ok(())
+    }
+
+    fn spec(&self) -> ReadSpec {
+        ReadSpec {
+            tier: self.tier,
+            holds_lock: true,
+            ..ReadSpec::default()
+        }
+    }
+
+    fn row(&self, spec: &ReadSpec, row: &[u8], out: &mut CellBatch) -> Result<bool> {
+        let row_max_bytes = self.shared.options.row_max_bytes;
+        let moment = unpublished(self.shared.moment());
+        read_row(self.version, spec, row, moment, row_max_bytes, out)
+    }
+}
+
+/// Plans the rows of a group whose locks are held.
+struct Planner<'p, 's, 'g> {
+    reader: Reader<'p>,
+    table: &'p Table,
+    region: &'p Region,
+    group: &'p AtomicGroup<'g>,
+    locks: &'p RowGuards<'s>,
+    now: i64,
+}
+
+impl<'g> Planner<'_, '_, 'g> {
+    fn decide(&self, request: &Request<'g>, out: &mut CellBatch) -> Result<Decision<'g>> {
+        let mut drafts = request.drafts();
+        match self.reader.judge(self.group, &mut drafts)? {
+            Verdict::Apply => {}
+            Verdict::Refused => return Ok(Decision::Answer { processed: false }),
+            Verdict::Repeated => {
+                self.reader.present(self.group, out)?;
+                return Ok(Decision::Answer { processed: true });
+            }
+        }
+        if let Some(error) = &request.unknown_family {
+            return Err(error.clone());
+        }
+        let plans = self.plan(drafts, out)?;
+        if plans.rows.is_empty() {
+            return Ok(Decision::Answer { processed: true });
+        }
+        Ok(Decision::Write(plans))
+    }
+
+    /// Plans all rows. Appends the new cells of updates to `out`, so that nothing can fail once the
+    /// group is logged.
+    fn plan(&self, mut drafts: SmallVec<[Draft<'g>; 1]>, out: &mut CellBatch) -> Result<Plans<'g>> {
+        for step in self.group.steps {
+            draft_of(&mut drafts, step.row()).add(step);
+        }
+        let mut ahead_ms = 0;
+        for (position, draft) in drafts.iter_mut().enumerate() {
+            ahead_ms = self.write(position, draft)?.max(ahead_ms);
+        }
+        let calls = &self.reader.shared.store.reader.calls;
+        let mut copies = calls.account(BATCH_FREE_BYTES, under_lock(self.reader.tier));
+        for (at, step) in self.group.steps.iter().enumerate() {
+            if let GroupStep::Update(update) = step {
+                let draft = draft_of(&mut drafts, update.row);
+                self.update(at, update, draft, &mut copies, out)?;
+            }
+        }
+        let rows = drafts.into_iter().filter_map(Draft::into_plan).collect();
+        Ok(Plans { rows, ahead_ms })
+    }
+
+    /// Plans the puts and deletes of a row, and sets the time of its updates.
+    fn write(&self, position: usize, draft: &mut Draft<'g>) -> Result<i64> {
+        let times = Times {
+            now: self.now,
+            put_floor: draft.put_floor,
+            row: self.locks.times(position),
+        };
+        // Before the tombstones of the group have a time: they cover its updates, as in HBase.
+        if draft.has_updates {
+            draft.put_time = times.row.put(draft.row, self.now)?;
+        }
+        let mut ahead_ms = draft.put_time - self.now;
+        if let Some(writes) = &draft.writes {
+            let plan = plan_mutation(self.reader.shared, self.table, self.region, writes, times)?;
+            ahead_ms = ahead_ms.max(plan.ahead_ms);
+            draft.cells = plan.cells;
+        }
+        Ok(ahead_ms)
+    }
+
+    /// Adds the new cells of the update in step `at` to its row and, if they are wanted, to `out`.
+    fn update(
+        &self,
+        at: usize,
+        update: &GroupUpdate<'g>,
+        draft: &mut Draft<'g>,
+        copies: &mut Account,
+        out: &mut CellBatch,
+    ) -> Result<()> {
+        let shared = self.reader.shared;
+        let newest = |family: usize, qualifier: &[u8]| {
+            let stored = |cell: Cell<'_>| {
+                copies.add(VALUE_COPIES * cell.value.len())?;
+                Ok(Stored {
+                    timestamp: cell.key.timestamp(),
+                    value: cell.value.to_vec(),
+                    ttl_ms: ttl_ms(cell.tags),
+                })
+            };
+            newest_cell(
+                self.reader.version,
+                update.row,
+                family,
+                qualifier,
+                update.time_range,
+                shared.moment(),
+                self.reader.tier,
+                out,
+                stored,
+            )?
+            .transpose()
+        };
+        let plan = plan_update(
+            &self.table.descriptor,
+            update.row,
+            update.change,
+            update.ttl_ms,
+            draft.put_time,
+            shared.options.cell_max_bytes,
+            newest,
+        )?;
+        if update.returns {
+            out.reserve(plan.cells.len(), result_bytes(self.table, &plan))?;
+            push_result(self.table, &plan, out);
+        }
+        let stay = |cell: &PlannedCell<'g>| !self.is_overwritten(at, update.row, cell, &draft.cells);
+        let cells: SmallVec<[PlannedCell<'g>; 1]> = plan.cells.into_iter().filter(stay).collect();
+        draft.cells.extend(cells);
+        Ok(())
+    }
+
+    /// Whether a put of a step after `at` writes the same cell. `written`: the cells of the row so far.
+    fn is_overwritten(
+        &self,
+        at: usize,
+        row: &[u8],
+        cell: &PlannedCell<'_>,
+        written: &[PlannedCell<'_>],
+    ) -> bool {
+        let key = |cell: &PlannedCell<'_>| (cell.family, cell.timestamp, cell.cell_type);
+        let is_same = |other: &PlannedCell<'_>| key(other) == key(cell) && other.qualifier == cell.qualifier;
+        if !written.iter().any(is_same) {
+            return false;
+        }
+        let name = &self.table.descriptor.families[cell.family].name[..];
+        let is_put = |write: &Write<'_>| {
+            matches!(write, Write::Put { family, qualifier, .. }
+                if *family == name && *qualifier == cell.qualifier)
+        };
+        let overwrites = |step: &GroupStep<'_>| matches!(step, GroupStep::Write(write) if write.row == row && write.writes.iter().any(is_put));
+        self.group.steps[at + 1..].iter().any(overwrites)
+    }
+}
+
+/// Upper bound of the bytes that the written cells take in a batch.
+fn result_bytes(table: &Table, plan: &RowPlan<'_>) -> usize {
+    /// Bytes of a key besides its parts, and of a tag.
+    const CELL_BYTES: usize = 64;
+    let bytes = |cell: &PlannedCell<'_>| {
+        let family = &table.descriptor.families[cell.family].name;
+        plan.row.len() + family.len() + cell.qualifier.len() + cell.value.len() + CELL_BYTES
+    };
+    plan.cells.iter().map(bytes).sum()
+}
+
+/// The cells that an update writes, as one row of `out`. They have no sequence id yet.
+/// REQUIRES: `out` has room for them ([`CellBatch::reserve`]).
+fn push_result(table: &Table, plan: &RowPlan<'_>, out: &mut CellBatch) {
+    for cell in &plan.cells {
+        let family = &table.descriptor.families[cell.family].name;
+        let key = KeyBuf::new(plan.row, family, cell.qualifier, cell.timestamp, cell.cell_type);
+        let tags = cell.ttl_ms.map(ttl_tag);
+        out.push(Cell {
+            key: key.as_key(),
+            value: &cell.value,
+            tags: tags.as_ref().map_or(&[], |tags| tags.as_slice()),
+            seq: SeqId::ZERO,
+        });
+    }
+    out.end_row(false);
+}
+
+/// Makes sure that an answer without a write of its own does not rest on what may be lost: all that was read is durable. With
+/// [`ReadTier::Memory`] it is [`Error::NotInMemory`] when that would have to be waited for.
+fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
+    let read = shared.wal.last_assigned();
+    match tier {
+        ReadTier::All => shared.wal.wait_published(read),
+        ReadTier::Memory if shared.wal.read_point() >= read => Ok(()),
+        ReadTier::Memory => Err(Error::NotInMemory),
+    }
+}

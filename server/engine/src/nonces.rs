@@ -1,0 +1,323 @@
+//! Operations that were applied and must not be applied again: increments, appends and atomic groups
+//! with a client's [`Nonce`].
+//!
+//! A client that gets no answer sends the operation again with the same nonce. It is looked up here
+//! under the locks of the operation's rows, so a retry that arrives while the first attempt runs
+//! waits for these locks. A nonce that is known is answered without being applied.
+//!
+//! A nonce is kept for [`KEPT`] after the operation, also over a restart:
+//!
+//! 1. It stands in the log, in the edit of its operation, with the wall-clock time. After a crash the
+//!    log has both or none.
+//! 2. When a flush has made log segments obsolete, the nonces in them that are still kept are first
+//!    logged anew, in an edit of their own, and synced ([`Nonces::logged_up_to`],
+//!    [`Nonces::logged_again`]). So the log is the only place that nonces are stored in, and all of
+//!    them are in it: store files and the manifest know nothing of them. If the log has no space for
+//!    such an edit, the segments stay, at most until their nonces are not kept any more.
+//! 3. A start collects the nonces of all segments ([`Replay`]).
+//!
+//! An operation that did not ask for a sync (ASYNC_WAL, or `wal.sync = "os"`) can be in a store file
+//! before its log frame is on the disk; after a power cut, not after a kill, its nonce may be lost.
+//!
+//! Bounds: a table has a maximum of nonces, beyond which the oldest go before their time. Each takes
+//! at most [`BYTES_EACH`] bytes.
+//!
+//! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that
+//! was set back makes nonces stay longer, one that was set forward makes them go earlier.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::id::{Nonce, SeqId};
+
+/// How long a nonce is kept. HBase's clients give up sooner with every default.
+pub const KEPT: Duration = Duration::from_mins(20);
+
+/// Upper bound of the memory of one nonce: its entry by age and its place in the set, each of which
+/// may have half of its places free.
+pub const BYTES_EACH: usize = 100;
+
+/// Tables side by side, so that writers rarely meet and none waits long while one grows.
+const SHARDS: usize = 16;
+
+/// The nonces of a database.
+#[derive(Debug)]
+pub struct Nonces {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Maximum number in one shard.
+    shard_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    known: HashSet<Nonce>,
+    /// The same, about in the order in which they expire.
+    by_age: VecDeque<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    nonce: Nonce,
+    /// Monotonic milliseconds.
+    expires_ms: u64,
+    /// The edit of the log that has it.
+    logged: SeqId,
+}
+
+/// A nonce to be logged again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The nonce.
+    pub nonce: Nonce,
+    /// How long ago its operation was applied.
+    pub age_ms: u64,
+}
+
+fn kept_ms() -> u64 {
+    KEPT.as_millis() as u64
+}
+
+fn millis(time: Duration) -> u64 {
+    time.as_millis() as u64
+}
+
+impl Nonces {
+    /// No nonces, and at most about `max` of them at a time.
+    pub fn new(max: usize) -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            shard_max: max.div_ceil(SHARDS),
+        }
+    }
+
+    /// Whether the operation was applied. `now` is monotonic time, as in all methods.
+    pub fn is_known(&self, nonce: Nonce, now: Duration) -> bool {
+        let mut shard = self.shard(nonce).lock();
+        shard.expire(millis(now));
+        shard.known.contains(&nonce)
+    }
+
+    /// Records that the operation is applied, and that the edit `logged` has its nonce.
+    pub fn note(&self, nonce: Nonce, logged: SeqId, now: Duration) {
+        let expires_ms = millis(now) + kept_ms();
+        let mut shard = self.shard(nonce).lock();
+        shard.expire(millis(now));
+        shard.add(nonce, expires_ms, logged, self.shard_max);
+    }
+
+    /// The nonces that are kept and stand in edits up to `last`.
+    pub fn logged_up_to(&self, last: SeqId, now: Duration) -> Vec<Kept> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.expire(millis(now));
+            let old = shard.by_age.iter().filter(|entry| entry.logged <= last);
+            found.extend(old.map(|entry| Kept {
+                nonce: entry.nonce,
+                age_ms: (millis(now) + kept_ms()).saturating_sub(entry.expires_ms),
+            }));
+        }
+        found
+    }
+
+    /// Records that all nonces in edits up to `last` stand in the edit `again` too.
+    pub fn logged_again(&self, last: SeqId, again: SeqId) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            for entry in shard.by_age.iter_mut().filter(|entry| entry.logged <= last) {
+                entry.logged = again;
+            }
+        }
+    }
+
+    /// Number of nonces, expired ones included that were not looked at since.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().known.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn shard(&self, nonce: Nonce) -> &Mutex<Shard> {
+        // Clients draw both numbers at random.
+        &self.shards[(nonce.group ^ nonce.number) as usize % SHARDS]
+    }
+}
+
+impl Shard {
+    fn add(&mut self, nonce: Nonce, expires_ms: u64, logged: SeqId, max: usize) {
+        if !self.known.insert(nonce) {
+            return;
+        }
+        self.by_age.push_back(Entry {
+            nonce,
+            expires_ms,
+            logged,
+        });
+        if self.by_age.len() > max.max(1) {
+            self.drop_oldest();
+        }
+    }
+
+    fn expire(&mut self, now_ms: u64) {
+        while self
+            .by_age
+            .front()
+            .is_some_and(|entry| entry.expires_ms <= now_ms)
+        {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(entry) = self.by_age.pop_front() {
+            self.known.remove(&entry.nonce);
+        }
+    }
+}
+
+/// Collects the nonces of a log that is read back.
+#[derive(Debug)]
+pub struct Replay {
+    /// When the operation was applied, by the wall clock, and the last edit that has the nonce.
+    found: HashMap<Nonce, (u64, SeqId)>,
+    max: usize,
+    now_ms: u64,
+}
+
+impl Replay {
+    /// Begins to read at the wall-clock time `now_ms`; keeps about the `max` latest.
+    pub fn new(max: usize, now_ms: u64) -> Self {
+        Self {
+            found: HashMap::new(),
+            max: max.max(1),
+            now_ms,
+        }
+    }
+
+    /// Records a nonce that the edit `logged` has, of an operation applied at `applied_ms`.
+    /// REQUIRES: sequence ids grow from call to call.
+    pub fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
+        if self.age_ms(applied_ms) >= kept_ms() {
+            return;
+        }
+        self.found.insert(nonce, (applied_ms, logged));
+        if self.found.len() >= self.max.saturating_mul(2) {
+            let latest = self.latest();
+            self.found = latest.into_iter().collect();
+        }
+    }
+
+    /// The nonces, at the monotonic time `now`.
+    pub fn finish(self, now: Duration) -> Nonces {
+        let nonces = Nonces::new(self.max);
+        for (nonce, (applied_ms, logged)) in self.latest() {
+            let expires_ms = millis(now) + kept_ms() - self.age_ms(applied_ms);
+            let mut shard = nonces.shard(nonce).lock();
+            shard.add(nonce, expires_ms, logged, nonces.shard_max);
+        }
+        nonces
+    }
+
+    /// The latest ones, oldest first.
+    fn latest(&self) -> Vec<(Nonce, (u64, SeqId))> {
+        let mut all: Vec<_> = self.found.iter().map(|(nonce, at)| (*nonce, *at)).collect();
+        all.sort_unstable_by_key(|(nonce, at)| (*at, *nonce));
+        all.split_off(all.len().saturating_sub(self.max))
+    }
+
+    fn age_ms(&self, applied_ms: u64) -> u64 {
+        self.now_ms.saturating_sub(applied_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nonce(number: u64) -> Nonce {
+        Nonce { group: 7, number }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_nonce_is_known_for_its_time_and_only_with_its_group() {
+        let nonces = Nonces::new(100);
+        nonces.note(nonce(1), SeqId(5), seconds(10));
+        let stranger = Nonce { group: 8, number: 1 };
+        assert!(!nonces.is_known(stranger, seconds(10)));
+        assert!(!nonces.is_known(nonce(2), seconds(10)));
+        assert!(nonces.is_known(nonce(1), seconds(10 + 20 * 60 - 1)));
+        assert!(!nonces.is_known(nonce(1), seconds(10 + 20 * 60)));
+        assert!(nonces.is_empty(), "what has expired takes no memory");
+    }
+
+    #[test]
+    fn beyond_the_maximum_the_oldest_go() {
+        let nonces = Nonces::new(SHARDS * 4);
+        let all = SHARDS as u64 * 8;
+        for number in 0..all {
+            nonces.note(nonce(number), SeqId(number), seconds(1));
+        }
+        assert_eq!(nonces.len(), SHARDS * 4);
+        let known = |number| nonces.is_known(nonce(number), seconds(1));
+        assert!((0..all / 2).all(|number| !known(number)));
+        assert!((all / 2..all).all(known));
+    }
+
+    #[test]
+    fn nonces_of_old_edits_are_logged_again_once() {
+        let nonces = Nonces::new(100);
+        nonces.note(nonce(1), SeqId(5), seconds(0));
+        nonces.note(nonce(2), SeqId(9), seconds(60));
+        let kept = nonces.logged_up_to(SeqId(5), seconds(90));
+        let first = Kept {
+            nonce: nonce(1),
+            age_ms: 90_000,
+        };
+        assert_eq!(kept, [first]);
+        nonces.logged_again(SeqId(5), SeqId(12));
+        assert_eq!(nonces.logged_up_to(SeqId(8), seconds(90)), []);
+        assert_eq!(nonces.logged_up_to(SeqId(12), seconds(90)).len(), 2);
+        assert_eq!(nonces.logged_up_to(SeqId(12), seconds(20 * 60)).len(), 1);
+    }
+
+    #[test]
+    fn a_replay_goes_on_with_the_age_that_a_nonce_had() {
+        let start_ms = 1_000_000_000;
+        let mut replay = Replay::new(100, start_ms);
+        replay.note(nonce(1), start_ms - 60_000, SeqId(1));
+        replay.note(nonce(2), start_ms - kept_ms(), SeqId(2));
+        replay.note(nonce(3), start_ms + 5_000, SeqId(3));
+        replay.note(nonce(1), start_ms - 60_000, SeqId(4));
+        let nonces = replay.finish(seconds(100));
+        assert_eq!(nonces.len(), 2, "one is too old, one was logged twice");
+        assert!(nonces.is_known(nonce(1), seconds(100 + 19 * 60 - 1)));
+        assert!(!nonces.is_known(nonce(1), seconds(100 + 19 * 60)));
+        assert!(nonces.is_known(nonce(3), seconds(100 + 20 * 60 - 1)));
+        assert!(
+            nonces.logged_up_to(SeqId(3), seconds(100)).len() == 1,
+            "the later edit counts"
+        );
+    }
+
+    #[test]
+    fn a_replay_is_bounded_and_keeps_the_latest() {
+        let mut replay = Replay::new(SHARDS * 10, 1_000_000);
+        for number in 0..10_000 {
+            replay.note(nonce(number), 900_000 + number, SeqId(number));
+            assert!(replay.found.len() < SHARDS * 20);
+        }
+        let nonces = replay.finish(seconds(1));
+        assert!(nonces.len() <= SHARDS * 10);
+        assert!(nonces.is_known(nonce(9_999), seconds(1)));
+        assert!(!nonces.is_known(nonce(0), seconds(1)));
+    }
+}

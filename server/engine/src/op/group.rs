@@ -1,0 +1,175 @@
+//! Atomic groups: mutations of rows of one region that are applied together or not at all, and the
+//! conditions under which they are.
+//!
+//! A group is the general form of every write that reads first: a check-and-mutate has one condition
+//! and writes, an increment or append has one update. All that a group reads it reads as the rows
+//! were before the group, as HBase does: an increment does not see a put of its own group.
+
+use std::sync::Arc;
+
+use crate::filter::{Comparator, FilterSpec};
+use crate::id::Nonce;
+use crate::op::{Check, CompareOp, RowMutation, RowUpdate, TimeRange, Write};
+use crate::schema::Durability;
+
+/// Mutations that are applied together if all conditions hold. All rows must be in one region.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AtomicGroup<'a> {
+    /// Conditions on stored rows, which all must hold.
+    pub conditions: &'a [RowCondition<'a>],
+    /// What to apply; nothing if only the conditions are asked. Of two writes to one cell, the one of the later step stays.
+    pub steps: &'a [GroupStep<'a>],
+    /// The client's name for the group: a group whose name is known was applied before.
+    pub nonce: Option<Nonce>,
+}
+
+/// A condition on one row.
+#[derive(Clone, Copy, Debug)]
+pub struct RowCondition<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// What must hold of it.
+    pub test: Test<'a>,
+    /// Timestamps of the cells that the test sees.
+    pub time_range: TimeRange,
+}
+
+/// What a condition asks of a row.
+#[derive(Clone, Copy, Debug)]
+pub enum Test<'a> {
+    /// The newest version of a column compares with the expected value: `expected OP stored`.
+    Column {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+        /// Operator.
+        op: CompareOp,
+        /// Left side.
+        expected: Expected<'a>,
+    },
+    /// A cell of the row passes the filter.
+    Filter(&'a Arc<FilterSpec>),
+}
+
+/// The left side of a comparison with a stored value.
+#[derive(Clone, Copy, Debug)]
+pub enum Expected<'a> {
+    /// These bytes; empty ones stand for an absent column.
+    Bytes(&'a [u8]),
+    /// What this comparator compares with. One whose value is empty stands for an absent column.
+    Comparator(&'a Comparator),
+}
+
+/// One mutation of a group.
+#[derive(Clone, Copy, Debug)]
+pub enum GroupStep<'a> {
+    /// Puts and deletes.
+    Write(GroupWrite<'a>),
+    /// An increment or append.
+    Update(GroupUpdate<'a>),
+}
+
+/// Puts and deletes of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupWrite<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The cells, in the order given; at least one.
+    pub writes: &'a [Write<'a>],
+    /// How hard to try.
+    pub durability: Durability,
+}
+
+/// An increment or append of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupUpdate<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// What to add.
+    pub change: &'a RowUpdate<'a>,
+    /// Time to live of the new cells, if not that of the cells they replace.
+    pub ttl_ms: Option<i64>,
+    /// Timestamps of the cells that it adds to.
+    pub time_range: TimeRange,
+    /// How hard to try.
+    pub durability: Durability,
+    /// Whether the new cells are wanted.
+    pub returns: bool,
+}
+
+impl<'a> GroupUpdate<'a> {
+    /// An update of the newest versions, whose new cells are wanted.
+    pub fn new(
+        row: &'a [u8],
+        change: &'a RowUpdate<'a>,
+        ttl_ms: Option<i64>,
+        durability: Durability,
+    ) -> Self {
+        Self {
+            row,
+            change,
+            ttl_ms,
+            time_range: TimeRange::ALL,
+            durability,
+            returns: true,
+        }
+    }
+}
+
+impl<'a> GroupWrite<'a> {
+    /// The writes of a mutation.
+    pub fn of<'b: 'a>(mutation: &'a RowMutation<'b>) -> Self {
+        Self {
+            row: mutation.row,
+            writes: &mutation.writes,
+            durability: mutation.durability,
+        }
+    }
+}
+
+impl<'a> Check<'a> {
+    /// The check as a condition on `row`.
+    pub fn on(&self, row: &'a [u8]) -> RowCondition<'a> {
+        RowCondition {
+            row,
+            test: Test::Column {
+                family: self.family,
+                qualifier: self.qualifier,
+                op: self.op,
+                expected: Expected::Bytes(self.value.unwrap_or_default()),
+            },
+            time_range: TimeRange::ALL,
+        }
+    }
+}
+
+impl<'a> GroupStep<'a> {
+    /// The row that it changes.
+    pub fn row(&self) -> &'a [u8] {
+        match self {
+            Self::Write(write) => write.row,
+            Self::Update(update) => update.row,
+        }
+    }
+
+    /// How hard to try.
+    pub fn durability(&self) -> Durability {
+        match self {
+            Self::Write(write) => write.durability,
+            Self::Update(update) => update.durability,
+        }
+    }
+}
+
+impl RowUpdate<'_> {
+    /// The columns that it changes, as family and qualifier.
+    pub fn columns(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let (increments, appends) = match self {
+            Self::Increment(columns) => (&columns[..], &[][..]),
+            Self::Append(columns) => (&[][..], &columns[..]),
+        };
+        let increments = increments.iter().map(|column| (column.family, column.qualifier));
+        increments.chain(appends.iter().map(|column| (column.family, column.qualifier)))
+    }
+}

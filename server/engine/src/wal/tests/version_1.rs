@@ -1,0 +1,86 @@
+//! A log that was written by a program of version 1 of the format: three segments, of which the last has
+//! no seal, and a spare that is not kept here.
+
+use super::*;
+use crate::fs::Open;
+
+const SEGMENTS: [(&str, &[u8]); 3] = [
+    (
+        "0000000000000001.wal",
+        include_bytes!("version_1/0000000000000001.wal"),
+    ),
+    (
+        "0000000000000002.wal",
+        include_bytes!("version_1/0000000000000002.wal"),
+    ),
+    (
+        "0000000000000003.wal",
+        include_bytes!("version_1/0000000000000003.wal"),
+    ),
+];
+
+fn disk_of_version_1() -> SimFs {
+    let fs = sim();
+    fs.create_dir_all(Path::new(DIR)).unwrap();
+    for (name, bytes) in SEGMENTS {
+        assert_eq!(bytes[8..12], 1_u32.to_le_bytes(), "the kept log is of version 1");
+        let file = fs.open(&Path::new(DIR).join(name), Open::CreateNew).unwrap();
+        file.write_at(bytes, 0).unwrap();
+        file.sync_all().unwrap();
+    }
+    fs.sync_dir(Path::new(DIR)).unwrap();
+    fs
+}
+
+#[test]
+fn a_log_of_version_1_is_read_and_continued() {
+    let fs = disk_of_version_1();
+    let (wal, edits) = open(&fs, WalSync::Fsync).unwrap();
+    let found = tags(&edits);
+    assert_eq!(found[..3], ["one", "two", "three"]);
+    assert_eq!((found[3].len(), found[4]), (2000, "last"));
+    put(&wal, "of version 2").unwrap();
+    wal.close().unwrap();
+    let (edits, summary) = recover_from(&fs, 0).unwrap();
+    assert_eq!(tags(&edits)[4..], ["last", "of version 2"]);
+    assert!(summary.torn.is_none());
+}
+
+/// In version 1 nothing may stand behind the rows: bytes there are damage, not nonces.
+#[test]
+fn an_edit_of_version_1_has_no_nonces() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    let mut builder = EditBuilder::new();
+    builder.begin(RegionId(3));
+    builder.begin_row();
+    let nonce = crate::id::Nonce { group: 1, number: 2 };
+    builder.nonce(nonce, 1000);
+    let edit = builder.finish().to_vec();
+    join(&wal, &edit, 1, Logging::Sync)
+        .unwrap()
+        .applied()
+        .wait()
+        .unwrap();
+    drop(wal);
+    let path = segments(&fs).remove(0);
+    let found = |fs: &SimFs| {
+        let mut found = Vec::new();
+        read_segments(fs, Path::new(DIR), SeqId::ZERO, &NoListener, &mut |edit| {
+            found.extend(edit.nonces());
+            Ok(())
+        })
+        .map(|_| found)
+    };
+    assert_eq!(found(&fs).unwrap(), [(nonce, 1000)]);
+
+    let file = fs.open(&path, Open::Write).unwrap();
+    let mut header = vec![0; 4096];
+    file.read_exact_at(&mut header, 0).unwrap();
+    header[8..12].copy_from_slice(&1_u32.to_le_bytes());
+    let checksum = crate::checksum::crc32c(&header[..4092]);
+    header[4092..].copy_from_slice(&checksum.to_le_bytes());
+    file.write_at(&header, 0).unwrap();
+    let error = found(&fs).unwrap_err().to_string();
+    assert!(error.contains("bytes behind its last row"), "{error}");
+}

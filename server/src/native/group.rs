@@ -1,0 +1,301 @@
+//! Atomic groups: everything of ClientService that depends on what is stored, or that is applied
+//! together.
+//!
+//! | call | group |
+//! | --- | --- |
+//! | Mutate of an increment or append | one mutation |
+//! | Mutate with a condition | one condition, one mutation of its row |
+//! | Multi, atomic group | mutations of rows of one region |
+//! | Multi, group with a condition | one condition, mutations of its row |
+//! | MultiRowMutationService | conditions and mutations of rows of one region |
+//!
+//! [`apply`] is the one way to run one. The nonce is that of the last increment or append in it, as in
+//! HBase; groups of puts and deletes can be repeated without harm and have none.
+
+use std::sync::Arc;
+
+use basalt_engine::cell::{Budget, CellBatch};
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::filter::{Comparator, FilterSpec};
+use basalt_engine::id::Nonce;
+use basalt_engine::op::{
+    ColumnAppend, ColumnIncrement, CompareOp, Expected, RowCondition, RowUpdate, Test, TimeRange,
+};
+use basalt_engine::schema::Escaped;
+use basalt_idl::native::cells::{Cells, WireCell};
+use basalt_idl::native::messages::{self, MutationProto, mutation_proto::MutationType};
+use bytes::Bytes;
+use prost::Message;
+
+use super::connection::Connection;
+use super::request;
+use crate::api::Failure;
+use crate::api::writes::{self, GroupDone, Step};
+
+/// A group as it arrived. All rows are in `region`.
+pub(super) struct Group {
+    pub(super) region: RegionInfo,
+    pub(super) conditions: Vec<messages::Condition>,
+    pub(super) mutations: Vec<MutationProto>,
+    /// The cells of the mutations that are in the call's cell block.
+    pub(super) cells: Bytes,
+    pub(super) nonce_group: Option<u64>,
+}
+
+/// Applies a group and waits until it is durable. The outcome has one row of new cells for each
+/// increment and append that returns results.
+pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<GroupDone, Failure> {
+    let server = &connection.server;
+    let memory = Arc::clone(server.admission().memory());
+    let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
+    check_rows(&group)?;
+    let processed = true;
+    // As in HBase, the condition of no mutations is not looked at.
+    if group.mutations.is_empty() {
+        return Ok(GroupDone { processed, cells });
+    }
+    group.mutations.retain(|mutation| !is_empty_put(mutation));
+    if group.mutations.is_empty() && group.conditions.is_empty() {
+        return Ok(GroupDone { processed, cells });
+    }
+    let nonce = nonce(&group);
+    let conditions: Vec<Condition> = group.conditions.iter().map(condition).collect::<Result<_, _>>()?;
+    let arguments = (group, conditions);
+    writes::group(server, cells, arguments, move |(group, conditions)| {
+        let mut block = Cells::new(&group.cells);
+        let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
+        Ok(writes::Group {
+            table: group.region.table.clone(),
+            conditions: conditions.iter().map(Condition::for_engine).collect(),
+            steps: steps.collect::<Result<_, Failure>>()?,
+            nonce,
+        })
+    })
+    .await
+}
+
+/// Refuses rows that are not in the region.
+fn check_rows(group: &Group) -> Result<(), Failure> {
+    let conditions = group.conditions.iter().map(|condition| Ok(&condition.row));
+    let rows = group.mutations.iter().map(request::row).chain(conditions);
+    for row in rows {
+        let row = row?;
+        if !group.region.contains(row) {
+            return Err(Failure::wrong_region(format!(
+                "row {} of an atomic group is not in region {}",
+                Escaped(row),
+                group.region.encoded_name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses mutations of other rows than the condition's. The text is HBase's.
+pub(super) fn check_same_row(
+    condition: &messages::Condition,
+    mutations: &[MutationProto],
+) -> Result<(), Failure> {
+    for mutation in mutations {
+        if request::row(mutation)? != &condition.row {
+            return Err(Failure::do_not_retry("Action's getRow must match"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is an increment or append.
+pub(super) fn is_update(mutation: &MutationProto) -> bool {
+    matches!(
+        mutation.mutate_type(),
+        MutationType::Increment | MutationType::Append
+    )
+}
+
+/// A put without cells is accepted and does nothing, as in HBase.
+fn is_empty_put(mutation: &MutationProto) -> bool {
+    mutation.mutate_type() == MutationType::Put
+        && mutation.associated_cell_count.unwrap_or_default() == 0
+        && mutation
+            .column_value
+            .iter()
+            .all(|column| column.qualifier_value.is_empty())
+}
+
+fn nonce(group: &Group) -> Option<Nonce> {
+    let last = group.mutations.iter().rfind(|mutation| is_update(mutation))?;
+    // 0 is HBase's NO_NONCE.
+    let number = last.nonce.filter(|number| *number != 0)?;
+    Some(Nonce {
+        group: group.nonce_group.unwrap_or_default(),
+        number,
+    })
+}
+
+/// A condition, decoded.
+struct Condition {
+    row: Bytes,
+    test: Decoded,
+    time_range: TimeRange,
+}
+
+enum Decoded {
+    Column {
+        family: Bytes,
+        qualifier: Bytes,
+        op: CompareOp,
+        comparator: Comparator,
+    },
+    Filter(Arc<FilterSpec>),
+}
+
+impl Condition {
+    fn for_engine(&self) -> RowCondition<'_> {
+        let test = match &self.test {
+            Decoded::Column {
+                family,
+                qualifier,
+                op,
+                comparator,
+            } => Test::Column {
+                family,
+                qualifier,
+                op: *op,
+                expected: Expected::Comparator(comparator),
+            },
+            Decoded::Filter(filter) => Test::Filter(filter),
+        };
+        RowCondition {
+            row: &self.row,
+            test,
+            time_range: self.time_range,
+        }
+    }
+}
+
+/// Decodes a condition: by filter if it has one, else on a column.
+fn condition(condition: &messages::Condition) -> Result<Condition, Failure> {
+    let test = match request::filter(condition.filter.as_ref())? {
+        Some(filter) => Decoded::Filter(filter),
+        None => {
+            let comparator = condition
+                .comparator
+                .as_ref()
+                .ok_or_else(|| Failure::do_not_retry("the condition has neither filter nor comparator"))?;
+            Decoded::Column {
+                family: condition.family.clone().unwrap_or_default(),
+                qualifier: condition.qualifier.clone().unwrap_or_default(),
+                op: compare_op(condition),
+                comparator: Comparator::decode(&comparator.encode_to_vec())?,
+            }
+        }
+    };
+    Ok(Condition {
+        row: condition.row.clone(),
+        test,
+        time_range: request::time_range(condition.time_range.as_ref())?,
+    })
+}
+
+fn compare_op(condition: &messages::Condition) -> CompareOp {
+    match condition.compare_type() {
+        messages::CompareType::Less => CompareOp::Less,
+        messages::CompareType::LessOrEqual => CompareOp::LessOrEqual,
+        messages::CompareType::Equal => CompareOp::Equal,
+        messages::CompareType::NotEqual => CompareOp::NotEqual,
+        messages::CompareType::GreaterOrEqual => CompareOp::GreaterOrEqual,
+        messages::CompareType::Greater => CompareOp::Greater,
+        messages::CompareType::NoOp => CompareOp::NoOp,
+    }
+}
+
+/// Converts a mutation; its cells are the next ones of the block.
+fn step<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<Step<'a>, Failure> {
+    if !is_update(mutation) {
+        return Ok(Step::Write(request::write(mutation, block)?));
+    }
+    let cells = request::cells(mutation, block)?;
+    let change = if mutation.mutate_type() == MutationType::Increment {
+        RowUpdate::Increment(cells.iter().map(increment).collect::<Result<_, Failure>>()?)
+    } else {
+        RowUpdate::Append(cells.iter().map(append).collect())
+    };
+    Ok(Step::Update {
+        row: request::row(mutation)?,
+        change,
+        ttl_ms: request::ttl(mutation)?,
+        time_range: request::time_range(mutation.time_range.as_ref())?,
+        durability: request::durability(mutation),
+        returns: request::returns_results(mutation),
+    })
+}
+
+fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>, Failure> {
+    let amount = <[u8; 8]>::try_from(cell.value).map_err(|_| {
+        Failure::do_not_retry(format!(
+            "the increment of column {} has {} bytes; it must have 8",
+            Escaped(cell.qualifier),
+            cell.value.len()
+        ))
+    })?;
+    Ok(ColumnIncrement {
+        family: cell.family,
+        qualifier: cell.qualifier,
+        amount: i64::from_be_bytes(amount),
+    })
+}
+
+fn append<'a>(cell: &WireCell<'a>) -> ColumnAppend<'a> {
+    ColumnAppend {
+        family: cell.family,
+        qualifier: cell.qualifier,
+        value: cell.value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_engine::id::RegionId;
+    use basalt_engine::schema::TableName;
+
+    use super::*;
+
+    fn mutation(mutate_type: MutationType, nonce: Option<u64>) -> MutationProto {
+        MutationProto {
+            mutate_type: Some(mutate_type as i32),
+            nonce,
+            ..MutationProto::default()
+        }
+    }
+
+    /// Puts carry no nonce, 0 is none, and a group has that of its last update.
+    #[test]
+    fn the_nonce_of_a_group_is_that_of_its_last_update() {
+        let of = |mutations: &[MutationProto]| {
+            let region = RegionInfo {
+                id: RegionId(1),
+                table: TableName::parse(b"t").unwrap(),
+                start: Vec::new(),
+                end: Vec::new(),
+                created_ms: 0,
+                encoded_name: String::new(),
+            };
+            let group = Group {
+                region,
+                conditions: Vec::new(),
+                mutations: mutations.to_vec(),
+                cells: Bytes::new(),
+                nonce_group: Some(7),
+            };
+            nonce(&group).map(|nonce| (nonce.group, nonce.number))
+        };
+        let put = mutation(MutationType::Put, Some(4));
+        let increment = |nonce| mutation(MutationType::Increment, nonce);
+        assert_eq!(of(&[put.clone()]), None);
+        assert_eq!(of(&[increment(Some(0))]), None);
+        assert_eq!(of(&[increment(None)]), None);
+        assert_eq!(of(&[increment(Some(3)), put.clone()]), Some((7, 3)));
+        let append = mutation(MutationType::Append, Some(5));
+        assert_eq!(of(&[increment(Some(3)), append]), Some((7, 5)));
+    }
+}

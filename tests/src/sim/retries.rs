@@ -1,0 +1,116 @@
+//! Retries of increments: a client that got no answer sends an operation again, with the nonce that it
+//! had. It must be applied once, whatever became of the first attempt.
+//!
+//! The last increment is remembered and sent again from time to time and after each crash, as long as
+//! nothing else has written to its row and its nonce must still be known: for less than 20 minutes, by
+//! a clock that was not set back.
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::clock::Clock;
+use basalt_engine::id::Nonce;
+use basalt_engine::op::{AtomicGroup, ColumnIncrement, GroupStep, GroupUpdate, ReadTier, RowUpdate};
+use basalt_engine::schema::Durability;
+use basalt_engine::wal::Commit;
+use basalt_engine::{Engine, Result};
+
+use super::Stop;
+use super::life::Life;
+use super::model::Row;
+use super::read::{self, name};
+
+/// Milliseconds within which a nonce must be known: less than the engine keeps it, since the model
+/// does not count what a call takes.
+const KNOWN_MS: u64 = 19 * 60 * 1000;
+
+/// An increment that can be sent again.
+#[derive(Clone, Debug)]
+pub(crate) struct Retry {
+    pub(crate) table: String,
+    pub(crate) row: String,
+    /// Families, and what is added to column `n` of each.
+    pub(crate) amounts: Vec<(String, i64)>,
+    pub(crate) number: u64,
+    /// The row before it and after it.
+    pub(crate) before: Row,
+    pub(crate) after: Row,
+    /// When it was sent first.
+    pub(crate) sent_ms: u64,
+    /// Whether it is known to have been applied.
+    pub(crate) acknowledged: bool,
+}
+
+impl Retry {
+    /// Sends it. `None`: the engine says that it was applied before.
+    pub(crate) fn send(&self, engine: &Engine) -> Result<Option<Commit>> {
+        let columns = self.amounts.iter().map(|(family, amount)| ColumnIncrement {
+            family: family.as_bytes(),
+            qualifier: b"n",
+            amount: *amount,
+        });
+        let change = RowUpdate::Increment(columns.collect());
+        let update = GroupUpdate::new(self.row.as_bytes(), &change, None, Durability::UseDefault);
+        let group = AtomicGroup {
+            conditions: &[],
+            steps: &[GroupStep::Update(update)],
+            nonce: Some(Nonce {
+                group: 1,
+                number: self.number,
+            }),
+        };
+        let mut out = CellBatch::new();
+        let outcome = engine.apply_group(&name(&self.table), &group, ReadTier::All, &mut out)?;
+        Ok(outcome.commit)
+    }
+}
+
+impl Life {
+    /// Sends the last increment again, if its nonce must be known.
+    pub(crate) fn retry(&mut self) -> std::result::Result<(), Stop> {
+        let now_ms = self.machine.clock.wall_ms();
+        let Some(retry) = self.told.retry.clone() else {
+            return Ok(());
+        };
+        let is_enabled = self
+            .told
+            .tables
+            .get(&retry.table)
+            .is_some_and(|table| table.enabled);
+        if !is_enabled || now_ms.saturating_sub(retry.sent_ms) >= KNOWN_MS {
+            self.told.retry = None;
+            return Ok(());
+        }
+        let stored = self.told.row(&retry.table, &retry.row);
+        if retry.after.is(&stored) {
+            self.must_be_known(&retry, &stored)?;
+        } else if retry.before == stored && !retry.acknowledged {
+            // A crash has taken it back: now it is applied.
+            self.told.retry = None;
+            let (table, row) = (retry.table.clone(), retry.row.clone());
+            self.add(&table, row, retry.amounts, retry.number)?;
+        }
+        // A clock that was set back may make the nonce look old later.
+        if now_ms < retry.sent_ms {
+            self.told.retry = None;
+        }
+        Ok(())
+    }
+
+    fn must_be_known(&mut self, retry: &Retry, stored: &Row) -> std::result::Result<(), Stop> {
+        let (table, row) = (&retry.table, &retry.row);
+        self.told
+            .tell(format!("repeats {:?} to {table}/{row}", retry.amounts));
+        if retry.send(&self.engine)?.is_some() {
+            return Err(Stop::Wrong(format!(
+                "the increment {:?} of {table}/{row} with nonce {} is applied twice",
+                retry.amounts, retry.number
+            )));
+        }
+        let found = read::row(&self.engine, table, row)?;
+        if found != *stored {
+            return Err(Stop::Wrong(format!(
+                "a repeated increment of {table}/{row} leaves {found:?}, it was {stored:?}"
+            )));
+        }
+        Ok(())
+    }
+}
