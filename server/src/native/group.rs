@@ -33,6 +33,7 @@ use crate::api::Failure;
 use crate::api::writes::{self, GroupDone, Step};
 
 /// A group as it arrived. All rows are in `region`.
+#[expect(clippy::struct_field_names, reason = "HBase calls it a nonce group")]
 pub(super) struct Group {
     pub(super) region: RegionInfo,
     pub(super) conditions: Vec<messages::Condition>,
@@ -175,19 +176,18 @@ impl Condition {
 
 /// Decodes a condition: by filter if it has one, else on a column.
 fn condition(condition: &messages::Condition) -> Result<Condition, Failure> {
-    let test = match request::filter(condition.filter.as_ref())? {
-        Some(filter) => Decoded::Filter(filter),
-        None => {
-            let comparator = condition
-                .comparator
-                .as_ref()
-                .ok_or_else(|| Failure::do_not_retry("the condition has neither filter nor comparator"))?;
-            Decoded::Column {
-                family: condition.family.clone().unwrap_or_default(),
-                qualifier: condition.qualifier.clone().unwrap_or_default(),
-                op: compare_op(condition),
-                comparator: Comparator::decode(&comparator.encode_to_vec())?,
-            }
+    let test = if let Some(filter) = request::filter(condition.filter.as_ref())? {
+        Decoded::Filter(filter)
+    } else {
+        let comparator = condition
+            .comparator
+            .as_ref()
+            .ok_or_else(|| Failure::do_not_retry("the condition has neither filter nor comparator"))?;
+        Decoded::Column {
+            family: condition.family.clone().unwrap_or_default(),
+            qualifier: condition.qualifier.clone().unwrap_or_default(),
+            op: compare_op(condition),
+            comparator: Comparator::decode(&comparator.encode_to_vec())?,
         }
     };
     Ok(Condition {
@@ -291,7 +291,7 @@ mod tests {
         };
         let put = mutation(MutationType::Put, Some(4));
         let increment = |nonce| mutation(MutationType::Increment, nonce);
-        assert_eq!(of(&[put.clone()]), None);
+        assert_eq!(of(std::slice::from_ref(&put)), None);
         assert_eq!(of(&[increment(Some(0))]), None);
         assert_eq!(of(&[increment(None)]), None);
         assert_eq!(of(&[increment(Some(3)), put.clone()]), Some((7, 3)));

@@ -144,7 +144,7 @@ enum Left {
     /// The process goes on.
     Alive(Box<Life>),
     /// It has ended, or did not start.
-    Ended(Told),
+    Ended(Box<Told>),
 }
 
 type Struck = Vec<(OpKind, PathBuf)>;
@@ -199,10 +199,10 @@ impl Run {
         let left = match life {
             Ok(mut life) => match self.go_through(&mut life) {
                 Ok(true) => Ok(Left::Alive(Box::new(life))),
-                Ok(false) => Ok(Left::Ended(life.told)),
+                Ok(false) => Ok(Left::Ended(Box::new(life.told))),
                 Err(what) => Err((life.told, what)),
             },
-            Err(ended) => Ok(Left::Ended(ended.0)),
+            Err(ended) => Ok(Left::Ended(Box::new(ended.0))),
         };
         (self.struck(), left)
     }
@@ -353,7 +353,7 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
     run.machine.disk.heal_all();
     let (told, ended) = match left {
         Err((told, what)) => return Err(wrong(&told, what)),
-        Ok(Left::Ended(told)) => (told, true),
+        Ok(Left::Ended(told)) => (*told, true),
         Ok(Left::Alive(mut life)) => {
             let must_end = struck.iter().find(|(op, path)| {
                 !run.restarted.load(Ordering::Relaxed)

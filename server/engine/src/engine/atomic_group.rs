@@ -78,10 +78,10 @@ pub(super) fn apply(
 
 /// Applies a group unless the table was changed meanwhile: then it returns `None`, and nothing has
 /// happened.
-fn attempt<'g>(
+fn attempt(
     catalog: &Catalog,
     name: &TableName,
-    group: &AtomicGroup<'g>,
+    group: &AtomicGroup<'_>,
     tier: ReadTier,
     out: &mut CellBatch,
 ) -> Result<Option<Written<GroupOutcome>>> {

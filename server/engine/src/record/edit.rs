@@ -246,7 +246,7 @@ impl<'a> EditReader<'a> {
     /// The nonces behind the rows, each with the time at which its operation was applied.
     /// REQUIRES: the iterator has returned `None` for the end, not for an error.
     pub fn nonces(&self) -> impl Iterator<Item = (Nonce, u64)> + use<'a> {
-        let mut rest = self.cursor.clone();
+        let mut rest = self.cursor;
         std::iter::from_fn(move || read_nonce(&mut rest))
     }
 
@@ -259,7 +259,7 @@ impl<'a> EditReader<'a> {
     fn read(&mut self) -> Result<Option<(u32, Cell<'a>)>, &'static str> {
         while self.cells_left == 0 {
             if self.rows_begun == self.rows {
-                let mut rest = self.cursor.clone();
+                let mut rest = self.cursor;
                 while !rest.is_empty() {
                     read_nonce(&mut rest).ok_or("an edit ends inside a nonce")?;
                 }
