@@ -329,7 +329,8 @@ fn conditions_by_filter_and_in_a_time_range() {
     let equal = is("r", CompareType::Equal, "v");
     assert!(rig.processed(put("r", "s", "3"), within(equal.clone(), 50, 101)));
     assert!(!rig.processed(put("r", "s", "4"), within(equal, 101, 300)));
-    assert!(!rig.processed(put("r", "s", "4"), within(matches("r", both), 50, 150)));
+    let newer = matches("r", "ValueFilter(=, 'binary:w')");
+    assert!(!rig.processed(put("r", "s", "4"), within(newer, 50, 150)));
     assert_eq!(rig.row("r"), "p=w q=v s=3");
     server.stop();
 }
