@@ -30,7 +30,7 @@ pub(super) const CALL_SHARE: u64 = 3;
 
 /// Gives every part that is not in the settings its share, and what must fit into a part several times a size that does.
 pub(super) fn divide(settings: &mut Table) {
-    if let Some(total @ 1..) = read(settings, "memory", "total_bytes") {
+    if let Some(total @ TOTAL_BYTES_MIN..) = read(settings, "memory", "total_bytes") {
         divide_total(settings, total);
     }
     if let Some(requests) = read(settings, "requests", "memory_bytes") {

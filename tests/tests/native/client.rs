@@ -150,7 +150,7 @@ pub(crate) fn create_split(server: &Server, table: &str, splits: &[&str]) {
     master.ask::<basalt_idl::native::messages::CreateTableResponse>("CreateTable", &call);
 }
 
-/// The full name of a table's only region, looked up in `hbase:meta` as gohbase does.
+/// The full name of the last region of a table, looked up in `hbase:meta` as gohbase does.
 pub(crate) fn region(server: &Server, table: &str) -> RegionSpecifier {
     use basalt_idl::native::cells::Cells;
     use basalt_idl::native::messages::{Scan, ScanRequest};
@@ -158,7 +158,7 @@ pub(crate) fn region(server: &Server, table: &str) -> RegionSpecifier {
     let scan = ScanRequest {
         region: Some(specifier(b"hbase:meta,,1")),
         scan: Some(Scan {
-            start_row: Some(Bytes::from(format!("{table},,:"))),
+            start_row: Some(Bytes::from(format!("{table},~,:"))),
             stop_row: Some(Bytes::from(table.to_owned())),
             reversed: Some(true),
             ..Scan::default()

@@ -83,14 +83,14 @@ pub(super) async fn call<P: Codec>(
             });
         }
         Method::Increment => {
-            let result = pin!(increment(server, caller, args::Increment::decode(reader)?)).await;
+            let result = Box::pin(increment(server, caller, args::Increment::decode(reader)?)).await;
             reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
                 to_thrift::one_result(writer, value);
             });
         }
         Method::GetScannerResults => {
             let args = args::GetScannerResults::decode(reader)?;
-            let result = pin!(scanner_results(server, caller, &args)).await;
+            let result = Box::pin(scanner_results(server, caller, &args)).await;
             reply.encoded::<args::GetScannerResults, _>(caller, result, WireType::List, |writer, results| {
                 to_thrift::results(writer, &results.batch);
             });

@@ -187,7 +187,7 @@ fn a_missing_or_foreign_manifest_is_refused() {
 /// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and nothing is changed.
 #[test]
 fn other_format_versions_are_refused() {
-    for (version, words) in [(4_u32, "newer release"), (0, "older than anything")] {
+    for (version, words) in [(5_u32, "newer release"), (0, "older than anything")] {
         let (fs, path, _) = small();
         let mut header = fs.contents(&path).unwrap()[..64].to_vec();
         header[8..12].copy_from_slice(&version.to_le_bytes());
@@ -258,7 +258,7 @@ fn the_second_version_had_no_snapshots() {
     let (manifest, read) = open(&fs).unwrap();
     assert_eq!(read, *state);
     let written = fs.contents(manifest.path()).unwrap();
-    assert_eq!(Header::decode(manifest.path(), &written).unwrap().version, 3);
+    assert_eq!(Header::decode(manifest.path(), &written).unwrap().version, 4);
 }
 
 /// Goal: whatever bytes a manifest or CURRENT holds, reading ends with an answer.
