@@ -65,6 +65,8 @@ pub(crate) fn verify(
     life.told.tell("crash and start".into());
     life.settle().map_err(failed)?;
     life.prove_time().map_err(failed)?;
+    // After the first write, which finds out at which time the engine goes on.
+    life.retry().map_err(failed)?;
     if effort == Effort::Work {
         life.prove_work().map_err(failed)?;
         machine.check()?;
@@ -105,8 +107,7 @@ impl Life {
                 table.enabled = true;
             }
         }
-        self.settle_rows(&pending)?;
-        self.retry()
+        self.settle_rows(&pending)
     }
 
     /// Of the tables as they were and as the call on its way makes them, those are taken for true which the engine names.
