@@ -37,6 +37,7 @@ fn write<'a>(row: &'a [u8], writes: &'a [Write<'a>]) -> GroupStep<'a> {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "groups take an optional nonce")]
 fn nonce(number: u64) -> Option<Nonce> {
     Some(Nonce { group: 1, number })
 }
@@ -47,7 +48,7 @@ fn run(engine: &Engine, table: &TableName, group: &AtomicGroup<'_>) -> Result<(b
     let mut out = CellBatch::new();
     let GroupOutcome { processed, commit } = engine.apply_group(table, group, ReadTier::All, &mut out)?;
     let wrote = commit.is_some();
-    commit.map_or(Ok(()), |commit| commit.wait())?;
+    commit.map_or(Ok(()), basalt_engine::wal::Commit::wait)?;
     let counters = (0..out.cell_count()).map(|index| {
         let value = out.cell(index).value;
         i64::from_be_bytes(value.try_into().expect("a counter"))
