@@ -31,7 +31,7 @@ done
 in_root basalt --version
 in_root basalt config check --config /etc/basalt/basalt.toml >/dev/null || fail "the configuration is refused"
 
-# Unit files of other packages are not ours to judge.
+# Ignores the unit files of other packages.
 verdict=$(in_root systemd-analyze verify /lib/systemd/system/basalt.service 2>&1 | grep -F basalt || true)
 [ -z "$verdict" ] || fail "systemd-analyze verify: $verdict"
 in_root systemd-analyze security --offline=true --threshold=20 /lib/systemd/system/basalt.service >"$work/log" || fail "$(cat "$work/log")"

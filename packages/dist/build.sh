@@ -81,7 +81,7 @@ compile() {
   done
 }
 
-# What is the same for all processors, into target/dist/common: made by the programs of this machine.
+# Writes the files that are the same for all processors into target/dist/common, with this machine's programs.
 common() {
   local native common=$dist/common
   native=$dist/$(uname -m)/basalt

@@ -1,4 +1,4 @@
-"""Basalt for Python: where its program is, and servers that a test owns.
+"""Basalt for Python: the path of its program, and servers that a test owns.
 
 `program()` finds the installed program. `start()` runs it with `--ephemeral`: an empty server on free ports
 whose data is removed when it stops. Both raise `BasaltError` with the reason and the remedy.

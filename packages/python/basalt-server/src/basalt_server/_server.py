@@ -2,7 +2,7 @@
 
 Life of a `Server`: `start()` runs `basalt serve --ephemeral` and returns once the server has printed its line
 of JSON, which comes when it accepts calls. `reset()` empties it. `stop()` ends it and waits for its exit.
-The log goes to a temporary file, because a pipe that nobody reads would block the server.
+The log goes to a temporary file, because an unread pipe would block the server.
 """
 
 import json
@@ -105,7 +105,7 @@ def start(
     settings: Union[Mapping[str, object], Iterable[str]] = (), executable: Optional[str] = None
 ) -> Server:
     """Starts an empty server on free ports. `settings` are settings of `basalt serve --set`, as a dictionary
-    or as `KEY=VALUE`; `executable` is the program to run in place of the installed one."""
+    or as `KEY=VALUE`; `executable` is the program to run instead of the installed one."""
     pairs = settings.items() if isinstance(settings, Mapping) else (text.split("=", 1) for text in settings)
     command = [str(executable or program()), "serve", "--ephemeral"]
     for key, value in pairs:

@@ -1,4 +1,4 @@
-"""What pytest loads: options, and the three fixtures with their default arguments."""
+"""The plugin that pytest loads: options, and the three fixtures with their default arguments."""
 
 from pytest_basalt import factories
 
@@ -8,7 +8,7 @@ basalt = factories.basalt("basalt_proc")
 
 # Options, their meaning and default. Each is also a setting of the ini file: basalt_host for --basalt-host.
 OPTIONS = [
-    ("program", "program to run in place of the installed `basalt`", None),
+    ("program", "program to run instead of the installed `basalt`", None),
     ("host", "host of the running server of basalt_noproc", "127.0.0.1"),
     ("port", "port of the running server of basalt_noproc", "9090"),
     ("prefix", "prefix of the tables on the running server; others are not touched", "pytest"),

@@ -59,7 +59,7 @@ public final class BasaltServer implements AutoCloseable {
     Process process = null;
     try {
       log = Files.createTempFile("basalt-", ".log");
-      // A pipe that nobody reads would block the server.
+      // An unread pipe would block the server.
       process = new ProcessBuilder(command).redirectError(log.toFile()).start();
       process.getOutputStream().close();
       String line = firstLine(process);

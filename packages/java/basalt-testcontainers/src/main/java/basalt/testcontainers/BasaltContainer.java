@@ -15,9 +15,9 @@ import org.testcontainers.utility.DockerImageName;
 /**
  * Basalt's image as a container.
  *
- * <p>HBase's clients connect to the address at which a server says it is, so the server must know the port of the host
- * before it starts. The container therefore publishes a free port that is chosen beforehand, and tells it to the server
- * by {@code BASALT_SERVER_ADVERTISE}.
+ * <p>HBase's clients connect to the address that a server announces, so the server must know the port of the host
+ * before it starts. The container therefore publishes a free port that is chosen beforehand, and passes it to the
+ * server as {@code BASALT_SERVER_ADVERTISE}.
  */
 public final class BasaltContainer extends GenericContainer<BasaltContainer> {
   /** The image of packages/image. */
