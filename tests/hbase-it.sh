@@ -9,11 +9,11 @@
 #
 #   BASALT   the program; target/release/basalt by default
 #
-# Needs Java 17 and Maven, which fetches the jars the first time. The whole takes about five minutes and a JVM of 512 MiB.
+# Needs Java 17 and Maven, which fetches the jars the first time. A run takes about five minutes and a JVM of 512 MiB.
 #
 # Not run, with the reason:
-#   IntegrationTestTableMapReduceUtil   never connects: it looks for names of jars on its own class path, among them Guava's,
-#                                       which HBase 2.6 has no longer; fails with HBase, too
+#   IntegrationTestTableMapReduceUtil   never connects: it requires the names of jars on its own class path, among them Guava's,
+#                                       which HBase 2.6 no longer contains; fails with HBase, too
 #   IntegrationTestLoadAndVerify        refuses a cluster of fewer than three region servers
 #   IntegrationTestImportTsv            needs classes of hbase-annotations:tests, which Maven Central does not have for 2.6.1
 #   IntegrationTestFilter               does not exist in 2.6.1; filters are in PerformanceEvaluation and LazyCfLoading

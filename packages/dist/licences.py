@@ -1,6 +1,6 @@
-"""Compares an unpacked archive's licence texts and SBOMs with what cargo says the programs are made of.
+"""Compares an unpacked archive's licence texts and SBOMs with the crates in the programs according to cargo.
 
-`cargo tree` is the judge: SBOMs may list more, such as crates of features that only tests switch on.
+`cargo tree` is the reference: SBOMs may list more, such as crates of features that only tests switch on.
 """
 
 import json

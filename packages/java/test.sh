@@ -37,14 +37,14 @@ fetched test -Dbasalt.dist="$made/dist" -DargLine="-Dbasalt.program=$program" \
   -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-sample,:basalt-binaries-$platform" -am
 surefire
 
-# The same five tests by JUnit's console, without Maven: what a user waits for.
+# The same five tests by JUnit's console, without Maven: the time that a user waits.
 timed() {
   local module=$1 begin
   shift
   fetched test-compile dependency:build-classpath -Dmdep.outputFile="$made/$module.classpath" -Dbasalt.dist="$made/dist" \
     -pl ":$module" "$@"
   begin=$(date +%s%N)
-  # HBase's servers reach into these packages of Java 17.
+  # HBase's servers need reflective access to these packages of Java 17.
   java --add-opens=java.base/java.nio=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
     --add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/jdk.internal.ref=ALL-UNNAMED \
     --add-opens=java.base/java.lang.reflect=ALL-UNNAMED --add-opens=java.base/java.util=ALL-UNNAMED \

@@ -60,7 +60,7 @@ func (b *GuestBook) Sign(ctx context.Context, book string, millis int64, who str
 	return b.client.CheckAndPut(ctx, table, row, entry, name, nil, put)
 }
 
-// Latest returns who signed last, the newest first.
+// Latest returns the names of the latest signers, the newest first.
 func (b *GuestBook) Latest(ctx context.Context, book string, limit int32) ([]string, error) {
 	rows, err := b.rows(ctx, book, limit)
 	if err != nil {

@@ -67,7 +67,7 @@ public final class BasaltExtension implements BeforeEachCallback, ParameterResol
       return connection;
     }
 
-    /** Empties the server, and the connection's memory of where regions are. */
+    /** Empties the server, and the connection's cache of region locations. */
     synchronized void clear() {
       server.reset();
       if (connection != null) {

@@ -13,8 +13,8 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Does with HBase's mini cluster what BasaltExtension does with Basalt: one for all tests, emptied before each. The
- * cluster is the smallest there is: one master, one region server, ZooKeeper, HDFS with one data node.
+ * The counterpart of BasaltExtension for HBase's mini cluster: one for all tests, emptied before each. The cluster is
+ * the smallest possible: one master, one region server, ZooKeeper, HDFS with one data node.
  */
 public final class MiniClusterExtension implements BeforeEachCallback, ParameterResolver {
   private static final Namespace NAMESPACE = Namespace.create(MiniClusterExtension.class);

@@ -54,7 +54,7 @@ public final class GuestBook {
     }
   }
 
-  /** Names of who signed last, the newest first. */
+  /** Names of the latest signers, the newest first. */
   public List<String> latest(String book, int limit) throws IOException {
     List<String> names = new ArrayList<>();
     Scan scan = new Scan().setStartStopRowForPrefixScan(Bytes.toBytes(book + "/")).addFamily(ENTRY).setLimit(limit);
