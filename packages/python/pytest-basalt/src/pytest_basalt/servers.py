@@ -2,7 +2,7 @@
 
 Both have `host`, `port`, `table_prefix` and `clear()`, which is what the fixture `basalt` uses. A server of
 one's own is emptied as a whole. On a running server only tables with the prefix are dropped, since the others
-may be somebody's data, or belong to another worker of pytest-xdist.
+may hold the user's data, or belong to another worker of pytest-xdist.
 """
 
 import os
