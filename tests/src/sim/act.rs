@@ -240,14 +240,19 @@ impl Life {
             self.commit(table, after, &|engine| {
                 engine.mutate(&name(table), &[mutation(row, &puts, Durability::UseDefault)])
             })?;
+            self.told.pending = Pending::Times {
+                table: table.to_owned(),
+                row: row.to_owned(),
+            };
             self.take_times(table, row)?;
+            self.done();
         }
         Ok(())
     }
 
     /// Reads a row that was just written, compares it with the model, and copies its timestamps to
     /// the model.
-    fn take_times(&mut self, table: &str, row: &str) -> std::result::Result<(), Stop> {
+    pub(super) fn take_times(&mut self, table: &str, row: &str) -> std::result::Result<(), Stop> {
         let (known, found) = (self.told.row(table, row), read::row(&self.engine, table, row)?);
         if !known.is(&found) {
             return Err(Stop::Wrong(format!(

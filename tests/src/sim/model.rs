@@ -136,6 +136,14 @@ pub(crate) enum Pending {
         /// It is one edit of the log: all of its rows or none.
         whole: bool,
     },
+    /// A read of the timestamps of a row that has been written: they may be up to [`ROW_AHEAD_MS`]
+    /// later than the model's.
+    Times {
+        /// Its table.
+        table: String,
+        /// Its key.
+        row: String,
+    },
     /// A change of the schema or of snapshots.
     Schema(Box<Change>),
 }

@@ -107,6 +107,9 @@ impl Life {
                 table.enabled = true;
             }
         }
+        if let Pending::Times { table, row } = &pending {
+            self.take_times(table, row)?;
+        }
         self.settle_rows(&pending)
     }
 
