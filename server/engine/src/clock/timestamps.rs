@@ -139,11 +139,21 @@ impl Timestamps {
         let last = self.last_ms.load(Ordering::Acquire);
         let wall = clock.wall_ms();
         let now = match wall.cmp(&last) {
-            std::cmp::Ordering::Greater => self.last_ms.fetch_max(wall, Ordering::AcqRel).max(wall),
-            std::cmp::Ordering::Equal => last,
             std::cmp::Ordering::Less => self.go_on(&mut self.course.lock(), clock),
+            _ if self.ahead_from_ms.load(Ordering::Acquire) != u64::MAX => self.catch_up(wall, clock),
+            std::cmp::Ordering::Equal => last,
+            std::cmp::Ordering::Greater => self.last_ms.fetch_max(wall, Ordering::AcqRel).max(wall),
         };
         now as i64
+    }
+
+    /// Assigned time when the wall clock was behind and has reached the time assigned last. Time
+    /// has advanced since that was assigned, so the wall clock may still be behind.
+    #[cold]
+    fn catch_up(&self, wall: u64, clock: &dyn Clock) -> u64 {
+        let line = self.course.lock().line;
+        let time = line.map_or(wall, |line| line.at(clock.mono()).max(wall));
+        self.last_ms.fetch_max(time, Ordering::AcqRel).max(time)
     }
 
     /// Advances assigned time without the wall clock.

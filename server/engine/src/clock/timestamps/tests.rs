@@ -39,6 +39,18 @@ fn a_clock_that_stepped_back_is_waited_for_without_standing_still() {
     }
 }
 
+/// The wall clock shows the last assigned time again, milliseconds after that was assigned.
+#[test]
+fn time_does_not_stand_still_where_the_clock_meets_it() {
+    let (clock, times) = (ManualClock::at(BEGIN_MS), Timestamps::default());
+    times.issue(&clock);
+    clock.set_wall_ms(BEGIN_MS - 3);
+    let first = times.issue(&clock);
+    clock.advance_ms(4);
+    assert_eq!(clock.wall_ms() as i64, first);
+    assert_eq!(times.issue(&clock), first + 3);
+}
+
 /// Each further step starts from assigned time, even before the clock has caught up.
 #[test]
 fn steps_in_a_row_do_not_add_up() {
