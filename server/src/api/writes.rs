@@ -8,7 +8,7 @@ use std::sync::Arc;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::id::{Nonce, RegionId};
+use basalt_engine::id::Nonce;
 use basalt_engine::op::{
     AtomicGroup, Check, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowCondition, RowMutation, RowUpdate,
     TimeRange, Write,
@@ -55,18 +55,9 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Gives mutations to the engine, and tells the key visualiser. With `region`, all of them are one
-/// edit of that region.
-fn write(
-    server: &Server,
-    table: &TableName,
-    region: Option<RegionId>,
-    mutations: &[RowMutation<'_>],
-) -> Result<Commit, Failure> {
-    let commit = match region {
-        None => server.engine().mutate(table, mutations)?,
-        Some(region) => server.engine().mutate_region(table, region, mutations)?,
-    };
+/// Gives mutations to the engine, and tells the key visualiser.
+fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
+    let commit = server.engine().mutate(table, mutations)?;
     server.wrote(table, mutations);
     Ok(commit)
 }
@@ -76,22 +67,6 @@ fn write(
 pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,
-    arguments: A,
-    build: B,
-) -> Result<(), Failure>
-where
-    A: Send + Sync + 'static,
-    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
-{
-    apply_in(server, table, None, arguments, build).await
-}
-
-/// Applies mutations as [`apply`] does. With `region`, all of them atomically; then all rows must be
-/// in that region.
-pub(crate) async fn apply_in<A, B>(
-    server: &Arc<Server>,
-    table: TableName,
-    region: Option<RegionId>,
     arguments: A,
     build: B,
 ) -> Result<(), Failure>
@@ -112,7 +87,7 @@ where
         if on_pool || until.is_some() {
             (until, on_pool, None)
         } else {
-            (None, false, Some(write(server, &table, region, &mutations)?))
+            (None, false, Some(write(server, &table, &mutations)?))
         }
     };
     hold_back(until).await;
@@ -120,9 +95,9 @@ where
         Some(commit) => commit,
         None if on_pool => {
             server.admission().admit_to_line()?;
-            Box::pin(server.in_line(move |server| write(server, &table, region, &build(&arguments)?))).await?
+            Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
         }
-        None => write(server, &table, region, &build(&arguments)?)?,
+        None => write(server, &table, &build(&arguments)?)?,
     };
     pin!(committed(commit)).await
 }

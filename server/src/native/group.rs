@@ -7,7 +7,7 @@
 //! | Mutate with a condition | one condition, one mutation of its row |
 //! | Multi, atomic group | mutations of rows of one region |
 //! | Multi, group with a condition | one condition, mutations of its row |
-//! | MultiRowMutationService | conditions and mutations of rows of one region |
+//! | MultiRowMutationService | puts and deletes of rows of one region |
 //!
 //! [`apply`] is the one way to run one. The nonce is that of the last increment or append in it, as in
 //! HBase; groups of puts and deletes can be repeated without harm and have none.

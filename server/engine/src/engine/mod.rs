@@ -357,18 +357,7 @@ impl Engine {
     /// the strongest durability that one of them asks for.
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations, None))
-    }
-    /// Applies mutations as [`Engine::mutate`] does, all of them or none, also after a crash: all rows
-    /// must be in that region of the table, or the call fails with [`Error::NotServingRegion`].
-    pub fn mutate_region(
-        &self,
-        table: &TableName,
-        region: RegionId,
-        mutations: &[RowMutation<'_>],
-    ) -> Result<Commit> {
-        self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations, Some(region)))
+        self.write(|catalog| write::mutate(catalog, table, mutations))
     }
     /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted, in the order of the steps.
     /// After an error nothing has happened, and `out` is as before. With [`ReadTier::Memory`], for a network thread:
