@@ -65,7 +65,7 @@ pub(crate) mod writes;
 
 use codec::{Binary, Codec, Compact, Reply};
 pub(crate) use failure::Failure;
-pub(crate) use from_thrift::select;
+pub(crate) use from_thrift::{has_regex, select};
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
 /// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.

@@ -60,7 +60,10 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
         return Ok(GroupDone { processed, cells });
     }
     let nonce = nonce(&group);
-    let conditions: Vec<Condition> = group.conditions.iter().map(condition).collect::<Result<_, _>>()?;
+    let mut conditions = Vec::with_capacity(group.conditions.len());
+    for wanted in &group.conditions {
+        conditions.push(request::converted(server, wanted, has_regex(wanted), condition).await?);
+    }
     let arguments = (group, conditions);
     writes::group(server, cells, arguments, move |(group, conditions)| {
         let mut block = Cells::new(&group.cells);
@@ -172,6 +175,13 @@ impl Condition {
             time_range: self.time_range,
         }
     }
+}
+
+/// Whether a condition may have a regular expression.
+fn has_regex(condition: &messages::Condition) -> bool {
+    let comparator = condition.comparator.as_ref();
+    request::has_regex(condition.filter.as_ref())
+        || comparator.is_some_and(|comparator| comparator.name.ends_with("RegexStringComparator"))
 }
 
 /// Decodes a condition: by filter if it has one, else on a column.
@@ -297,5 +307,29 @@ mod tests {
         assert_eq!(of(&[increment(Some(3)), put.clone()]), Some((7, 3)));
         let append = mutation(MutationType::Append, Some(5));
         assert_eq!(of(&[increment(Some(3)), append]), Some((7, 5)));
+    }
+
+    /// The class of a regular expression is found in a comparator, and in the encoded filter.
+    #[test]
+    fn conditions_with_regular_expressions_are_recognised() {
+        let class = |name: &str| format!("org.apache.hadoop.hbase.filter.{name}");
+        let compared = |name| messages::Condition {
+            comparator: Some(messages::Comparator {
+                name: class(name),
+                ..messages::Comparator::default()
+            }),
+            ..messages::Condition::default()
+        };
+        assert!(has_regex(&compared("RegexStringComparator")));
+        assert!(!has_regex(&compared("BinaryComparator")));
+        let filtered = |name| messages::Condition {
+            filter: Some(messages::Filter {
+                name: class("RowFilter"),
+                serialized_filter: Some(class(name).into()),
+            }),
+            ..messages::Condition::default()
+        };
+        assert!(has_regex(&filtered("RegexStringComparator")));
+        assert!(!has_regex(&filtered("BinaryComparator")));
     }
 }

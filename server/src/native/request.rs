@@ -14,7 +14,7 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use crate::api::{Failure, select};
+use crate::api::{self, Failure, Server, select};
 
 /// Decodes a call's message.
 pub(super) fn decode<M: Message + Default>(parameter: Bytes) -> Result<M, Failure> {
@@ -59,6 +59,30 @@ pub(super) fn filter(filter: Option<&messages::Filter>) -> Result<Option<Arc<Fil
     let spec = FilterSpec::decode(&filter.encode_to_vec(), rand::random())
         .map_err(|error| Failure::do_not_retry(error.to_string()))?;
     Ok(Some(Arc::new(spec)))
+}
+
+/// Whether a filter may have a regular expression.
+pub(super) fn has_regex(filter: Option<&messages::Filter>) -> bool {
+    filter.is_some_and(|filter| api::has_regex(None, filter.serialized_filter.as_ref()))
+}
+
+/// Converts a message: on the pool if it may have a regular expression, which must be compiled.
+pub(super) async fn converted<M, T>(
+    server: &Arc<Server>,
+    message: &M,
+    has_regex: bool,
+    convert: fn(&M) -> Result<T, Failure>,
+) -> Result<T, Failure>
+where
+    M: Clone + Send + 'static,
+    T: Send + 'static,
+{
+    if !has_regex {
+        return convert(message);
+    }
+    let message = message.clone();
+    // Boxed: few messages need it.
+    Box::pin(server.compiled(move |_| convert(&message))).await
 }
 
 fn family_time_ranges(
