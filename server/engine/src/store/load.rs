@@ -17,23 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::output::{FileOutput, NameSync};
 use super::{Clip, NewFile, StoreContext, WrittenFile};
-use crate::cache::Priority;
 use crate::cell::{Cell, CellCursor, KeyBuf, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
-use crate::hfile::{Access, ReadOptions, Reader};
+use crate::hfile::{ReadOptions, Reader};
 use crate::id::{FileId, SeqId};
 use crate::schema::{Escaped, FamilyDescriptor};
 
 /// Cancellation is looked at after so many cells.
 const STEP_CELLS: u64 = 4096;
-
-const OPTIONS: ReadOptions = ReadOptions {
-    cache_blocks: false,
-    priority: Priority::Single,
-    memory_only: false,
-    charge: None,
-    access: Access::Sequential,
-};
 
 /// A copy of one file.
 #[derive(Debug)]
@@ -105,7 +96,7 @@ fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenF
 }
 
 fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'_>) -> Result<()> {
-    let mut cursor = reader.cursor(OPTIONS);
+    let mut cursor = reader.cursor(ReadOptions::WHOLE_FILE);
     cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
     while let Some(cell) = cursor.cell() {
         if output.cells().is_multiple_of(STEP_CELLS) && job.cancel.load(Ordering::Relaxed) {
