@@ -1,6 +1,7 @@
-//! Writes, and waiting until they are durable. Plain ones join the log on the network thread, and so do checks, increments, appends and
-//! atomic groups that find what they read in memory and their rows unlocked. What would have to wait or read from disk runs on the pool,
-//! and so does a delete of "the newest version".
+//! Writes, and waiting until they are durable. Plain writes join the log on the network thread, and so
+//! do checks, increments, appends and atomic groups whose reads are in memory and whose rows are
+//! unlocked. A write that would have to wait or read from disk runs on the pool, and so does a delete
+//! of "the newest version".
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -232,7 +233,8 @@ impl Step<'_> {
         }
     }
 
-    /// Whether it holds the network thread for so long, or reads what may be on disk, that it runs on the pool.
+    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
+    /// disk.
     fn is_long(&self) -> bool {
         match self {
             Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
@@ -262,7 +264,7 @@ impl Step<'_> {
     }
 }
 
-/// What became of a group.
+/// The outcome of a group.
 pub(crate) struct GroupDone {
     /// Whether its conditions held.
     pub(crate) processed: bool,
@@ -270,8 +272,8 @@ pub(crate) struct GroupDone {
     pub(crate) cells: CellBatch,
 }
 
-/// Applies a group under the locks of its rows, and waits until it is durable: on the network thread if memory has what it reads
-/// and nobody else has its rows, on the pool otherwise.
+/// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
+/// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
 pub(crate) async fn group<A, B>(
     server: &Arc<Server>,
     mut cells: CellBatch,

@@ -1,5 +1,5 @@
-//! ClientService: dispatch, Get and Mutate. The modules `multi` and `scan` have the other methods,
-//! `group` has what reads before it writes.
+//! ClientService: dispatch, Get and Mutate. The modules `multi`, `scan`, `coprocessor` and `load` have
+//! the other methods, `group` has writes that read first.
 
 use std::sync::Arc;
 

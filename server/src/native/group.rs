@@ -1,4 +1,4 @@
-//! Atomic groups: everything of ClientService that depends on what is stored, or that is applied
+//! Atomic groups: all writes of ClientService that depend on stored values, or that are applied
 //! together.
 //!
 //! | call | group |
@@ -9,8 +9,8 @@
 //! | Multi, group with a condition | one condition, mutations of its row |
 //! | MultiRowMutationService | puts and deletes of rows of one region |
 //!
-//! [`apply`] is the one way to run one. The nonce is that of the last increment or append in it, as in
-//! HBase; groups of puts and deletes can be repeated without harm and have none.
+//! All of them run through [`apply`]. The nonce of a group is that of its last increment or append, as
+//! in HBase; groups of puts and deletes can be repeated without harm and have none.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
     check_rows(&group)?;
     let processed = true;
-    // As in HBase, the condition of no mutations is not looked at.
+    // As in HBase, a condition without mutations is not tested.
     if group.mutations.is_empty() {
         return Ok(GroupDone { processed, cells });
     }

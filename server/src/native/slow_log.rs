@@ -1,8 +1,7 @@
-//! The slow log of native calls: what it keeps of a call, and the calls that read and clear it.
+//! The slow log of native calls: its record of a call, and the calls that read and clear it.
 //!
 //! A call beyond a threshold is described after it was answered, from its message, which is decoded
-//! a second time. The reservation for its arguments is still there. Other calls cost two
-//! comparisons.
+//! a second time, within the reservation for its arguments. Other calls cost two comparisons.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -87,7 +86,7 @@ fn record(connection: &Connection, call: Answered<'_>, remarkable: Remarkable) {
     });
 }
 
-/// What a call asks for, shortly.
+/// A short description of a call's arguments.
 #[derive(Debug, Default)]
 struct Described {
     table: Option<TableName>,

@@ -131,7 +131,7 @@ impl Engine {
         marked.and(closed)
     }
 
-    /// Closes a database that nobody will open again: as [`Engine::close`], without the flush.
+    /// Closes a database that will not be opened again: as [`Engine::close`], without the flush.
     pub fn close_unflushed(&self) -> Result<()> {
         if !self.begin_close() {
             return Ok(());
@@ -359,9 +359,10 @@ impl Engine {
         self.check_open()?;
         self.write(|catalog| write::mutate(catalog, table, mutations))
     }
-    /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted, in the order of the steps.
-    /// After an error nothing has happened, and `out` is as before. With [`ReadTier::Memory`], for a network thread:
-    /// [`Error::NotInMemory`] where it would read from disk, wait for somebody who has a row, or wait until what it read is durable.
+    /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted,
+    /// in the order of the steps. After an error nothing has happened, and `out` is as before. With
+    /// [`ReadTier::Memory`], for a network thread: fails with [`Error::NotInMemory`] where it would read
+    /// from disk, wait for a row's lock, or wait until the cells that it read are durable.
     pub fn apply_group(
         &self,
         table: &TableName,

@@ -393,7 +393,7 @@ impl Scanner {
         }
     }
 
-    /// What happens to a row that has more bytes than `out` has left.
+    /// The treatment of a row that has more bytes than `out` has left.
     fn long_row(&self, cut_at: Option<usize>, out: &CellBatch) -> LongRow {
         let left = |bytes: usize| bytes.saturating_sub(out.data_bytes());
         match cut_at {

@@ -1,8 +1,8 @@
-//! Bulk load: copies an HFile that somebody else has written into a store file of a family.
+//! Bulk load: copies an HFile written elsewhere into a store file of a family.
 //!
-//! The copy is made cell by cell, so that it has the family's options and nothing of the source has
-//! to be believed: the checksums of all blocks that are read, the order of the cells, their family,
-//! their rows, and their number. The copy is verified as a compaction's output is.
+//! The copy is made cell by cell, so that it has the family's options and the source is checked: the
+//! checksums of all blocks that are read, the order of the cells, their family, their rows, and their
+//! number. The copy is verified as a compaction's output is.
 //!
 //! A hard link would be faster and is not safe: Hadoop's local file system overwrites a file in
 //! place, and a store file never changes.
@@ -23,13 +23,13 @@ use crate::hfile::{ReadOptions, Reader};
 use crate::id::{FileId, SeqId};
 use crate::schema::{Escaped, FamilyDescriptor};
 
-/// Cancellation is looked at after so many cells.
+/// Number of cells between two checks for cancellation.
 const STEP_CELLS: u64 = 4096;
 
 /// A copy of one file.
 #[derive(Debug)]
 pub struct CopyJob<'a> {
-    /// What stores share.
+    /// The state that all stores share.
     pub context: &'a StoreContext,
     /// The family that the file is offered for.
     pub family: &'a FamilyDescriptor,
@@ -41,7 +41,7 @@ pub struct CopyJob<'a> {
     pub source_id: FileId,
     /// Where the copy goes.
     pub target: &'a NewFile,
-    /// What the copy's file info says of its age. The sequence id of the load is not known yet.
+    /// The age in the copy's file info. The sequence id of the load is not known yet.
     pub written_at: SeqId,
     /// Set from outside to stop it.
     pub cancel: &'a AtomicBool,
@@ -108,7 +108,7 @@ fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'
             ..cell
         };
         output.append(cell).map_err(|error| match error {
-            // Its order: what the writer refuses is the source's fault.
+            // The writer refuses cells out of order: the source is corrupt.
             Error::InvalidArgument(what) => Error::corrupt(job.source, 0, what),
             error => error,
         })?;

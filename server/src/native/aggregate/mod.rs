@@ -87,7 +87,7 @@ async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> 
         if end.is_of_scan {
             return Ok(());
         }
-        // A part that memory answers waits for nothing: give the thread's other calls a turn.
+        // A part that is in memory never waits, so yield to the other tasks of the thread.
         tokio::task::yield_now().await;
     }
 }
