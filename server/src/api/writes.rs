@@ -311,7 +311,8 @@ where
     })
 }
 
-/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to read from disk.
+/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to
+/// read from disk.
 fn try_group(
     server: &Server,
     group: &Group<'_>,
