@@ -100,8 +100,8 @@ pub(super) async fn get_one(
     get: &messages::Get,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    let has_regex = request::has_regex(get.filter.as_ref());
-    let spec = request::converted(&connection.server, get, has_regex, request::get).await?;
+    let filter = request::filter(&connection.server, get.filter.as_ref()).await?;
+    let spec = request::get(get, filter)?;
     let mut caller = connection.caller();
     let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
     if get.existence_only == Some(true) {

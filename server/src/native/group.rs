@@ -180,14 +180,14 @@ impl Condition {
 /// Whether a condition may have a regular expression.
 fn has_regex(condition: &messages::Condition) -> bool {
     let comparator = condition.comparator.as_ref();
-    request::has_regex(condition.filter.as_ref())
+    condition.filter.as_ref().is_some_and(request::has_regex)
         || comparator.is_some_and(|comparator| comparator.name.ends_with("RegexStringComparator"))
 }
 
 /// Decodes a condition: by filter if it has one, else on a column.
 fn condition(condition: &messages::Condition) -> Result<Condition, Failure> {
-    let test = if let Some(filter) = request::filter(condition.filter.as_ref())? {
-        Decoded::Filter(filter)
+    let test = if let Some(filter) = &condition.filter {
+        Decoded::Filter(request::decode_filter(filter)?)
     } else {
         let comparator = condition
             .comparator

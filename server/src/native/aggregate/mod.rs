@@ -44,8 +44,8 @@ pub(super) async fn run(
     arguments_bytes: usize,
 ) -> Result<AggregateResponse, Failure> {
     let mut totals = Totals::new(method, &wanted)?;
-    let has_regex = request::has_regex(wanted.scan.filter.as_ref());
-    let mut scan = request::converted(&connection.server, &wanted.scan, has_regex, request::scan).await?;
+    let filter = request::filter(&connection.server, wanted.scan.filter.as_ref()).await?;
+    let mut scan = request::scan(&wanted.scan, filter)?;
     scan.batch = None;
     // One cell proves that the row exists.
     if method == Method::GetRowNum && scan.spec.filter.is_none() && !names_column(&wanted.scan.column) {
