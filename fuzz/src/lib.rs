@@ -8,7 +8,8 @@
 //! Files on disk carry checksums that a mutation breaks at once, so that only the checksum would be tested. The
 //! targets for them take a compact form and make the file of it with right checksums ([`disk`]).
 //!
-//! Inputs lie in `corpus/<target>/`. The binary `make-corpus` writes the seeds; `docs/testing.md` has the commands.
+//! Inputs lie in `corpus/<target>/`. The binary `make-corpus` writes the seeds; `docs/testing.md` has
+//! the commands.
 
 pub mod corpus;
 mod disk;

@@ -10,8 +10,9 @@
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
 //!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
 //!   wait in it, so a flooded server can still be looked after.
-//! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads nothing. Half of the
-//!   cores may do it at a time ([`Admission::compiler`]), so that the network threads get the others.
+//! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads
+//!   nothing. Half of the cores may do it at a time ([`Admission::compiler`]), so that the network
+//!   threads get the others.
 //! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
 //!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
 //!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a

@@ -10,7 +10,7 @@ use crate::api::Server;
 use crate::config::{Config, ConfigError, Inputs, Setting};
 use crate::settings::SetFilter;
 
-/// What is needed to read the settings again.
+/// The inputs from which the settings are read again.
 pub(crate) struct Reload {
     inputs: Inputs,
     set_filter: SetFilter,

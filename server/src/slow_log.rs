@@ -9,13 +9,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use basalt_engine::schema::TableName;
 use metrics::{Counter, counter};
 use parking_lot::Mutex;
 
 use crate::config;
 use crate::metrics::names;
+
+/// The class of the server, which HBase's clients print.
+pub(crate) const SERVER_CLASS: &str = "Basalt";
 
 /// In which of the two ways a call was remarkable; at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,37 @@ pub(crate) struct Record {
     pub(crate) gets: usize,
     /// Puts, deletes or increments of a call that takes several.
     pub(crate) mutations: usize,
+}
+
+impl Record {
+    /// The arguments as clients print them. The name of a region begins with its table's; without a
+    /// region, the table is put in front.
+    pub(crate) fn printed_arguments(&self) -> String {
+        match (&self.region, &self.table) {
+            (None, Some(table)) => format!("of table {table}: {}", self.arguments),
+            _ => self.arguments.clone(),
+        }
+    }
+}
+
+/// The start of a call that took this long until now, in milliseconds since 1970.
+pub(crate) fn began_ms(took: Duration) -> i64 {
+    let began = SystemTime::now().checked_sub(took).unwrap_or(UNIX_EPOCH);
+    began
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A text in a client's query; `None` if it is not set, for which HBase also takes an empty one.
+pub(crate) fn condition(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+/// The table in a client's query. `default:t` is the table `t`. A text that cannot be a table's name
+/// is kept as it is and equals none.
+pub(crate) fn table_condition(text: Option<&String>) -> Option<String> {
+    let name = condition(text)?;
+    Some(TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string()))
 }
 
 /// How the conditions of a [`Query`] combine.

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// The process that started the server and wants to know its state.
 #[derive(Debug, Default)]
 pub(crate) struct Supervisor {
-    /// Connected to systemd's socket; without one nobody listens.
+    /// Connected to systemd's socket; `None` without a supervisor.
     socket: Option<UnixDatagram>,
     /// Longest time between two messages of the watchdog, if it is on.
     watchdog: Option<Duration>,

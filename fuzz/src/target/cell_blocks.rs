@@ -5,10 +5,10 @@
 //! how   = 0: plain; n: packed with compressor n - 1; larger ones count from 0 again
 //! ```
 //!
-//! 1. A packed block is unpacked to at most [`PLAIN_BYTES`], within what was reserved. What was
-//!    unpacked is packed and comes back.
-//! 2. The cells of a block lie in it one behind the other. A cell that is read is written again and
-//!    reads the same.
+//! 1. A packed block is unpacked to at most [`PLAIN_BYTES`], within the bytes reserved for it. The
+//!    plain bytes survive being packed and unpacked again.
+//! 2. The cells of a block follow each other. A cell that was decoded is encoded again and decodes to
+//!    the same.
 
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::compress::{Compressor, Room};
@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Counts what is reserved, and refuses more than a block may take.
+/// Counts the reserved bytes, and panics when a block reserves more than it may take.
 #[derive(Debug, Default)]
 struct Counted {
     used: usize,
@@ -86,7 +86,7 @@ fn cells(block: &[u8]) {
         };
         assert!(cells.offset() > at && cells.offset() <= block.len());
         at = cells.offset();
-        // What HBase cannot write has no form to compare.
+        // Longer rows and families cannot be encoded.
         if cell.row.len() > 32_767 || cell.family.len() > 127 {
             continue;
         }

@@ -6,8 +6,8 @@
 //! how   = bit 0: the frames are responses, and there is no connection header
 //! ```
 //!
-//! A header that is read alone is the one that is read with its frame. What decodes is written again
-//! and decodes to the same.
+//! A header decoded alone equals the header decoded with its frame. A frame that decodes is encoded
+//! again and decodes to the same.
 
 use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::frame::{

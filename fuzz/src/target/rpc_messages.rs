@@ -6,9 +6,9 @@
 //! which = number of the message in `MESSAGES`, modulo their number
 //! ```
 //!
-//! What decodes is written again and decodes to the same. Decoding takes at most
-//! [`DECODED_PER_BYTE`] bytes for each byte of the message; the server reserves what a message really
-//! takes before it decodes it.
+//! A message that decodes is encoded again and decodes to the same. Decoding takes at most
+//! [`DECODED_PER_BYTE`] bytes for each byte of the message. The server reserves the memory that a
+//! message takes before it decodes it.
 
 use basalt_idl::native::messages as pb;
 use bytes::Bytes;

@@ -1,29 +1,29 @@
 //! Operations that were applied and must not be applied again: increments, appends and atomic groups
 //! with a client's [`Nonce`].
 //!
-//! A client that gets no answer sends the operation again with the same nonce. It is looked up here
+//! A client that gets no answer sends the operation again with the same nonce. The nonce is looked up
 //! under the locks of the operation's rows, so a retry that arrives while the first attempt runs
-//! waits for these locks. A nonce that is known is answered without being applied.
+//! waits for these locks. An operation whose nonce is known is answered without being applied.
 //!
 //! A nonce is kept for [`KEPT`] after the operation, also over a restart:
 //!
 //! 1. It stands in the log, in the edit of its operation, with the wall-clock time. After a crash the
 //!    log has both or none.
 //! 2. When a flush has made log segments obsolete, the nonces in them that are still kept are first
-//!    logged anew, in an edit of their own, and synced ([`Nonces::logged_up_to`],
-//!    [`Nonces::logged_again`]). So the log is the only place that nonces are stored in, and all of
-//!    them are in it: store files and the manifest know nothing of them. If the log has no space for
-//!    such an edit, the segments stay, at most until their nonces are not kept any more.
+//!    logged again, in an edit of their own, and synced ([`Nonces::logged_up_to`],
+//!    [`Nonces::logged_again`]). So all nonces are in the log, and neither store files nor the manifest
+//!    have any. If the log has no space for such an edit, the segments stay, at most until their nonces
+//!    expire.
 //! 3. A start collects the nonces of all segments ([`Replay`]).
 //!
 //! An operation that did not ask for a sync (ASYNC_WAL, or `wal.sync = "os"`) can be in a store file
 //! before its log frame is on the disk; after a power cut, not after a kill, its nonce may be lost.
 //!
-//! Bounds: a table has a maximum of nonces, beyond which the oldest go before their time. Each takes
-//! at most [`BYTES_EACH`] bytes.
+//! Bounds: beyond a maximum number of nonces, the oldest are dropped before they expire. Each takes at
+//! most [`BYTES_EACH`] bytes.
 //!
 //! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that
-//! was set back makes nonces stay longer, one that was set forward makes them go earlier.
+//! was set back makes nonces expire later, one that was set forward makes them expire earlier.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub const KEPT: Duration = Duration::from_mins(20);
 /// may have half of its places free.
 pub const BYTES_EACH: usize = 100;
 
-/// Tables side by side, so that writers rarely meet and none waits long while one grows.
+/// Shards with a lock each, so that writers rarely contend, and wait only briefly while one grows.
 const SHARDS: usize = 16;
 
 /// The nonces of a database.
@@ -53,7 +53,7 @@ pub struct Nonces {
 #[derive(Debug, Default)]
 struct Shard {
     known: HashSet<Nonce>,
-    /// The same, about in the order in which they expire.
+    /// The nonces in `known`, approximately in the order in which they expire.
     by_age: VecDeque<Entry>,
 }
 

@@ -110,8 +110,8 @@ pub struct Options {
     pub cell_max_bytes: usize,
     /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
     pub row_max_bytes: usize,
-    /// Maximum number of nonces that are kept; beyond it the oldest are dropped before their time. Each takes up to
-    /// [`crate::nonces::BYTES_EACH`] bytes.
+    /// Maximum number of nonces that are kept; beyond it the oldest are dropped before they expire. Each
+    /// takes up to [`crate::nonces::BYTES_EACH`] bytes.
     pub nonces_max: usize,
     /// Who runs background work.
     pub background: Background,

@@ -65,7 +65,7 @@ pub(crate) mod writes;
 
 use codec::{Binary, Codec, Compact, Reply};
 pub(crate) use failure::Failure;
-pub(crate) use from_thrift::select;
+pub(crate) use from_thrift::{has_regex, select};
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
 /// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.
@@ -110,7 +110,7 @@ pub(crate) struct Server {
     started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
-    /// What calls for tests may do; `None` unless the server is ephemeral.
+    /// Controls for the calls of tests; `None` unless the server is ephemeral.
     controls: Option<Controls>,
     /// Calls that have a number: those that are told of in the log.
     requests: AtomicU64,
@@ -177,13 +177,13 @@ impl Caller {
         self
     }
 
-    /// The same, with so much memory reserved for the arguments of its call.
+    /// Sets how much memory is reserved for the arguments of its call.
     pub(crate) fn with_arguments(mut self, bytes: usize) -> Self {
         self.arguments_bytes = bytes;
         self
     }
 
-    /// The same, with the flag that its connection sets when the client has closed it.
+    /// Sets the flag that its connection raises when the client has closed it.
     pub(crate) fn until(mut self, gone: &Arc<AtomicBool>) -> Self {
         self.gone = Arc::clone(gone);
         self
@@ -298,13 +298,13 @@ impl Server {
         Ok(server)
     }
 
-    /// The same server, which answers calls for tests if there are controls.
+    /// Makes the server answer calls of tests, if there are controls.
     pub(crate) fn with_controls(mut self, controls: Option<Controls>) -> Self {
         self.controls = controls;
         self
     }
 
-    /// What calls for tests may do; `None` unless the server is ephemeral.
+    /// Controls for the calls of tests; `None` unless the server is ephemeral.
     pub(crate) fn controls(&self) -> Option<&Controls> {
         self.controls.as_ref()
     }

@@ -265,10 +265,10 @@ fn result_count(count: i32) -> Result<usize, Failure> {
     })
 }
 
-/// Fetches up to `wanted.count` results; returns them, and how the fetch ended. There are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. An empty
-/// answer means the end of the scan to every client, so a fetch that has nothing to show goes on,
-/// for as long as its client is there. A fetch that is refused has lost nothing, and can be tried
-/// again.
+/// Fetches up to `wanted.count` results; returns them, and how the fetch ended. There are fewer when a
+/// bound on bytes or time is reached that `wanted.shortest` allows. To most clients an empty answer
+/// means the end of the scan, so a fetch without results continues until its client is gone, unless
+/// `wanted.least` is 0. A fetch that is refused has lost nothing, and can be retried.
 async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,

@@ -19,7 +19,8 @@ impl Server {
             });
     }
 
-    /// Rows were read for the conditions of a group, and written if they held; `cells` are the new cells of its updates.
+    /// Records a group: the rows of its conditions were read, and its rows were written if `wrote`;
+    /// `cells` are the new cells of its updates.
     pub(super) fn applied(&self, group: &Group<'_>, wrote: bool, cells: &CellBatch) {
         let (table, conditions) = (&group.table, &group.conditions);
         self.heat

@@ -1,6 +1,7 @@
-//! Writes, and waiting until they are durable. Plain ones join the log on the network thread, and so do checks, increments, appends and
-//! atomic groups that find what they read in memory and their rows unlocked. What would have to wait or read from disk runs on the pool,
-//! and so does a delete of "the newest version".
+//! Writes, and waiting until they are durable. Plain writes join the log on the network thread, and so
+//! do checks, increments, appends and atomic groups whose reads are in memory and whose rows are
+//! unlocked. A write that would have to wait or read from disk runs on the pool, and so does a delete
+//! of "the newest version".
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::id::{Nonce, RegionId};
+use basalt_engine::id::Nonce;
 use basalt_engine::op::{
     AtomicGroup, Check, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowCondition, RowMutation, RowUpdate,
     TimeRange, Write,
@@ -55,18 +56,9 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Gives mutations to the engine, and tells the key visualiser. With `region`, all of them are one
-/// edit of that region.
-fn write(
-    server: &Server,
-    table: &TableName,
-    region: Option<RegionId>,
-    mutations: &[RowMutation<'_>],
-) -> Result<Commit, Failure> {
-    let commit = match region {
-        None => server.engine().mutate(table, mutations)?,
-        Some(region) => server.engine().mutate_region(table, region, mutations)?,
-    };
+/// Gives mutations to the engine, and tells the key visualiser.
+fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
+    let commit = server.engine().mutate(table, mutations)?;
     server.wrote(table, mutations);
     Ok(commit)
 }
@@ -76,22 +68,6 @@ fn write(
 pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,
-    arguments: A,
-    build: B,
-) -> Result<(), Failure>
-where
-    A: Send + Sync + 'static,
-    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
-{
-    apply_in(server, table, None, arguments, build).await
-}
-
-/// Applies mutations as [`apply`] does. With `region`, all of them atomically; then all rows must be
-/// in that region.
-pub(crate) async fn apply_in<A, B>(
-    server: &Arc<Server>,
-    table: TableName,
-    region: Option<RegionId>,
     arguments: A,
     build: B,
 ) -> Result<(), Failure>
@@ -112,7 +88,7 @@ where
         if on_pool || until.is_some() {
             (until, on_pool, None)
         } else {
-            (None, false, Some(write(server, &table, region, &mutations)?))
+            (None, false, Some(write(server, &table, &mutations)?))
         }
     };
     hold_back(until).await;
@@ -120,9 +96,9 @@ where
         Some(commit) => commit,
         None if on_pool => {
             server.admission().admit_to_line()?;
-            Box::pin(server.in_line(move |server| write(server, &table, region, &build(&arguments)?))).await?
+            Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
         }
-        None => write(server, &table, region, &build(&arguments)?)?,
+        None => write(server, &table, &build(&arguments)?)?,
     };
     pin!(committed(commit)).await
 }
@@ -257,7 +233,8 @@ impl Step<'_> {
         }
     }
 
-    /// Whether it holds the network thread for so long, or reads what may be on disk, that it runs on the pool.
+    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
+    /// disk.
     fn is_long(&self) -> bool {
         match self {
             Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
@@ -287,7 +264,7 @@ impl Step<'_> {
     }
 }
 
-/// What became of a group.
+/// The outcome of a group.
 pub(crate) struct GroupDone {
     /// Whether its conditions held.
     pub(crate) processed: bool,
@@ -295,8 +272,8 @@ pub(crate) struct GroupDone {
     pub(crate) cells: CellBatch,
 }
 
-/// Applies a group under the locks of its rows, and waits until it is durable: on the network thread if memory has what it reads
-/// and nobody else has its rows, on the pool otherwise.
+/// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
+/// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
 pub(crate) async fn group<A, B>(
     server: &Arc<Server>,
     mut cells: CellBatch,
@@ -334,7 +311,8 @@ where
     })
 }
 
-/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to read from disk.
+/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to
+/// read from disk.
 fn try_group(
     server: &Server,
     group: &Group<'_>,

@@ -1,5 +1,5 @@
-//! What is known of each setting: name, meaning, type, unit and range. All of it is declared once,
-//! with the setting (`sections`), and used by the parser, the check of ranges, `config print` and
+//! The description of each setting: name, meaning, type, unit and range. It is declared once, with
+//! the setting (`sections`), and used by the parser, the check of ranges, `config print` and
 //! `docs/settings.md`.
 
 use std::fmt;
@@ -197,7 +197,7 @@ impl Setting {
         self.field.kind
     }
 
-    /// What its number counts.
+    /// The unit of its number.
     pub(super) fn unit(self) -> Unit {
         match self.field.kind {
             Kind::Number => Unit::of(self.field.key),
@@ -205,7 +205,7 @@ impl Setting {
         }
     }
 
-    /// What it means, as one paragraph.
+    /// Its meaning, as one paragraph.
     pub fn meaning(self) -> String {
         paragraph(self.field.doc)
     }
@@ -270,7 +270,7 @@ fn variable_of(name: &str) -> String {
     format!("{PREFIX}{}", name.replace('.', "_").to_ascii_uppercase())
 }
 
-/// Begin of the names of environment variables.
+/// Prefix of the names of environment variables.
 pub(super) const PREFIX: &str = "BASALT_";
 
 /// Lines of documentation as one paragraph.
@@ -286,7 +286,7 @@ pub(super) fn unknown(name: &str) -> String {
     unknown_of(name, &known)
 }
 
-/// The same for an environment variable.
+/// Says that no setting has this environment variable, and which one has the nearest name.
 pub(super) fn unknown_variable(variable: &str) -> String {
     let known: Vec<String> = Setting::all().map(Setting::variable).collect();
     unknown_of(variable, &known)

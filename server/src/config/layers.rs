@@ -70,7 +70,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What settings are read from.
+/// The inputs from which settings are read.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// Values that take the place of defaults, as `section.key=value`.

@@ -3,8 +3,8 @@
 //!
 //! One flat list of `section.key` names, each with its unit in the name; sizes and durations may be
 //! given as people write them (`units`). Names that do not exist, wrong types and values that cannot
-//! work are refused at start with the place, the name and the reason. What is known of a setting is
-//! declared once, with it (`sections`, `describe`), and printed from there (`print`).
+//! work are refused at start with the place, the name and the reason. A setting is described
+//! once, where it is declared (`sections`, `describe`), and printed from there (`print`).
 
 use std::path::PathBuf;
 

@@ -29,7 +29,7 @@ macro_rules! section {
         }
 
         impl $name {
-            /// What is known of its settings.
+            /// The descriptions of its settings.
             pub(super) const FIELDS: &'static [Field] = &[$(Field {
                 key: stringify!($field),
                 doc: &[$($doc),*],

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// What the number of a setting counts.
+/// The unit of a setting's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Things: threads, files, rows.
@@ -96,7 +96,7 @@ impl Unit {
         }
     }
 
-    /// What a value of this unit is called.
+    /// The name of a value with this unit.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Count => "number",

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use basalt_engine::fs::{DirLock, RealFs, Vfs as _};
 
-/// Begin of the names of these directories.
+/// Prefix of the names of these directories.
 const PREFIX: &str = "basalt-ephemeral-";
 /// Name of the lock file.
 const LOCK_FILE: &str = "OWNER";

@@ -15,7 +15,7 @@ mod home;
 
 pub(crate) use home::Home;
 
-/// What calls for tests may do. A server without `--ephemeral` has none.
+/// Controls for the calls of tests. A server without `--ephemeral` has none.
 #[derive(Debug)]
 pub(crate) struct Controls {
     /// The engine's clock.

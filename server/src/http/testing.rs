@@ -1,7 +1,6 @@
 //! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, and `/test/clock`
-//! with `{"advance_ms": 60000}`. Only an ephemeral
-//! server answers them; others refuse with 403. Answers are JSON objects; an error has the member
-//! `error`.
+//! with `{"advance_ms": 60000}`. Only an ephemeral server answers them; others refuse with 403.
+//! Answers are JSON objects; an error has the member `error`.
 
 use std::time::Instant;
 

@@ -59,9 +59,9 @@ const fn filter(tag: u32) -> Field {
     }
 }
 
-/// What a written cell becomes.
+/// Memory of a written cell.
 const CELL: usize = size_of::<WireCell<'_>>() + GROWTH * size_of::<Write<'_>>();
-/// What a qualifier of a read becomes.
+/// Memory of a qualifier of a read.
 const QUALIFIER: usize = GROWTH * 2 * size_of::<Bytes>();
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
 const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();

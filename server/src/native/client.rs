@@ -1,5 +1,5 @@
-//! ClientService: dispatch, Get and Mutate. The modules `multi` and `scan` have the other methods,
-//! `group` has what reads before it writes.
+//! ClientService: dispatch, Get and Mutate. The modules `multi`, `scan`, `coprocessor` and `load` have
+//! the other methods, `group` has writes that read first.
 
 use std::sync::Arc;
 
@@ -100,7 +100,8 @@ pub(super) async fn get_one(
     get: &messages::Get,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    let spec = request::get(get)?;
+    let filter = request::filter(&connection.server, get.filter.as_ref()).await?;
+    let spec = request::get(get, filter)?;
     let mut caller = connection.caller();
     let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
     if get.existence_only == Some(true) {

@@ -15,7 +15,7 @@ use crate::api::{Failure, Server};
 
 /// Blocks with more packed bytes are unpacked on the pool.
 const INLINE_PACKED: usize = 16 << 10;
-/// So are those that unpack to more than this. Blocks with more plain bytes are packed there.
+/// Blocks with more plain bytes are packed and unpacked on the pool.
 const INLINE_PLAIN: usize = 128 << 10;
 
 /// Unpacks the cells of a call. Their memory is added to `held`.

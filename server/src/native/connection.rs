@@ -54,7 +54,7 @@ const CALLS_IN_FLIGHT: usize = 1_000;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes that are read of a frame that is refused, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
-/// Arguments that take up to so much memory are not accounted: those of most calls.
+/// Arguments up to this many bytes in memory are not reserved: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
 /// The label under which dropped calls are counted: the exception that their clients have met.
 const TIMED_OUT: &str = "CallTimeoutException";

@@ -1,4 +1,4 @@
-//! Atomic groups: everything of ClientService that depends on what is stored, or that is applied
+//! Atomic groups: all writes of ClientService that depend on stored values, or that are applied
 //! together.
 //!
 //! | call | group |
@@ -7,10 +7,10 @@
 //! | Mutate with a condition | one condition, one mutation of its row |
 //! | Multi, atomic group | mutations of rows of one region |
 //! | Multi, group with a condition | one condition, mutations of its row |
-//! | MultiRowMutationService | conditions and mutations of rows of one region |
+//! | MultiRowMutationService | puts and deletes of rows of one region |
 //!
-//! [`apply`] is the one way to run one. The nonce is that of the last increment or append in it, as in
-//! HBase; groups of puts and deletes can be repeated without harm and have none.
+//! All of them run through [`apply`]. The nonce of a group is that of its last increment or append, as
+//! in HBase; groups of puts and deletes can be repeated without harm and have none.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
     check_rows(&group)?;
     let processed = true;
-    // As in HBase, the condition of no mutations is not looked at.
+    // As in HBase, a condition without mutations is not tested.
     if group.mutations.is_empty() {
         return Ok(GroupDone { processed, cells });
     }
@@ -60,7 +60,10 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
         return Ok(GroupDone { processed, cells });
     }
     let nonce = nonce(&group);
-    let conditions: Vec<Condition> = group.conditions.iter().map(condition).collect::<Result<_, _>>()?;
+    let mut conditions = Vec::with_capacity(group.conditions.len());
+    for wanted in &group.conditions {
+        conditions.push(request::converted(server, wanted, has_regex(wanted), condition).await?);
+    }
     let arguments = (group, conditions);
     writes::group(server, cells, arguments, move |(group, conditions)| {
         let mut block = Cells::new(&group.cells);
@@ -174,10 +177,17 @@ impl Condition {
     }
 }
 
+/// Whether a condition may have a regular expression.
+fn has_regex(condition: &messages::Condition) -> bool {
+    let comparator = condition.comparator.as_ref();
+    condition.filter.as_ref().is_some_and(request::has_regex)
+        || comparator.is_some_and(|comparator| comparator.name.ends_with("RegexStringComparator"))
+}
+
 /// Decodes a condition: by filter if it has one, else on a column.
 fn condition(condition: &messages::Condition) -> Result<Condition, Failure> {
-    let test = if let Some(filter) = request::filter(condition.filter.as_ref())? {
-        Decoded::Filter(filter)
+    let test = if let Some(filter) = &condition.filter {
+        Decoded::Filter(request::decode_filter(filter)?)
     } else {
         let comparator = condition
             .comparator
@@ -297,5 +307,29 @@ mod tests {
         assert_eq!(of(&[increment(Some(3)), put.clone()]), Some((7, 3)));
         let append = mutation(MutationType::Append, Some(5));
         assert_eq!(of(&[increment(Some(3)), append]), Some((7, 5)));
+    }
+
+    /// The class of a regular expression is found in a comparator, and in the encoded filter.
+    #[test]
+    fn conditions_with_regular_expressions_are_recognised() {
+        let class = |name: &str| format!("org.apache.hadoop.hbase.filter.{name}");
+        let compared = |name| messages::Condition {
+            comparator: Some(messages::Comparator {
+                name: class(name),
+                ..messages::Comparator::default()
+            }),
+            ..messages::Condition::default()
+        };
+        assert!(has_regex(&compared("RegexStringComparator")));
+        assert!(!has_regex(&compared("BinaryComparator")));
+        let filtered = |name| messages::Condition {
+            filter: Some(messages::Filter {
+                name: class("RowFilter"),
+                serialized_filter: Some(class(name).into()),
+            }),
+            ..messages::Condition::default()
+        };
+        assert!(has_regex(&filtered("RegexStringComparator")));
+        assert!(!has_regex(&filtered("BinaryComparator")));
     }
 }

@@ -100,47 +100,41 @@ async fn region_action(
         let Action {
             index, mutation, get, ..
         } = action;
-        if let Some(mutation) = mutation {
-            request::skip_cells(&mutation, &mut sent)?;
-            let own = cells.slice(begin..sent.offset());
-            if is_write(&mutation) {
-                waiting.push((index, *mutation, begin..sent.offset()));
+        if let Some(mutation) = &mutation {
+            request::skip_cells(mutation, &mut sent)?;
+        }
+        let own = begin..sent.offset();
+        let update = match mutation {
+            Some(mutation) if is_write(&mutation) => {
+                waiting.push((index, *mutation, own));
                 continue;
             }
-            write_all(
-                connection,
-                &region,
-                &cells,
-                std::mem::take(&mut waiting),
-                &mut results,
-            )
-            .await;
-            let result = match check_size(connection, block) {
-                Ok(()) => update(connection, &region, *mutation, nonce_group, own, block).await,
-                Err(failure) => Err(failure),
-            };
-            results.push(outcome(index, result));
-        } else {
-            write_all(
-                connection,
-                &region,
-                &cells,
-                std::mem::take(&mut waiting),
-                &mut results,
-            )
-            .await;
-            let result = match get {
-                Some(_) if let Err(failure) = check_size(connection, block) => Err(failure),
-                Some(get) if region.contains(&get.row) => {
-                    client::get_one(connection, region.table.clone(), &get, block).await
-                }
-                Some(_) => Err(Failure::wrong_region("the row of a get is not in its region")),
-                None => Err(Failure::unknown_protocol(
-                    "no coprocessor services are registered",
-                )),
-            };
-            results.push(outcome(index, result));
-        }
+            other => other,
+        };
+        let written = std::mem::take(&mut waiting);
+        write_all(connection, &region, &cells, written, &mut results).await;
+        let result = match (update, get) {
+            (None, None) => Err(Failure::unknown_protocol(
+                "no coprocessor services are registered",
+            )),
+            _ if let Err(failure) = check_size(connection, block) => Err(failure),
+            (Some(mutation), _) => {
+                apply_update(
+                    connection,
+                    &region,
+                    *mutation,
+                    nonce_group,
+                    cells.slice(own),
+                    block,
+                )
+                .await
+            }
+            (None, Some(get)) if region.contains(&get.row) => {
+                client::get_one(connection, region.table.clone(), &get, block).await
+            }
+            (None, Some(_)) => Err(Failure::wrong_region("the row of a get is not in its region")),
+        };
+        results.push(outcome(index, result));
     }
     write_all(connection, &region, &cells, waiting, &mut results).await;
     Ok(RegionActionResult {
@@ -199,7 +193,7 @@ async fn write_all(
     }
 }
 
-async fn update(
+async fn apply_update(
     connection: &Arc<Connection>,
     region: &RegionInfo,
     mutation: MutationProto,

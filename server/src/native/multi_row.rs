@@ -1,21 +1,21 @@
 //! MultiRowMutationService: puts and deletes of several rows of one region, all or none.
 //!
-//! The rows become one edit of the log and one region's memstores, so that readers and a crash see
-//! all of them or none. Conditions are refused.
+//! The mutations are an atomic group (`group`), so that readers and a crash see all of them or none.
+//! Conditions are refused.
 
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::op::RowMutation;
 use basalt_engine::schema::Escaped;
-use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     MutateRowsRequest, MutateRowsResponse, MutationProto, mutation_proto::MutationType,
 };
+use bytes::Bytes;
 
 use super::connection::Connection;
+use super::group::{self, Group};
 use super::request;
-use crate::api::{Failure, writes};
+use crate::api::Failure;
 
 /// Applies the mutations of one call.
 pub(super) async fn mutate(
@@ -31,18 +31,16 @@ pub(super) async fn mutate(
     for (index, mutation) in call.mutation_request.iter().enumerate() {
         check(region, index, mutation)?;
     }
-    if !call.mutation_request.is_empty() {
-        writes::apply_in(
-            &connection.server,
-            region.table.clone(),
-            Some(region.id),
-            call.mutation_request,
-            |mutations| rows(mutations),
-        )
-        .await?;
-    }
+    let group = Group {
+        region: region.clone(),
+        conditions: Vec::new(),
+        mutations: call.mutation_request,
+        cells: Bytes::new(),
+        nonce_group: call.nonce_group,
+    };
+    let done = group::apply(connection, group).await?;
     Ok(MutateRowsResponse {
-        processed: Some(true),
+        processed: Some(done.processed),
     })
 }
 
@@ -64,20 +62,4 @@ fn check(region: &RegionInfo, index: usize, mutation: &MutationProto) -> Result<
     } else {
         Failure::do_not_retry(what)
     })
-}
-
-/// Converts mutations for the engine; those of one row become one. Their cells are in the messages.
-fn rows(mutations: &[MutationProto]) -> Result<Vec<RowMutation<'_>>, Failure> {
-    let mut rows: Vec<RowMutation<'_>> = Vec::with_capacity(mutations.len());
-    for mutation in mutations {
-        let next = request::write(mutation, &mut Cells::new(b""))?;
-        match rows.last_mut() {
-            Some(last) if last.row == next.row => {
-                last.writes.extend(next.writes);
-                last.durability = last.durability.max(next.durability);
-            }
-            _ => rows.push(next),
-        }
-    }
-    Ok(rows)
 }

@@ -14,7 +14,7 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use crate::api::{Failure, select};
+use crate::api::{self, Failure, Server, select};
 
 /// Decodes a call's message.
 pub(super) fn decode<M: Message + Default>(parameter: Bytes) -> Result<M, Failure> {
@@ -53,12 +53,45 @@ pub(super) fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRang
     Ok(TimeRange { min, max })
 }
 
-/// Decodes a filter, if there is one.
-pub(super) fn filter(filter: Option<&messages::Filter>) -> Result<Option<Arc<FilterSpec>>, Failure> {
+/// Decodes a filter.
+pub(super) fn decode_filter(filter: &messages::Filter) -> Result<Arc<FilterSpec>, Failure> {
+    FilterSpec::decode(&filter.encode_to_vec(), rand::random())
+        .map(Arc::new)
+        .map_err(|error| Failure::do_not_retry(error.to_string()))
+}
+
+/// Whether a filter may have a regular expression.
+pub(super) fn has_regex(filter: &messages::Filter) -> bool {
+    api::has_regex(None, filter.serialized_filter.as_ref())
+}
+
+/// Decodes the filter of a read, if there is one.
+pub(super) async fn filter(
+    server: &Arc<Server>,
+    filter: Option<&messages::Filter>,
+) -> Result<Option<Arc<FilterSpec>>, Failure> {
     let Some(filter) = filter else { return Ok(None) };
-    let spec = FilterSpec::decode(&filter.encode_to_vec(), rand::random())
-        .map_err(|error| Failure::do_not_retry(error.to_string()))?;
-    Ok(Some(Arc::new(spec)))
+    let decoded = converted(server, filter, has_regex(filter), decode_filter).await?;
+    Ok(Some(decoded))
+}
+
+/// Converts a message: on the pool if it may have a regular expression, which must be compiled.
+pub(super) async fn converted<M, T>(
+    server: &Arc<Server>,
+    message: &M,
+    has_regex: bool,
+    convert: fn(&M) -> Result<T, Failure>,
+) -> Result<T, Failure>
+where
+    M: Clone + Send + 'static,
+    T: Send + 'static,
+{
+    if !has_regex {
+        return convert(message);
+    }
+    let message = message.clone();
+    // Boxed: few messages need it.
+    Box::pin(server.compiled(move |_| convert(&message))).await
 }
 
 fn family_time_ranges(
@@ -86,8 +119,8 @@ fn limit(limit: Option<u32>) -> Option<usize> {
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-/// The read that a Get asks for.
-pub(super) fn get(get: &messages::Get) -> Result<ReadSpec, Failure> {
+/// The read that a Get asks for, with its decoded filter.
+pub(super) fn get(get: &messages::Get, filter: Option<Arc<FilterSpec>>) -> Result<ReadSpec, Failure> {
     if get.closest_row_before == Some(true) {
         return Err(Failure::unknown_protocol(
             "the row before the closest one is not served since HBase 2; use a reversed scan",
@@ -101,7 +134,7 @@ pub(super) fn get(get: &messages::Get) -> Result<ReadSpec, Failure> {
         family_limit: limit(get.store_limit),
         family_offset: limit(get.store_offset).unwrap_or(0),
         cache_blocks: get.cache_blocks.unwrap_or(true),
-        filter: filter(get.filter.as_ref())?,
+        filter,
         raw: flag(&get.attribute, "_raw_").unwrap_or(false),
         ..ReadSpec::default()
     };
@@ -116,8 +149,9 @@ fn versions(versions: Option<u32>) -> i32 {
     i32::try_from(versions.unwrap_or(1)).unwrap_or(i32::MAX).max(1)
 }
 
-/// The scan that a Scan asks for, over the whole table. The caller confines it to a region.
-pub(super) fn scan(scan: &messages::Scan) -> Result<Scan, Failure> {
+/// The scan that a Scan asks for, with its decoded filter, over the whole table. The caller confines it
+/// to a region.
+pub(super) fn scan(scan: &messages::Scan, filter: Option<Arc<FilterSpec>>) -> Result<Scan, Failure> {
     Ok(Scan {
         start_row: scan.start_row.as_deref().unwrap_or_default().to_vec(),
         include_start: scan.include_start_row.unwrap_or(true),
@@ -135,7 +169,7 @@ pub(super) fn scan(scan: &messages::Scan) -> Result<Scan, Failure> {
             family_limit: limit(scan.store_limit),
             family_offset: limit(scan.store_offset).unwrap_or(0),
             cache_blocks: scan.cache_blocks.unwrap_or(true),
-            filter: filter(scan.filter.as_ref())?,
+            filter,
             raw: flag(&scan.attribute, "_raw_").unwrap_or(false),
             ..ReadSpec::default()
         },

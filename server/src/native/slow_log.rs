@@ -1,11 +1,10 @@
-//! The slow log of native calls: what it keeps of a call, and the calls that read and clear it.
+//! The slow log of native calls: its record of a call, and the calls that read and clear it.
 //!
 //! A call beyond a threshold is described after it was answered, from its message, which is decoded
-//! a second time. The reservation for its arguments is still there. Other calls cost two
-//! comparisons.
+//! a second time, within the reservation for its arguments. Other calls cost two comparisons.
 
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use basalt_engine::schema::{Escaped, TableName};
 use basalt_idl::native::messages::{
@@ -20,13 +19,13 @@ use super::connection::Connection;
 use super::peer::Method;
 use super::request::decode;
 use crate::api::{Failure, Server};
-use crate::slow_log::{Combine, Kind, Query, Record, Remarkable};
+use crate::slow_log::{
+    Combine, Kind, Query, Record, Remarkable, SERVER_CLASS, began_ms, condition, table_condition,
+};
 
 /// Names of the messages in [`pb::LogRequest`] and [`pb::LogEntry`], as HBase's clients expect them.
 const REQUEST_CLASS: &str = "SlowLogResponseRequest";
 const RESPONSE_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
-/// The class of the server, which HBase's clients print.
-const SERVER_CLASS: &str = "Basalt";
 /// Most bytes of a row that are printed.
 const ROW_BYTES_MAX: usize = 64;
 
@@ -70,14 +69,10 @@ fn record(connection: &Connection, call: Answered<'_>, remarkable: Remarkable) {
         "call is in the slow log"
     );
     let described = Described::of(call.method, call.parameter);
-    let began = SystemTime::now().checked_sub(call.took).unwrap_or(UNIX_EPOCH);
-    let began_ms = began
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis());
     server.slow_log().add(Record {
         request,
         remarkable,
-        began_ms: i64::try_from(began_ms).unwrap_or(i64::MAX),
+        began_ms: began_ms(call.took),
         took: call.took,
         answer_bytes: call.answer_bytes as u64,
         client: client.unwrap_or_default(),
@@ -91,7 +86,7 @@ fn record(connection: &Connection, call: Answered<'_>, remarkable: Remarkable) {
     });
 }
 
-/// What a call asks for, shortly.
+/// A short description of a call's arguments.
 #[derive(Debug, Default)]
 struct Described {
     table: Option<TableName>,
@@ -226,8 +221,6 @@ pub(super) fn clear(server: &Server) -> pb::ClearSlowLogResponses {
 }
 
 fn query(call: &SlowLogResponseRequest, kind: Option<Kind>) -> Query {
-    // HBase takes an empty text for one that is not set.
-    let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let wanted = match call.log_type() {
         LogType::SlowLog => Kind::Slow,
         LogType::LargeLog => Kind::Large,
@@ -238,11 +231,10 @@ fn query(call: &SlowLogResponseRequest, kind: Option<Kind>) -> Query {
             FilterByOperator::And => Combine::All,
             FilterByOperator::Or => Combine::Any,
         },
-        region: set(&call.region_name),
-        client: set(&call.client_address),
-        table: set(&call.table_name)
-            .map(|name| TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string())),
-        user: set(&call.user_name),
+        region: condition(call.region_name.as_ref()),
+        client: condition(call.client_address.as_ref()),
+        table: table_condition(call.table_name.as_ref()),
+        user: condition(call.user_name.as_ref()),
         limit: call.limit() as usize,
     }
 }
@@ -266,11 +258,7 @@ fn payload(record: &Record) -> SlowLogPayload {
         server_class: SERVER_CLASS.to_owned(),
         method_name: record.method.to_owned(),
         call_details: format!("{}({})", record.method, record.service),
-        param: Some(match (&record.region, &record.table) {
-            // The name of a region begins with its table's; without one the table stands here.
-            (None, Some(table)) => format!("of table {table}: {}", record.arguments),
-            _ => record.arguments.clone(),
-        }),
+        param: Some(record.printed_arguments()),
         user_name: String::new(),
         region_name: record.region.clone(),
         multi_gets: count(record.gets),

@@ -20,7 +20,7 @@ use crate::config::Config;
 /// Most staging directories at a time.
 const STAGING_DIRS_MAX: usize = 1_000;
 
-/// What bulk loads may read.
+/// The directories from which bulk loads may read.
 #[derive(Debug)]
 pub(super) struct Staging {
     /// Where staging directories are made.
@@ -30,7 +30,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// As the settings say.
+    /// The directories of these settings.
     pub(super) fn of(config: &Config) -> Result<Self, Failure> {
         let data = &config.data.dir;
         let data = data

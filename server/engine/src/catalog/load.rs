@@ -1,7 +1,7 @@
-//! Bulk load: HFiles that somebody else has written become store files of a region, all or none.
+//! Bulk load: HFiles written elsewhere become store files of a region, all or none.
 //!
 //! 1. Each file is checked and copied ([`copy_file`]), and the copies' names are made durable.
-//!    Reads and writes of the region go on; no manifest edit names the copies yet.
+//!    Reads and writes of the region continue; no manifest edit names the copies yet.
 //! 2. The region is flushed, so that little is left in its memstores.
 //! 3. Its writers are blocked and the rest is flushed: from here on every edit of the region is in
 //!    store files.
@@ -10,11 +10,11 @@
 //! 5. One manifest edit names all files, and one version of the region has them.
 //! 6. The sequence id is published, in order with those of all writes: readers see the files.
 //!
-//! The edit is that of a flush, because it says the same: every edit of the region up to this
-//! sequence id is in store files, and these are new.
+//! The manifest edit is that of a flush, because it states the same: every edit of the region up to
+//! this sequence id is in store files, and these files are new.
 //!
-//! Between steps 4 and 6 no commit of the server is published, as while a writer is between the log
-//! and the memstores: for the time of one manifest edit.
+//! Commits are published in order, so no commit of the server is published between steps 4 and 6: for
+//! the time of one manifest edit.
 //!
 //! Invariant: a reader whose read point is before the load sees nothing of it, whichever version of
 //! the region it reads (`store/opening.rs`).
@@ -203,9 +203,9 @@ impl Catalog {
         });
     }
 
-    /// Puts the same table in the place of itself. A read-modify-write that has read before the load
-    /// and waits for the region's lock finds that its table is not the published one any more, and
-    /// starts again: it must not write what it made of an older value.
+    /// Publishes an unchanged copy of the table. A read-modify-write that read before the load and
+    /// waits for the region's lock then finds that its table is no longer the published one, and starts
+    /// again. Otherwise it would overwrite a loaded value with one computed from an older value.
     fn restart_writers(&self, manifest: &MutexGuard<'_, Manifest>, name: &TableName) {
         self.publish(manifest, |tables| {
             if let Ok(table) = tables.table(name) {

@@ -482,8 +482,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// Logs the nonces again that are in segments before `first` and are still kept (`nonces` has the reasons). Returns whether
-    /// the segments may go: not if the log has no space for the nonces.
+    /// Logs the nonces again that are in segments before `first` and are still kept (`nonces` has the
+    /// reasons). Returns whether the segments may be removed: not if the log has no space for the
+    /// nonces.
     fn keep_nonces(&self, first: u64) -> Result<bool> {
         let shared = &self.shared;
         let Some(last) = shared.wal.last_seq_before(first) else {

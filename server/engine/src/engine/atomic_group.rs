@@ -45,12 +45,13 @@ use crate::wal::{Commit, Logging};
 /// room to grow, and the log's.
 const VALUE_COPIES: usize = 3;
 
-/// What became of an atomic group.
+/// The outcome of an atomic group.
 #[derive(Debug)]
 pub struct GroupOutcome {
     /// Whether the conditions held, now or when the group was applied before.
     pub processed: bool,
-    /// What to wait for; `None` if nothing was written, which is a durable fact then.
+    /// The commit to wait for; `None` if nothing was written. Then everything that the outcome rests on
+    /// is durable already.
     pub commit: Option<Commit>,
 }
 
@@ -161,11 +162,11 @@ fn nothing_written(processed: bool) -> Written<GroupOutcome> {
     }
 }
 
-/// What can be said of a group without looking at stored data.
+/// The properties of a group that are known without stored data.
 struct Request<'g> {
     /// All rows that it reads or writes, sorted, each once.
     rows: SmallVec<[&'g [u8]; 1]>,
-    /// How they must be locked.
+    /// The mode in which they are locked.
     mode: LockMode,
     /// HBase looks for the families of the mutations when the conditions have passed, so a condition
     /// that fails is no error.
@@ -223,8 +224,8 @@ impl<'g> Request<'g> {
         }
     }
 
-    /// Locks all rows. With [`ReadTier::Memory`], rows that somebody else has are
-    /// [`Error::NotInMemory`].
+    /// Locks all rows. With [`ReadTier::Memory`], fails with [`Error::NotInMemory`] if another write
+    /// holds one of them.
     fn lock<'s>(&self, shared: &'s Shared, region: &Region, tier: ReadTier) -> Result<RowGuards<'s>> {
         let wanted = self.rows.iter().map(|row| (region.id(), *row, self.mode));
         match tier {
@@ -242,8 +243,8 @@ impl<'g> Request<'g> {
     }
 }
 
-/// How the group is logged: as the most durable of its steps asks. One with a nonce is always logged,
-/// so that its data and its nonce are lost together or not at all.
+/// How the group is logged: as the most durable of its steps requires. A group with a nonce is always
+/// logged, so that its data and its nonce are lost together or not at all.
 fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
     let asked = group
         .steps
@@ -263,7 +264,7 @@ fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: usi
     }
 }
 
-/// What is to be written to a row.
+/// The planned writes of a row.
 struct Draft<'g> {
     row: &'g [u8],
     /// The time of the latest cell that a condition looked at: puts without a time get at least this.
@@ -318,7 +319,7 @@ fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g
     &mut drafts[place.expect("a group has a draft for each of its rows")]
 }
 
-/// What a group does.
+/// The decision about a group.
 enum Decision<'g> {
     Write(Plans<'g>),
     /// Nothing: it was applied before, a condition does not hold, or there is nothing to write.
@@ -334,7 +335,7 @@ struct Plans<'g> {
     ahead_ms: i64,
 }
 
-/// What the nonce and the conditions say of a group.
+/// The verdict of the nonce and the conditions on a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// It was applied before.
@@ -410,8 +411,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Appends what the updates of a repeated group have to return: the present versions of their
-    /// columns. HBase does so with a get.
+    /// Appends the results of the updates of a repeated group: the present versions of their columns.
+    /// HBase does so with a get.
     fn present(&self, group: &AtomicGroup<'_>, out: &mut CellBatch) -> Result<()> {
         for step in group.steps {
             let GroupStep::Update(update) = step else { continue };
@@ -629,8 +630,9 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, out: &mut CellBatch) {
     out.end_row(false);
 }
 
-/// Makes sure that an answer without a write of its own does not rest on what may be lost: all that was read is durable. With
-/// [`ReadTier::Memory`] it is [`Error::NotInMemory`] when that would have to be waited for.
+/// Waits until everything that was read is durable, so that an answer without a write of its own does
+/// not rest on writes that may be lost. With [`ReadTier::Memory`], fails with [`Error::NotInMemory`]
+/// instead of waiting.
 fn confirm(shared: &Shared, tier: ReadTier) -> Result<()> {
     let read = shared.wal.last_assigned();
     match tier {

@@ -1,4 +1,4 @@
-//! Bulk load: files that somebody else has written, into one region.
+//! Bulk load: HFiles written elsewhere, into one region.
 
 use std::sync::atomic::AtomicBool;
 

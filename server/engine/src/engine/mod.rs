@@ -131,7 +131,7 @@ impl Engine {
         marked.and(closed)
     }
 
-    /// Closes a database that nobody will open again: as [`Engine::close`], without the flush.
+    /// Closes a database that will not be opened again: as [`Engine::close`], without the flush.
     pub fn close_unflushed(&self) -> Result<()> {
         if !self.begin_close() {
             return Ok(());
@@ -357,22 +357,12 @@ impl Engine {
     /// the strongest durability that one of them asks for.
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations, None))
+        self.write(|catalog| write::mutate(catalog, table, mutations))
     }
-    /// Applies mutations as [`Engine::mutate`] does, all of them or none, also after a crash: all rows
-    /// must be in that region of the table, or the call fails with [`Error::NotServingRegion`].
-    pub fn mutate_region(
-        &self,
-        table: &TableName,
-        region: RegionId,
-        mutations: &[RowMutation<'_>],
-    ) -> Result<Commit> {
-        self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations, Some(region)))
-    }
-    /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted, in the order of the steps.
-    /// After an error nothing has happened, and `out` is as before. With [`ReadTier::Memory`], for a network thread:
-    /// [`Error::NotInMemory`] where it would read from disk, wait for somebody who has a row, or wait until what it read is durable.
+    /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted,
+    /// in the order of the steps. After an error nothing has happened, and `out` is as before. With
+    /// [`ReadTier::Memory`], for a network thread: fails with [`Error::NotInMemory`] where it would read
+    /// from disk, wait for a row's lock, or wait until the cells that it read are durable.
     pub fn apply_group(
         &self,
         table: &TableName,

@@ -78,12 +78,12 @@ struct Ahead {
     version: Arc<RegionVersion>,
 }
 
-/// Rows that a scan has looked at.
+/// Numbers of rows that a scan has read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowsSeen {
-    /// All.
+    /// All rows.
     pub looked_at: u64,
-    /// Those that were no result: left out by the filter, or without visible cells.
+    /// Rows without a result: left out by the filter, or without visible cells.
     pub passed_over: u64,
 }
 
@@ -393,7 +393,7 @@ impl Scanner {
         }
     }
 
-    /// What happens to a row that has more bytes than `out` has left.
+    /// The treatment of a row that has more bytes than `out` has left.
     fn long_row(&self, cut_at: Option<usize>, out: &CellBatch) -> LongRow {
         let left = |bytes: usize| bytes.saturating_sub(out.data_bytes());
         match cut_at {

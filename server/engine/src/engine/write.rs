@@ -36,13 +36,11 @@ struct Group<'t> {
     rows: SmallVec<[usize; 1]>,
 }
 
-/// Applies a batch of mutations. With `only`, all rows must be in that region, so that the batch is
-/// one edit.
+/// Applies a batch of mutations.
 pub(super) fn mutate(
     catalog: &Catalog,
     name: &TableName,
     mutations: &[RowMutation<'_>],
-    only: Option<RegionId>,
 ) -> Result<Written<Commit>> {
     if mutations.is_empty() {
         return Err(Error::InvalidArgument(
@@ -58,13 +56,6 @@ pub(super) fn mutate(
             check(&table.descriptor, mutation, shared.options.cell_max_bytes)
         })?;
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
-        if let Some(only) = only
-            && groups.iter().any(|group| group.region.id() != only)
-        {
-            return Err(Error::NotServingRegion(format!(
-                "not all rows are in region {only}, which may have been split or merged"
-            )));
-        }
         for group in &groups {
             check_room(shared, table, group.region)?;
         }

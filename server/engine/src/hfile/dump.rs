@@ -6,19 +6,10 @@ use std::sync::Arc;
 
 use super::index::IndexBlock;
 use super::reader::{Reader, Want};
-use super::{Access, ReadOptions, file_info};
-use crate::cache::Priority;
+use super::{ReadOptions, file_info};
 use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
 use crate::schema::{Escaped, escape};
-
-const OPTIONS: ReadOptions = ReadOptions {
-    cache_blocks: false,
-    priority: Priority::Single,
-    memory_only: false,
-    charge: None,
-    access: Access::Sequential,
-};
 
 /// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first damaged block.
 pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()> {
@@ -28,7 +19,7 @@ pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()
         return Ok(());
     }
     writeln!(out, "\ncells").map_err(io)?;
-    let mut cursor = reader.cursor(OPTIONS);
+    let mut cursor = reader.cursor(ReadOptions::WHOLE_FILE);
     let start = KeyBuf::first_on_row(b"", b"");
     cursor.seek(start.as_key())?;
     while let Some(cell) = cursor.cell() {
@@ -145,7 +136,7 @@ impl IndexPage {
                 } else {
                     Want::Intermediate
                 };
-                let block = reader.block(want, handle, OPTIONS)?;
+                let block = reader.block(want, handle, ReadOptions::WHOLE_FILE)?;
                 self.walk(reader, block.index(), levels - 1)?;
             } else {
                 self.entries.push(IndexEntry {

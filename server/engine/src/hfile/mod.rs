@@ -175,6 +175,17 @@ pub struct ReadOptions {
     pub access: Access,
 }
 
+impl ReadOptions {
+    /// For background work that reads a whole file once: past the cache.
+    pub const WHOLE_FILE: Self = Self {
+        cache_blocks: false,
+        priority: Priority::Single,
+        memory_only: false,
+        charge: None,
+        access: Access::Sequential,
+    };
+}
+
 /// What the user of a cursor is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

@@ -14,6 +14,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
+use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::bloom::Bloom;
 use super::index::{Handle, IndexBlock};
@@ -21,19 +22,11 @@ use super::place::Place;
 use super::read_ahead::{ReadAhead, Toward};
 use super::reader::{Block, Reader, Want};
 use super::trailer::TRAILER_BYTES;
-use super::{Access, ReadOptions};
-use crate::cache::Priority;
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
 use crate::error::Result;
 
-const OPTIONS: ReadOptions = ReadOptions {
-    cache_blocks: false,
-    priority: Priority::Single,
-    memory_only: false,
-    charge: None,
-    access: Access::Sequential,
-};
+const OPTIONS: ReadOptions = ReadOptions::WHOLE_FILE;
 
 /// A file with fewer bytes is verified by one thread: another would not be there in time.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;

@@ -27,8 +27,9 @@ pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
-/// The format this release writes. It reads version 3, too, in which no file was loaded; version 2, in which there were no snapshots of tables, and version 1, in which files
-/// had any size and snapshots of the state did not say which segments the log has.
+/// The format that this release writes. It also reads version 3, without loaded files; version 2,
+/// without snapshots of tables; and version 1, in which files had any size and snapshots of the state
+/// did not say which segments the log has.
 pub(super) const FORMAT_VERSION: u32 = 4;
 
 /// The oldest format that can be read.

@@ -51,8 +51,9 @@
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 4 of the format no file was loaded. Before version 3 there were no snapshots of tables: a snapshot of the state ended with the log. Before version 2
-//! it ended before that, and files had any size.
+//! Before version 4 of the format no file was loaded. Before version 3 there were no snapshots of
+//! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
+//! had any size.
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
 //! when no later frame says that its offset was durable; otherwise it is damage to something acknowledged and the file is

@@ -2,8 +2,8 @@
 //! conditions under which they are.
 //!
 //! A group is the general form of every write that reads first: a check-and-mutate has one condition
-//! and writes, an increment or append has one update. All that a group reads it reads as the rows
-//! were before the group, as HBase does: an increment does not see a put of its own group.
+//! and writes, an increment or append has one update. All reads of a group see the rows as they were
+//! before it, as in HBase: an increment does not see a put of its own group.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ use crate::schema::Durability;
 pub struct AtomicGroup<'a> {
     /// Conditions on stored rows, which all must hold.
     pub conditions: &'a [RowCondition<'a>],
-    /// What to apply; nothing if only the conditions are asked. Of two writes to one cell, the one of the later step stays.
+    /// The mutations; none if only the conditions are to be tested. Of two writes to one cell, that of
+    /// the later step stays.
     pub steps: &'a [GroupStep<'a>],
-    /// The client's name for the group: a group whose name is known was applied before.
+    /// The client's nonce: a group whose nonce is known was applied before.
     pub nonce: Option<Nonce>,
 }
 
@@ -28,13 +29,13 @@ pub struct AtomicGroup<'a> {
 pub struct RowCondition<'a> {
     /// The row.
     pub row: &'a [u8],
-    /// What must hold of it.
+    /// The test that the row must pass.
     pub test: Test<'a>,
     /// Timestamps of the cells that the test sees.
     pub time_range: TimeRange,
 }
 
-/// What a condition asks of a row.
+/// The test of a condition.
 #[derive(Clone, Copy, Debug)]
 pub enum Test<'a> {
     /// The newest version of a column compares with the expected value: `expected OP stored`.
@@ -57,7 +58,7 @@ pub enum Test<'a> {
 pub enum Expected<'a> {
     /// These bytes; empty ones stand for an absent column.
     Bytes(&'a [u8]),
-    /// What this comparator compares with. One whose value is empty stands for an absent column.
+    /// The value of this comparator. An empty value stands for an absent column.
     Comparator(&'a Comparator),
 }
 

@@ -47,9 +47,11 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> 
     Ok(bytes as u64)
 }
 
-/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores. Each row gets a
-/// sequence id of its own. The edit has the nonce, which is known from then on.
-/// REQUIRES: [`check_edit`] passed, and what it said is reserved, with `NONCE_BYTES_MAX` for a nonce; `_updates` is the region's lock; the rows' locks are held; the plans were made for the region's table as it is.
+/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores.
+/// Each row gets a sequence id of its own. The edit has the nonce, which is known from then on.
+/// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
+/// `NONCE_BYTES_MAX` more for a nonce; `_updates` is the region's lock; the rows' locks are held; the
+/// plans were made for the region's table as it is.
 pub fn write_rows(
     shared: &Shared,
     region: &Region,

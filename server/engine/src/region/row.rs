@@ -22,8 +22,8 @@ pub fn read_row(
     }
 }
 
-/// The newest visible version of a column in `time_range`, looked for in `tier`, with writes that are applied and not yet published, copied out by `take`.
-/// It is read into `scratch`, which is left as it was.
+/// The newest visible version of a column in `time_range`, looked for in `tier` and copied out by
+/// `take`. Writes that are applied and not yet published are visible. The version is read into `scratch`, which is left as it was.
 /// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of `scratch` is open.
 #[expect(
     clippy::too_many_arguments,

@@ -49,7 +49,7 @@ pub enum Step {
     End,
 }
 
-/// What happens to a row that has more bytes than a fetch has left.
+/// The treatment of a row that has more bytes than a fetch has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongRow {
     /// It is appended whole.
@@ -127,7 +127,7 @@ pub struct RegionScanner {
     in_row: bool,
     /// A row of the range has been found: those that follow cannot be before it.
     begun: bool,
-    /// What the step in hand does with a long row.
+    /// The treatment of a long row in the current step.
     long_row: LongRow,
 }
 

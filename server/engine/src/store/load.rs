@@ -1,8 +1,8 @@
-//! Bulk load: copies an HFile that somebody else has written into a store file of a family.
+//! Bulk load: copies an HFile written elsewhere into a store file of a family.
 //!
-//! The copy is made cell by cell, so that it has the family's options and nothing of the source has
-//! to be believed: the checksums of all blocks that are read, the order of the cells, their family,
-//! their rows, and their number. The copy is verified as a compaction's output is.
+//! The copy is made cell by cell, so that it has the family's options and the source is checked: the
+//! checksums of all blocks that are read, the order of the cells, their family, their rows, and their
+//! number. The copy is verified as a compaction's output is.
 //!
 //! A hard link would be faster and is not safe: Hadoop's local file system overwrites a file in
 //! place, and a store file never changes.
@@ -17,28 +17,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::output::{FileOutput, NameSync};
 use super::{Clip, NewFile, StoreContext, WrittenFile};
-use crate::cache::Priority;
 use crate::cell::{Cell, CellCursor, KeyBuf, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
-use crate::hfile::{Access, ReadOptions, Reader};
+use crate::hfile::{ReadOptions, Reader};
 use crate::id::{FileId, SeqId};
 use crate::schema::{Escaped, FamilyDescriptor};
 
-/// Cancellation is looked at after so many cells.
+/// Number of cells between two checks for cancellation.
 const STEP_CELLS: u64 = 4096;
-
-const OPTIONS: ReadOptions = ReadOptions {
-    cache_blocks: false,
-    priority: Priority::Single,
-    memory_only: false,
-    charge: None,
-    access: Access::Sequential,
-};
 
 /// A copy of one file.
 #[derive(Debug)]
 pub struct CopyJob<'a> {
-    /// What stores share.
+    /// The state that all stores share.
     pub context: &'a StoreContext,
     /// The family that the file is offered for.
     pub family: &'a FamilyDescriptor,
@@ -50,7 +41,7 @@ pub struct CopyJob<'a> {
     pub source_id: FileId,
     /// Where the copy goes.
     pub target: &'a NewFile,
-    /// What the copy's file info says of its age. The sequence id of the load is not known yet.
+    /// The age in the copy's file info. The sequence id of the load is not known yet.
     pub written_at: SeqId,
     /// Set from outside to stop it.
     pub cancel: &'a AtomicBool,
@@ -105,7 +96,7 @@ fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenF
 }
 
 fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'_>) -> Result<()> {
-    let mut cursor = reader.cursor(OPTIONS);
+    let mut cursor = reader.cursor(ReadOptions::WHOLE_FILE);
     cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
     while let Some(cell) = cursor.cell() {
         if output.cells().is_multiple_of(STEP_CELLS) && job.cancel.load(Ordering::Relaxed) {
@@ -117,7 +108,7 @@ fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'
             ..cell
         };
         output.append(cell).map_err(|error| match error {
-            // Its order: what the writer refuses is the source's fault.
+            // The writer refuses cells out of order: the source is corrupt.
             Error::InvalidArgument(what) => Error::corrupt(job.source, 0, what),
             error => error,
         })?;

@@ -319,7 +319,7 @@ impl StoreVersion {
         next
     }
 
-    /// The same with a file that is newer than all others.
+    /// This version with one more file, which is newer than all others.
     #[must_use]
     pub fn with_loaded(&self, file: Arc<StoreFile>) -> Self {
         let mut next = self.clone();

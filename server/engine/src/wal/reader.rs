@@ -37,7 +37,7 @@ use super::segment::{
 #[derive(Clone, Debug)]
 pub struct LoggedEdit<'a> {
     edit: EditReader<'a>,
-    /// The same, read to its end.
+    /// The reader at the end of the edit.
     read: EditReader<'a>,
 }
 

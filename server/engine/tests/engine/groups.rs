@@ -135,6 +135,26 @@ fn rows_of_two_regions_are_no_group() {
     assert_eq!(get(&engine, &table, b"a"), None);
 }
 
+/// A group is refused whole once a split has separated its rows: it would be two edits.
+#[test]
+fn a_split_ends_groups_of_both_halves() {
+    let engine = Rig::in_memory().open();
+    let table = create(&engine);
+    let (old, new) = ([value(b"q", b"1")], [value(b"q", b"2")]);
+    let apply = |writes: &[Write<'static>]| {
+        let both = [write(b"a", writes), write(b"z", writes)];
+        run(&engine, &table, &steps(&both))
+    };
+    assert!(apply(&old).unwrap().0);
+    let region = engine.regions(&table).unwrap()[0].id;
+    engine.split_region(region, Some(b"m")).unwrap();
+    let error = apply(&new).unwrap_err();
+    assert!(matches!(error, Error::NotServingRegion(_)), "{error}");
+    for row in [b"a", b"z"] {
+        assert_eq!(get(&engine, &table, row), Some(b"1".to_vec()));
+    }
+}
+
 #[test]
 fn all_conditions_of_a_group_must_hold() {
     let engine = Rig::in_memory().open();

@@ -3,7 +3,7 @@
 use basalt_engine::Error;
 use basalt_engine::op::Scan;
 
-use crate::rig::{Rig, create, descriptor, drain, get, mutation, name, put, row, rows, scan, value};
+use crate::rig::{Rig, create, descriptor, drain, get, name, put, row, rows, scan};
 
 #[test]
 fn a_region_splits_where_told_and_serves_the_same_rows() {
@@ -276,25 +276,4 @@ fn a_table_may_have_a_split_size_of_its_own() {
     }
     assert!(engine.regions(&name("small")).unwrap().len() > 2);
     assert_eq!(engine.regions(&name("usual")).unwrap().len(), 2);
-}
-
-/// A batch for one region is refused whole when a row is in another one: after a split it would be two edits.
-#[test]
-fn a_batch_for_one_region_has_rows_of_no_other() {
-    let engine = Rig::in_memory().open();
-    let table = create(&engine);
-    let region = engine.regions(&table).unwrap()[0].id;
-    let (low, high) = (row(1), row(7));
-    let batch = [
-        mutation(&low, &[value(b"q", b"1")]),
-        mutation(&high, &[value(b"q", b"2")]),
-    ];
-    let write = |region| engine.mutate_region(&table, region, &batch);
-    write(region).unwrap().wait().unwrap();
-    assert_eq!(rows(&engine, &table).len(), 2);
-    engine.split_region(region, Some(&row(5))).unwrap();
-    for region in [region, engine.regions(&table).unwrap()[0].id] {
-        let refused = write(region).map(drop);
-        assert!(matches!(refused, Err(Error::NotServingRegion(_))), "{refused:?}");
-    }
 }

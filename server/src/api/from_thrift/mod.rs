@@ -15,8 +15,8 @@ mod reads;
 mod writes;
 
 pub(super) use puts::Puts;
-pub(crate) use reads::select;
-pub(super) use reads::{caching, filter, get, has_regex, scan, versions};
+pub(super) use reads::{caching, filter, get, scan, versions};
+pub(crate) use reads::{has_regex, select};
 pub(super) use writes::{delete, durability, put, row_mutations};
 
 /// Attributes of an operation.

@@ -40,7 +40,7 @@ pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) 
 
 /// Whether a filter may have a regular expression. Compiling one takes milliseconds, which is too
 /// long for a network thread.
-pub(in crate::api) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
+pub(crate) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
     // The text form has "regexstring" in any letter case; the encoded form has the class
     // RegexStringComparator.
     let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use basalt_engine::schema::TableName;
 use basalt_idl::call::MethodDescriptor;
@@ -16,14 +16,13 @@ use bytes::Bytes;
 
 use super::codec::Codec;
 use super::{Failure, Server, to_thrift};
-use crate::slow_log::{Combine, Kind, Query, Record, Remarkable};
+use crate::slow_log::{
+    Combine, Kind, Query, Record, Remarkable, SERVER_CLASS, began_ms, condition, table_condition,
+};
 
 mod describe;
 
 use describe::Summary;
-
-/// What HBase calls the class of the server.
-const SERVER_CLASS: &str = "Basalt";
 
 /// A call that was found remarkable, as far as its caller knows it.
 pub(super) struct Call<'a> {
@@ -56,13 +55,10 @@ pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
         .as_ref()
         .zip(summary.row.as_ref())
         .and_then(|(table, row)| server.engine().region_of(table, row).ok());
-    let began = SystemTime::now().checked_sub(call.took).unwrap_or(UNIX_EPOCH);
     server.slow_log().add(Record {
         request: call.request,
         remarkable: call.remarkable,
-        began_ms: began
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
+        began_ms: began_ms(call.took),
         took: call.took,
         answer_bytes: call.answer_bytes as u64,
         client: call.client.map(|client| client.to_string()).unwrap_or_default(),
@@ -120,8 +116,6 @@ fn servers_named(
 }
 
 fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
-    // HBase takes an empty text for one that is not set.
-    let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Ok(Query {
         kind: if filter.log_type == TLogType::LARGE_LOG {
             Kind::Large
@@ -133,12 +127,10 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
         } else {
             Combine::Any
         },
-        region: set(&filter.region_name),
-        client: set(&filter.client_address),
-        // `default:t` is the table `t`; what can be no table's name is that of none.
-        table: set(&filter.table_name)
-            .map(|name| TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string())),
-        user: set(&filter.user_name),
+        region: condition(filter.region_name.as_ref()),
+        client: condition(filter.client_address.as_ref()),
+        table: table_condition(filter.table_name.as_ref()),
+        user: condition(filter.user_name.as_ref()),
         limit: usize::try_from(filter.limit).map_err(|_| {
             Failure::illegal_argument(format!("limit must not be negative, but is {}", filter.limit))
         })?,
@@ -149,11 +141,6 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
 /// there is no user's name.
 fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    let scanned = if record.region.is_none() {
-        record.table.as_deref()
-    } else {
-        None
-    };
     thrift2::TOnlineLogRecord {
         start_time: record.began_ms,
         processing_time: i32::try_from(record.took.as_millis()).unwrap_or(i32::MAX),
@@ -163,11 +150,7 @@ fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
         server_class: SERVER_CLASS.into(),
         method_name: record.method.into(),
         call_details: format!("{}({})", record.method, record.service),
-        param: match scanned {
-            // The name of a region begins with its table's; without one the table stands here.
-            Some(table) => format!("of table {table}: {}", record.arguments),
-            None => record.arguments.clone(),
-        },
+        param: record.printed_arguments(),
         user_name: String::new(),
         multi_gets_count: count(record.gets),
         multi_mutations_count: count(record.mutations),

@@ -44,7 +44,8 @@ pub(super) async fn run(
     arguments_bytes: usize,
 ) -> Result<AggregateResponse, Failure> {
     let mut totals = Totals::new(method, &wanted)?;
-    let mut scan = request::scan(&wanted.scan)?;
+    let filter = request::filter(&connection.server, wanted.scan.filter.as_ref()).await?;
+    let mut scan = request::scan(&wanted.scan, filter)?;
     scan.batch = None;
     // One cell proves that the row exists.
     if method == Method::GetRowNum && scan.spec.filter.is_none() && !names_column(&wanted.scan.column) {
@@ -86,7 +87,7 @@ async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> 
         if end.is_of_scan {
             return Ok(());
         }
-        // A part that memory answers waits for nothing: give the thread's other calls a turn.
+        // A part that is in memory never waits, so yield to the other tasks of the thread.
         tokio::task::yield_now().await;
     }
 }

@@ -14,10 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::RateLimiter;
-use crate::cache::Priority;
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::{Error, Result};
-use crate::hfile::{Access, ReadOptions};
+use crate::hfile::ReadOptions;
 use crate::id::SeqId;
 use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
@@ -185,13 +184,7 @@ fn purge(job: &CompactionJob<'_>) -> Purge {
 }
 
 fn source(file: &StoreFile, family: &FamilyDescriptor) -> Source {
-    let cursor = file.reader().cursor(ReadOptions {
-        cache_blocks: false,
-        priority: Priority::Single,
-        memory_only: false,
-        charge: None,
-        access: Access::Sequential,
-    });
+    let cursor = file.reader().cursor(ReadOptions::WHOLE_FILE);
     let clipped = |cursor| ClippedCursor::new(cursor, file.clip().clone(), &family.name);
     if file.meta().loaded {
         Source::Loaded(LoadedCursor::new(clipped(cursor), file.meta().max_seq))
