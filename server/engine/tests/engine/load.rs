@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use basalt_engine::cell::{Cell, CellBatch, CellType, KeyBuf};
-use basalt_engine::engine::{LoadFile, check};
+use basalt_engine::engine::LoadFile;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs};
 use basalt_engine::hfile::{Writer, WriterOptions};
@@ -16,11 +16,9 @@ use basalt_engine::{Engine, Error, Result};
 
 use crate::rig::{F, Rig, create, descriptor, drain, get, mutation, name, put, put_at, row, rows, shown};
 
-/// An engine on a disk that the test can look at, with table `t`.
+/// An engine on a simulated disk, with table `t`.
 fn on_a_disk() -> (SimFs, Rig, Arc<Engine>, TableName) {
-    let disk = SimFs::new(1, SimOptions::default());
-    let rig = Rig::simulated(&disk);
-    let engine = rig.open();
+    let (disk, rig, engine) = Rig::open_simulated();
     let table = create(&engine);
     (disk, rig, engine, table)
 }
@@ -59,13 +57,6 @@ fn text(value: Option<Vec<u8>>) -> String {
     String::from_utf8(value.unwrap_or_default()).unwrap()
 }
 
-fn problems(rig: &Rig) -> Vec<String> {
-    let mut lines = Vec::new();
-    check(&rig.vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
-    lines.retain(|line| !line.starts_with("note: "));
-    lines
-}
-
 /// Goal: a load is newer than all that was written before, in memory or in files, also with the same
 /// timestamps; and older than what is written later. Flushes, compactions and restarts change
 /// nothing of it.
@@ -100,7 +91,7 @@ fn a_load_is_as_new_as_its_call() {
     engine.compact(&table, None, true, true).unwrap();
     assert_eq!(seen(&engine), expected, "after a compaction");
     engine.close().unwrap();
-    assert_eq!(problems(&rig), Vec::<String>::new());
+    assert_eq!(rig.problems(), Vec::<String>::new());
     engine = rig.open();
     assert_eq!(seen(&engine), expected, "after a restart");
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::op::{FetchLimits, ReadSpec, ReadTier, Scan, Write};
 use basalt_engine::{Engine, Error, Result};
 
@@ -34,9 +33,7 @@ fn write_row(engine: &Engine, row: &[u8], value: u8) {
 }
 
 fn engine() -> (Rig, Arc<Engine>) {
-    let disk = SimFs::new(1, SimOptions::default());
-    let rig = Rig::simulated(&disk);
-    let engine = rig.open();
+    let (_disk, rig, engine) = Rig::open_simulated();
     engine
         .create_table(descriptor("t", &["f", "g"]), Vec::new())
         .unwrap();
