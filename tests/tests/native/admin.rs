@@ -13,7 +13,7 @@ use basalt_tests::{Server, until};
 use prost::Message;
 
 use super::client::{Client, create, region};
-use super::limits::write;
+use super::requests::write;
 
 fn state(admin: &mut Client, region: &RegionSpecifier) -> CompactionState {
     let call = GetRegionInfoRequest {

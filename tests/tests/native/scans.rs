@@ -4,15 +4,15 @@
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::frame::Request;
 use basalt_idl::native::messages::{
-    Action, Filter, FlushRegionRequest, FlushRegionResponse, MultiRequest, MultiResponse, RegionAction,
-    RegionSpecifier, RequestHeader, Scan, ScanRequest, ScanResponse,
+    Filter, FlushRegionRequest, FlushRegionResponse, MultiResponse, RegionSpecifier, RequestHeader, Scan,
+    ScanRequest, ScanResponse,
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, create, region};
-use super::rows::{cell, put};
+use super::requests::{action, cell, multi, put};
 
 const LIMIT_OF_TIME: u32 = 20;
 
@@ -40,24 +40,13 @@ impl Table {
     /// Puts rows, each with so many cells of this value.
     fn put(&mut self, rows: &[&'static str], cells: usize, value: &str) {
         let mut block = Vec::new();
-        let action = |row: &'static str, block: &mut Vec<u8>| {
+        for row in rows {
             for number in 0..cells {
-                cell(row, &format!("q{number}"), value).encode(block);
+                cell(row, &format!("q{number}"), value).encode(&mut block);
             }
-            Action {
-                index: Some(0),
-                mutation: Some(Box::new(put(row, cells as i32))),
-                ..Action::default()
-            }
-        };
-        let call = MultiRequest {
-            region_action: vec![RegionAction {
-                region: self.region.clone(),
-                action: rows.iter().map(|row| action(row, &mut block)).collect(),
-                ..RegionAction::default()
-            }],
-            ..MultiRequest::default()
-        };
+        }
+        let actions = rows.iter().map(|row| action(0, put(row, cells as i32)));
+        let call = multi(&self.region, actions.collect());
         self.client.call(1, "Multi", &call, &block);
         let response = self.client.response().unwrap();
         let answer = MultiResponse::decode(response.result).unwrap();

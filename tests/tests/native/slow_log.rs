@@ -1,9 +1,8 @@
 //! The slow log: native calls are in it, and AdminService reads and clears it.
 
 use basalt_idl::native::messages::{
-    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, MutateRequest,
-    Scan, ScanRequest, ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses,
-    slow_log_payload,
+    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, Scan, ScanRequest,
+    ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses, slow_log_payload,
     slow_log_response_request::{FilterByOperator, LogType},
 };
 use basalt_tests::Server;
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, create, region};
-use super::rows::{cell, get, put};
+use super::requests::{get, write};
 
 const REQUEST: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponseRequest";
 const RESPONSE: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
@@ -43,15 +42,7 @@ fn native_calls_are_in_the_slow_log() {
     let name = String::from_utf8(region.value.to_vec()).unwrap();
     let mut client = Client::connect(&server, "ClientService");
     let address = client.socket.local_addr().unwrap().to_string();
-    let mut block = Vec::new();
-    cell("r", "q", &"v".repeat(6_000)).encode(&mut block);
-    let call = MutateRequest {
-        region: region.clone(),
-        mutation: put("r", 1),
-        ..MutateRequest::default()
-    };
-    client.call(1, "Mutate", &call, &block);
-    client.response().unwrap();
+    write(&mut client, &region, "r", &[("q", "v".repeat(6_000))]);
     client.ask::<GetResponse>("Get", &get(&region, "r"));
     let open = ScanRequest {
         region: Some(region),
