@@ -1,4 +1,4 @@
-"""The first put and get of somebody who has just installed the wheels."""
+"""The first put and get after an installation of the wheels."""
 
 import basalt_server
 import happybase

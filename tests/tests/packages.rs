@@ -1,4 +1,4 @@
-//! Packages that testers of HBase applications install, and what the server owes to systemd.
+//! Packages that testers of HBase applications install, and the server's messages to systemd.
 //!
 //! `packages/NAME/test.sh PROGRAM` builds a package around a program, installs it, and runs its tests
 //! and those of a sample project. Exit status 77 says that the machine lacks a tool; the test is then

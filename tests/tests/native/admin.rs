@@ -1,4 +1,4 @@
-//! AdminService: what Java's client does not show of it.
+//! AdminService: replies that Java's client does not show.
 
 use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use basalt_idl::native::messages::{

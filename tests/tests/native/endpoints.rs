@@ -258,8 +258,7 @@ fn rows_of(mutations: Vec<MutationProto>) -> MutateRowsRequest {
     }
 }
 
-/// Rows of one region are written together. When one of them cannot be, none is, and the refusal is
-/// HBase's.
+/// A call writes all of its rows, which are of one region, or none, and each refusal is HBase's.
 #[test]
 fn rows_of_a_region_are_mutated_together() {
     let dir = tempfile::tempdir().unwrap();

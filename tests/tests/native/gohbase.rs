@@ -404,7 +404,7 @@ fn master() {
     server.stop();
 }
 
-/// A snapshot, without nonces: it is asked after by name.
+/// Takes and deletes a snapshot without nonces; gohbase polls its state by name.
 fn snapshot(master: &mut Gohbase) {
     let snapshot = pb::SnapshotDescription {
         name: "gs".to_owned(),

@@ -477,7 +477,7 @@ fn nonces_count_in_a_batch() {
 }
 
 /// The server is killed when the increment is applied and before its answer is read; the retry, after
-/// the restart, finds it applied. So it does after a flush.
+/// the restart, finds it applied, also after a flush.
 #[test]
 fn an_increment_whose_answer_was_lost_is_applied_once() {
     let dir = tempfile::tempdir().unwrap();

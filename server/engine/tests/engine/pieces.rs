@@ -97,8 +97,8 @@ fn pieces_of_rows_are_the_rows() {
     }
 }
 
-/// A scan of memory only does not begin a row that it would have to cut. It goes on with it when it
-/// may read from disk.
+/// A scan of memory only does not begin a row that it would have to cut. It continues with that row
+/// once it may read from disk.
 #[test]
 fn a_scan_of_memory_only_leaves_a_row_that_is_too_long() {
     let (_rig, engine) = engine();
