@@ -153,6 +153,7 @@ impl Rig {
     fn row(&mut self, row: &'static str) -> String {
         self.client.call(4, "Get", &get(&self.region, row), b"");
         let response = self.client.response().expect("a response");
+        assert_eq!(response.header.exception, None);
         GetResponse::decode(response.result).expect("its message");
         let shown = Cells::new(&response.cells).map(|cell| {
             let cell = cell.expect("a cell");
