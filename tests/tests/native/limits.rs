@@ -6,11 +6,10 @@ use basalt_idl::native::messages::{
     Action, Get, GetResponse, MultiResponse, MutationProto, ResultOrException, Scan, ScanRequest,
     ScanResponse, mutation_proto::Durability,
 };
-use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, exception, region};
+use super::client::{exception, start_with_table};
 use super::requests::{action, cell, get, multi, put, write};
 
 fn class(result: &ResultOrException) -> Option<&str> {
@@ -20,11 +19,7 @@ fn class(result: &ResultOrException) -> Option<&str> {
 /// Reads that find the response full fail with the exception on which clients send them again.
 #[test]
 fn a_full_response_leaves_the_other_reads_to_the_next_call() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &["thrift.max_response_bytes=100000"]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&["thrift.max_response_bytes=100000"]);
     write(&mut client, &region, "r", &[("q", &"v".repeat(40_000))]);
     let read = |index| Action {
         index: Some(index),
@@ -56,11 +51,7 @@ fn a_full_response_leaves_the_other_reads_to_the_next_call() {
 #[test]
 fn arguments_are_reserved_before_they_are_decoded() {
     const ACTIONS: usize = 2_000_000;
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &["memory.total_bytes=134217728"]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&["memory.total_bytes=134217728"]);
     let before = server.resident_bytes();
     let call = multi(&region, vec![Action::default(); ACTIONS]);
     client.call(7, "Multi", &call, b"");
@@ -79,11 +70,7 @@ fn arguments_are_reserved_before_they_are_decoded() {
 /// An atomic group changes all of its rows, whatever the durability of each mutation, or none.
 #[test]
 fn an_atomic_group_changes_all_of_its_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let mut group = |rows: [&'static str; 2], family: &str| {
         let mut block = Vec::new();
         cell(rows[0], "p", "1").encode(&mut block);
@@ -119,11 +106,7 @@ fn an_atomic_group_changes_all_of_its_rows() {
 /// The limit of a scan counts rows, not the results in which a batch limit cuts them.
 #[test]
 fn the_limit_of_a_scan_counts_whole_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     for row in ["a", "b", "c"] {
         let cells = [("1", "v"), ("2", "v"), ("3", "v"), ("4", "v"), ("5", "v")];
         write(&mut client, &region, row, &cells);

@@ -8,18 +8,14 @@ use basalt_idl::native::messages::{
 use basalt_tests::Server;
 use prost::Message;
 
-use super::client::{Client, create, header, region};
+use super::client::{Client, create, header, region, start_with_table};
 use super::requests::{action, cell, get, multi, mutate, put, value_of, write};
 
 /// A cell written in a block is read back in a block or in the message, as the client's codec and
 /// version require.
 #[test]
 fn cells_travel_as_each_client_expects() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let mut block = Vec::new();
     cell("r", "q", "value").encode(&mut block);
     client.call(0, "Mutate", &mutate(&region, put("r", 1)), &block);
@@ -61,11 +57,7 @@ fn cells_travel_as_each_client_expects() {
 /// than a connection may have in flight.
 #[test]
 fn calls_in_flight_are_answered_by_their_ids() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let ids: Vec<u32> = (0..2_000).map(|number| number * 3 + 5).collect();
     let mut reader = Client {
         socket: client.socket.try_clone().unwrap(),
@@ -125,11 +117,7 @@ fn actions_of_a_batch_fail_by_themselves() {
 /// A scanner checks the sequence numbers of fetches and is closed at the end of its region.
 #[test]
 fn scanners_count_fetches_and_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     for row in ["a", "b", "c"] {
         write(&mut client, &region, row, &[("q", row)]);
     }

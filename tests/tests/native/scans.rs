@@ -11,7 +11,7 @@ use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, region};
+use super::client::{Client, start_with_table};
 use super::requests::{action, cell, multi, put};
 
 /// Timeout of a call whose scan finds nothing.
@@ -27,14 +27,12 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let server = Server::start(&dir.path().join("data"), &[]);
-        create(&server, "t");
+        let (dir, server, region, client) = start_with_table(&[]);
         Self {
             _dir: dir,
-            region: region(&server, "t"),
-            client: Client::connect(&server, "ClientService"),
             server,
+            region,
+            client,
         }
     }
 

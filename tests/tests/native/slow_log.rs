@@ -10,7 +10,7 @@ use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, region};
+use super::client::{Client, create, start_with_table};
 use super::requests::{get, write};
 
 const REQUEST: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponseRequest";
@@ -35,13 +35,9 @@ fn entries(admin: &mut Client, query: &SlowLogResponseRequest) -> Vec<SlowLogPay
 /// size, until the log is cleared.
 #[test]
 fn native_calls_are_in_the_slow_log() {
-    let dir = tempfile::tempdir().unwrap();
     let settings = ["slow_log.threshold_ms=0", "slow_log.large_bytes=5000"];
-    let server = Server::start(&dir.path().join("data"), &settings);
-    create(&server, "t");
-    let region = region(&server, "t");
+    let (_dir, server, region, mut client) = start_with_table(&settings);
     let name = String::from_utf8(region.value.to_vec()).unwrap();
-    let mut client = Client::connect(&server, "ClientService");
     let address = client.socket.local_addr().unwrap().to_string();
     write(&mut client, &region, "r", &[("q", "v".repeat(6_000))]);
     client.ask::<GetResponse>("Get", &get(&region, "r"));
