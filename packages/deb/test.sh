@@ -7,11 +7,10 @@
 set -euo pipefail
 program=$(realpath "${1:?the program basalt}")
 here=$(cd "$(dirname "$0")" && pwd)
-not_run() { echo "not run: $*"; exit 77; }
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 [ "$(id -u)" = 0 ] || not_run "only root can mount"
-for tool in dpkg-deb unshare chroot setpriv python3 systemd-analyze readelf; do
-  command -v "$tool" >/dev/null || not_run "$tool is not installed"
-done
+need dpkg-deb unshare chroot setpriv python3 systemd-analyze readelf
 unshare --mount --net true 2>/dev/null || not_run "this machine allows no namespaces"
 
 work=$(mktemp -d)

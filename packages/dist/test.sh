@@ -3,12 +3,12 @@
 # The program of the first argument is not used: the archives have theirs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 dist=$here/../../target/dist
-not_run() { echo "not run: $*"; exit 77; }
-fail() { echo "FAILED: $*" >&2; exit 1; }
 
 [ -f "$dist/SHA256SUMS" ] || not_run "there are no archives: packages/dist/build.sh makes them"
-command -v readelf >/dev/null || not_run "readelf is not installed (Debian: binutils)"
+need readelf:binutils
 work=$(mktemp -d)
 server=
 cleanup() {

@@ -4,10 +4,10 @@
 set -euo pipefail
 program=$(realpath "${1:?the program basalt}")
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 made=$(realpath -m "$here/../../target/packages/go")
-not_run() { echo "not run: $*"; exit 77; }
-command -v go >/dev/null || not_run "go is not installed"
-command -v thrift >/dev/null || not_run "thrift is not installed (Debian: thrift-compiler)"
+need go thrift:thrift-compiler
 export BASALT_PROGRAM=$program GOFLAGS=-buildvcs=false
 
 rm -rf "$made"
@@ -26,4 +26,4 @@ go test -c -o sample.test .
 begin=$(date +%s%N)
 ./sample.test -test.count=1 -test.v >"$made/log" 2>&1 || { cat "$made/log"; exit 1; }
 [ "$(grep -c '^--- PASS' "$made/log")" = 5 ] || { cat "$made/log"; exit 1; }
-echo "start, five tests and stop, with Go: $((($(date +%s%N) - begin) / 1000000)) ms"
+echo "start, five tests and stop, with Go: $(ms_since "$begin") ms"

@@ -7,12 +7,10 @@
 set -euo pipefail
 program=$(realpath "${1:?the program basalt}")
 here=$(cd "$(dirname "$0")" && pwd)
-not_run() { echo "not run: $*"; exit 77; }
-fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 [ "$(id -u)" = 0 ] || not_run "only root can mount"
-for tool in buildah unshare chroot python3 readelf ip; do
-  command -v "$tool" >/dev/null || not_run "$tool is not installed"
-done
+need buildah unshare chroot python3 readelf ip
 ! readelf --wide --program-headers "$program" | grep -q INTERP || not_run "$program is not static: packages/dist/build.sh makes static ones"
 [ -x "$(dirname "$program")/basalt-shell" ] || not_run "no program $(dirname "$program")/basalt-shell"
 

@@ -4,10 +4,10 @@
 set -euo pipefail
 program=$(realpath "${1:?the program basalt}")
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 made=$(realpath -m "$here/../../target/packages/java")
-not_run() { echo "not run: $*"; exit 77; }
-command -v java >/dev/null || not_run "java is not installed"
-command -v mvn >/dev/null || not_run "mvn is not installed"
+need java mvn
 cd "$here"
 mkdir -p "$made"
 
@@ -31,7 +31,7 @@ surefire() {
 processor=$(uname -m)
 [ "$processor" = aarch64 ] && platform=linux-arm64 || platform=linux-amd64
 mkdir -p "$made/dist/$processor"
-strip --strip-debug -o "$made/dist/$processor/basalt" "$program" 2>/dev/null || cp "$program" "$made/dist/$processor/basalt"
+strip_debug "$program" "$made/dist/$processor/basalt"
 rm -rf "$made"/basalt-*/surefire-reports
 fetched test -Dbasalt.dist="$made/dist" -DargLine="-Dbasalt.program=$program" \
   -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-sample,:basalt-binaries-$platform" -am
@@ -53,7 +53,7 @@ timed() {
     org.junit.platform.console.ConsoleLauncher execute --details=summary --scan-classpath "$made/$module/test-classes" \
     --include-classname '.*GuestBookTest' >"$made/log" 2>&1 || { cat "$made/log"; exit 1; }
   grep -q "5 tests successful" "$made/log" || { cat "$made/log"; exit 1; }
-  echo "start, five tests and stop, with $module: $((($(date +%s%N) - begin) / 1000000)) ms"
+  echo "start, five tests and stop, with $module: $(ms_since "$begin") ms"
 }
 binaries=$made/basalt-binaries-$platform/classes
 timed basalt-sample -am

@@ -4,10 +4,11 @@
 set -euo pipefail
 program=$(realpath "${1:?the program basalt}")
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 made=$here/../../target/packages/python
-not_run() { echo "not run: $*"; exit 77; }
 
-command -v python3 >/dev/null || not_run "python3 is not installed"
+need python3
 mkdir -p "$made/wheels"
 if ! [ -x "$made/venv/bin/python" ]; then
   python3 -m venv "$made/venv" || not_run "python3 cannot make an environment"
@@ -17,7 +18,7 @@ pip install --requirement "$here/requirements.txt" || not_run "pip cannot instal
 
 # Debug information would make the wheel tenfold as large.
 packed=$made/basalt
-strip --strip-debug -o "$packed" "$program" 2>/dev/null || cp "$program" "$packed"
+strip_debug "$program" "$packed"
 rm -f "$made"/wheels/*
 BASALT_BINARY=$packed pip wheel --no-deps --no-build-isolation --wheel-dir "$made/wheels" "$here/basalt-server"
 pip wheel --no-deps --no-build-isolation --wheel-dir "$made/wheels" "$here/pytest-basalt"
@@ -30,11 +31,11 @@ trap 'rm -rf "$empty"' EXIT
 start=$(date +%s%N)
 pip install --force-reinstall --no-deps "$made"/wheels/*.whl
 (cd "$empty" && "$made/venv/bin/python" "$here/first_put.py")
-echo "from the wheels to the first put and get: $((($(date +%s%N) - start) / 1000000)) ms"
+echo "from the wheels to the first put and get: $(ms_since "$start") ms"
 
 pytest() { (cd "$1" && shift && "$made/venv/bin/python" -m pytest -q -p no:cacheprovider "$@"); }
 start=$(date +%s%N)
 pytest "$here/sample"
-echo "start, five tests and stop, with Python: $((($(date +%s%N) - start) / 1000000)) ms"
+echo "start, five tests and stop, with Python: $(ms_since "$start") ms"
 pytest "$here/sample" -n 2
 pytest "$here/tests"

@@ -81,7 +81,7 @@ pub fn binary(name: &str) -> PathBuf {
 
 /// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the system chooses. It prints
 /// one line when it accepts calls, for [`addresses`].
-fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
+pub fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
     let mut command = Command::new(binary);
     command.args([
         "serve",
@@ -277,12 +277,7 @@ impl Server {
     }
 
     fn end(&mut self) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .expect("kill is everywhere");
-        assert!(sent.success(), "no process {pid}");
+        signal(self.child.id(), "TERM");
         let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             if let Some(status) = self.child.try_wait().expect("the process was started here") {
@@ -339,7 +334,6 @@ impl Drop for Server {
     }
 }
 
-/// Resident memory of a running process in bytes.
 /// A figure of memory that Linux has of a process, in bytes; `of` is its name with the colon.
 fn memory(process: &Child, of: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).expect("the process runs");
@@ -356,7 +350,7 @@ fn memory(process: &Child, of: &str) -> u64 {
 }
 
 /// The two addresses in the line the server prints when it accepts calls.
-fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+pub fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (thrift, http) = line
         .trim()
         .strip_prefix("basalt serves Thrift on ")?
@@ -364,14 +358,19 @@ fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((thrift.parse().ok()?, http.trim_end_matches('/').parse().ok()?))
 }
 
-/// Waits for something that another process or thread does in its own time; panics after a minute.
+/// Sends a process the signal of this name, such as `TERM`.
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
+    assert!(sent.expect("kill is everywhere").success(), "no process {pid}");
+}
+
+/// Polls until the condition holds. Panics if it does not within a minute.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !is_so() {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "not within a minute: {what}"
-        );
-        std::thread::park_timeout(std::time::Duration::from_millis(5));
+        assert!(Instant::now() < deadline, "not within a minute: {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use basalt_tests::{Server, binary, until, workspace};
+use basalt_tests::{Server, binary, signal, until, workspace};
 
 /// Runs the program with these variables, in a directory.
 fn run(dir: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
@@ -280,10 +280,7 @@ impl Logged {
     /// Sends SIGHUP, and waits until the log has one more line with these words.
     fn hang_up(&self, words: &str) {
         let before = self.log().matches(words).count();
-        let sent = Command::new("kill")
-            .args(["-HUP", &self.child.id().to_string()])
-            .status();
-        assert!(sent.expect("kill is everywhere").success());
+        signal(self.child.id(), "HUP");
         until(words, || self.log().matches(words).count() > before);
     }
 
@@ -337,10 +334,7 @@ fn sighup_takes_settings_over() {
     assert!(is_accepted("two") && !is_accepted("three"));
     set("[http]\nallowed_hosts = [\"two\"]\n[log]\nfilter = \"error\"\n");
     let lines = server.log().lines().count();
-    let sent = Command::new("kill")
-        .args(["-HUP", &server.child.id().to_string()])
-        .status();
-    assert!(sent.expect("kill is everywhere").success());
+    signal(server.child.id(), "HUP");
     until("the filter is taken over", || {
         server
             .get("two", "/settings")

@@ -119,8 +119,8 @@ fn a_failed_start_leaves_nothing() {
     }
 }
 
-/// Goal: a reset leaves what a new server has, within 5 ms for 10 tables as the issue asks. Method:
-/// the quickest of several, since other tests share the machine.
+/// Goal: a reset leaves what a new server has, within 5 ms for 10 tables. Method: the quickest of
+/// several resets counts, since other tests share the machine.
 #[test]
 fn a_reset_leaves_an_empty_server() {
     let below = tempfile::tempdir().expect("a temporary folder");

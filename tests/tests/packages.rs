@@ -1,4 +1,4 @@
-//! Packages that testers of HBase applications install, and what the server owes to systemd.
+//! Packages that testers of HBase applications install, and the server's messages to systemd.
 //!
 //! `packages/NAME/test.sh PROGRAM` builds a package around a program, installs it, and runs its tests
 //! and those of a sample project. Exit status 77 says that the machine lacks a tool; the test is then
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use basalt_tests::{binary, workspace};
+use basalt_tests::{binary, serve, signal, workspace};
 
 /// Exit status of a test script on a machine that lacks a tool.
 const NOT_RUN: i32 = 77;
@@ -58,20 +58,9 @@ impl Service {
         let supervisor = UnixDatagram::bind(&path).expect("a free name");
         let limit = Some(Duration::from_mins(1));
         supervisor.set_read_timeout(limit).expect("a valid limit");
-        let mut process = Command::new(binary("basalt"))
-            .args([
-                "serve",
-                "--thrift-listen",
-                "127.0.0.1:0",
-                "--http-listen",
-                "127.0.0.1:0",
-            ])
-            .arg("--data-dir")
-            .arg(dir.join("data"))
+        let mut process = serve(&binary("basalt"), &dir.join("data"), &[""; 0])
             .env("NOTIFY_SOCKET", &path)
             .env("WATCHDOG_USEC", watchdog.as_micros().to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the binary was built");
@@ -112,9 +101,7 @@ fn systemd_receives_ready_watchdog_and_stopping() {
     service.await_message("READY=1");
     service.await_message("WATCHDOG=1");
     service.await_message("WATCHDOG=1");
-    let pid = service.process.id().to_string();
-    let sent = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(sent.expect("kill is everywhere").success(), "no process {pid}");
+    signal(service.process.id(), "TERM");
     service.await_message("STOPPING=1");
     let status = service.process.wait().expect("the process was started here");
     assert!(status.success(), "{status}");

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
-use basalt_tests::{Server, binary, until};
+use basalt_tests::{Server, binary, serve, signal, until};
 
 /// Paths and sizes of everything below a folder.
 fn contents(dir: &Path) -> BTreeSet<(PathBuf, u64)> {
@@ -51,13 +51,6 @@ fn put_and_get(thrift: SocketAddr, row: &str) {
             .expect("written");
         table.get(Get::new(row)).await.expect("no error").expect("a row");
     });
-}
-
-fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill")
-        .args([&format!("-{name}"), &pid.to_string()])
-        .status();
-    assert!(status.expect("kill is everywhere").success(), "no process {pid}");
 }
 
 /// Goal: a mistyped data directory harms no files. Method: directories of other programs, one of
@@ -177,25 +170,10 @@ fn signals_that_mean_nothing_end_nothing() {
     }
 }
 
-/// Starts `serve` with these as standard output and standard error, and logs every call.
-fn serve(dir: &Path, stdout: Stdio, stderr: Stdio) -> Child {
-    Command::new(binary("basalt"))
-        .args([
-            "serve",
-            "--thrift-listen",
-            "127.0.0.1:0",
-            "--http-listen",
-            "127.0.0.1:0",
-        ])
-        .args([
-            "--set",
-            "log.filter=basalt=trace,info",
-            "--set",
-            "slow_log.threshold_ms=0",
-            "--data-dir",
-        ])
-        .arg(dir)
-        .stdin(Stdio::null())
+/// Starts the server with these as standard output and standard error, and logs every call.
+fn start(dir: &Path, stdout: Stdio, stderr: Stdio) -> Child {
+    let settings = ["log.filter=basalt=trace,info", "slow_log.threshold_ms=0"];
+    serve(&binary("basalt"), dir, &settings)
         .stdout(stdout)
         .stderr(stderr)
         .spawn()
@@ -206,15 +184,7 @@ fn addresses(child: &mut Child) -> (SocketAddr, SocketAddr) {
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
     out.read_line(&mut line).expect("text");
-    let words: Vec<&str> = line.split(' ').collect();
-    let http = words[8]
-        .trim()
-        .trim_start_matches("http://")
-        .trim_end_matches('/');
-    (
-        words[4].parse().expect("an address"),
-        http.parse().expect("an address"),
-    )
+    basalt_tests::addresses(&line).expect("both addresses")
 }
 
 fn metric(http: SocketAddr, name: &str) -> f64 {
@@ -237,7 +207,7 @@ fn stop(mut child: Child) {
 
 /// Starts a server whose log is not read, and makes calls until lines of the log are lost.
 fn flooded(dir: &Path) -> (Child, SocketAddr) {
-    let mut child = serve(dir, Stdio::piped(), Stdio::piped());
+    let mut child = start(dir, Stdio::piped(), Stdio::piped());
     let (thrift, http) = addresses(&mut child);
     put_and_get(thrift, "first");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -40,7 +40,7 @@ type Server struct {
 	Listen string `json:"listen"`
 	// HTTP is the address of metrics, health and pages.
 	HTTP string `json:"http"`
-	// DataDir is the directory of the data, or empty if the data is in memory.
+	// DataDir is the directory of the data.
 	DataDir string `json:"data_dir"`
 	// PID is the process id.
 	PID int `json:"pid"`

@@ -20,13 +20,16 @@ func TestServersHavePortsOfTheirOwnUntilTheTestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		connection.Close()
+		if _, err := os.Stat(one.DataDir); err != nil {
+			t.Fatal(err)
+		}
 		one.Reset(t)
 	})
 	if connection, err := net.Dial("tcp", one.Listen); err == nil {
 		connection.Close()
 		t.Fatal("the server still accepts connections")
 	}
-	if _, err := os.Stat(one.DataDir); one.DataDir != "" && !os.IsNotExist(err) {
+	if _, err := os.Stat(one.DataDir); !os.IsNotExist(err) {
 		t.Fatalf("%s is left: %v", one.DataDir, err)
 	}
 }

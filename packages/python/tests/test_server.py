@@ -41,10 +41,11 @@ def test_two_servers_run_beside_each_other_and_are_emptied():
 
 def test_nothing_is_left_after_a_stop():
     server = basalt_server.start()
-    data_dir = server.data_dir
+    data_dir = Path(server.data_dir)
+    assert data_dir.is_dir()
     server.stop()
     server.stop()
-    assert not data_dir or not Path(data_dir).exists()
+    assert not data_dir.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(server.pid, 0)
 

@@ -40,7 +40,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// Sends it. `None`: the engine says that it was applied before.
+    /// Sends the increment. Returns `None` if the engine had applied it before.
     pub(crate) fn send(&self, engine: &Engine) -> Result<Option<Commit>> {
         let columns = self.amounts.iter().map(|(family, amount)| ColumnIncrement {
             family: family.as_bytes(),
@@ -83,7 +83,7 @@ impl Life {
         if retry.after.is(&stored) {
             self.must_be_known(&retry, &stored)?;
         } else if retry.before == stored && !retry.acknowledged {
-            // A crash has taken it back: now it is applied.
+            // A crash lost the increment, so this attempt applies it.
             self.told.retry = None;
             let (table, row) = (retry.table.clone(), retry.row.clone());
             self.add(&table, row, retry.amounts, retry.number)?;

@@ -65,7 +65,7 @@ pub(crate) fn verify(
     life.told.tell("crash and start".into());
     life.settle().map_err(failed)?;
     life.prove_time().map_err(failed)?;
-    // After the first write, which finds out at which time the engine goes on.
+    // After `prove_time`, whose write reads back the engine's assigned time.
     life.retry().map_err(failed)?;
     if effort == Effort::Work {
         life.prove_work().map_err(failed)?;

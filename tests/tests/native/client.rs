@@ -12,6 +12,7 @@ use basalt_idl::native::messages::{
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
+use tempfile::TempDir;
 
 /// The preamble of a client without Kerberos.
 pub(crate) const SIMPLE: &[u8] = b"HBas\0\x50";
@@ -148,6 +149,16 @@ pub(crate) fn create_split(server: &Server, table: &str, splits: &[&str]) {
     };
     let mut master = Client::connect(server, "MasterService");
     master.ask::<basalt_idl::native::messages::CreateTableResponse>("CreateTable", &call);
+}
+
+/// A server with the table `t` of one region, that region, and a client. The folder has the data.
+pub(crate) fn start_with_table(settings: &[&str]) -> (TempDir, Server, RegionSpecifier, Client) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), settings);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let client = Client::connect(&server, "ClientService");
+    (dir, server, region, client)
 }
 
 /// The full name of the last region of a table, looked up in `hbase:meta` as gohbase does.

@@ -2,14 +2,12 @@
 
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::compress::{Compressor, Room};
-use basalt_idl::native::messages::{
-    ConnectionHeader, GetResponse, MutateRequest, RegionSpecifier, Scan, ScanRequest, ScanResponse,
-};
+use basalt_idl::native::messages::{ConnectionHeader, GetResponse, Scan, ScanRequest, ScanResponse};
 use basalt_tests::Server;
 use prost::Message;
 
 use super::client::{Client, create, exception, header, region};
-use super::rows::{cell, get, put};
+use super::requests::{cell, get, mutate, put};
 
 /// Memory without a limit.
 struct Any;
@@ -26,14 +24,6 @@ fn with_compressor(class: &str) -> ConnectionHeader {
     ConnectionHeader {
         cell_block_compressor_class: Some(class.to_owned()),
         ..header("ClientService")
-    }
-}
-
-fn mutate(region: &RegionSpecifier, row: &'static str, cells: i32) -> MutateRequest {
-    MutateRequest {
-        region: region.clone(),
-        mutation: put(row, cells),
-        ..MutateRequest::default()
     }
 }
 
@@ -61,7 +51,7 @@ fn cell_blocks_are_compressed_in_both_directions() {
             let mut block = Vec::new();
             cell(row, "q", &value).encode(&mut block);
             let packed = compressor.pack(&block).unwrap();
-            client.call(0, "Mutate", &mutate(&region, row, 1), &packed);
+            client.call(0, "Mutate", &mutate(&region, put(row, 1)), &packed);
             assert_eq!(client.response().unwrap().header.exception, None, "{class}");
             client.call(1, "Get", &get(&region, row), b"");
             let response = client.response().unwrap();
@@ -115,14 +105,14 @@ fn compressed_blocks_are_unpacked_within_limits() {
     ] {
         let mut client = Client::connect_with(&server, &with_compressor(class));
         let bomb = compressor.pack(&vec![0; 200 << 20]).unwrap();
-        client.call(7, "Mutate", &mutate(&region, "r", 1), &bomb);
+        client.call(7, "Mutate", &mutate(&region, put("r", 1)), &bomb);
         let (class, text) = exception(&client.response().unwrap());
         assert_eq!(class, "DoNotRetryIOException");
         assert!(
             text.contains("unpacks to more than 4000000 bytes (thrift.max_message_bytes)"),
             "{text}"
         );
-        client.call(8, "Mutate", &mutate(&region, "r", 1), b"not compressed");
+        client.call(8, "Mutate", &mutate(&region, put("r", 1)), b"not compressed");
         let (class, text) = exception(&client.response().unwrap());
         assert_eq!(class, "DoNotRetryIOException");
         assert!(text.contains("compressed cell block: "), "{text}");

@@ -1,19 +1,16 @@
 //! Coprocessor endpoints: AggregateService, MultiRowMutationService, and services that do not exist.
 
-use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
     AggregateRequest, AggregateResponse, BigDecimalMsg, Column, Condition, CoprocessorServiceCall,
-    CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg, MutateRequest,
-    MutateRowsRequest, MutateRowsResponse, MutationProto, RegionSpecifier, Scan,
-    mutation_proto::column_value::QualifierValue,
-    mutation_proto::{ColumnValue, DeleteType, MutationType},
+    CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg, MutateRowsRequest,
+    MutateRowsResponse, MutationProto, RegionSpecifier, Scan, mutation_proto::MutationType,
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, create, create_split, region, specifier};
-use super::rows::{cell, get, put};
+use super::requests::{inline, value_of, write};
 
 const INTERPRETERS: &str = "org.apache.hadoop.hbase.client.coprocessor.";
 
@@ -82,21 +79,7 @@ impl Aggregates {
     }
 
     fn put(&mut self, row: &'static str, values: &[(&str, &[u8])]) {
-        let mut block = Vec::new();
-        for (qualifier, value) in values {
-            WireCell {
-                value,
-                ..cell(row, qualifier, "")
-            }
-            .encode(&mut block);
-        }
-        let call = MutateRequest {
-            region: self.region.clone(),
-            mutation: put(row, values.len() as i32),
-            ..MutateRequest::default()
-        };
-        self.client.call(1, "Mutate", &call, &block);
-        assert_eq!(self.client.response().unwrap().header.exception, None);
+        write(&mut self.client, &self.region, row, values);
     }
 }
 
@@ -268,25 +251,6 @@ fn what_no_endpoint_answers_is_refused_with_hbase_texts() {
     server.stop();
 }
 
-/// A mutation of family `f`, qualifier `q`, with its cell in the message.
-fn inline(kind: MutationType, row: &str, value: &str) -> MutationProto {
-    let delete = (kind == MutationType::Delete).then_some(DeleteType::DeleteMultipleVersions.into());
-    MutationProto {
-        row: Some(Bytes::copy_from_slice(row.as_bytes())),
-        mutate_type: Some(kind.into()),
-        column_value: vec![ColumnValue {
-            family: Bytes::from_static(b"f"),
-            qualifier_value: vec![QualifierValue {
-                qualifier: Some(Bytes::from_static(b"q")),
-                value: Some(Bytes::copy_from_slice(value.as_bytes())),
-                delete_type: delete,
-                ..QualifierValue::default()
-            }],
-        }],
-        ..MutationProto::default()
-    }
-}
-
 fn rows_of(mutations: Vec<MutationProto>) -> MutateRowsRequest {
     MutateRowsRequest {
         mutation_request: mutations,
@@ -294,8 +258,7 @@ fn rows_of(mutations: Vec<MutationProto>) -> MutateRowsRequest {
     }
 }
 
-/// Rows of one region are written together. When one of them cannot be, none is, and the refusal is
-/// HBase's.
+/// A call writes all of its rows, which are of one region, or none, and each refusal is HBase's.
 #[test]
 fn rows_of_a_region_are_mutated_together() {
     let dir = tempfile::tempdir().unwrap();
@@ -304,53 +267,47 @@ fn rows_of_a_region_are_mutated_together() {
     let region = region(&server, "t");
     let mut client = Client::connect(&server, "ClientService");
     let service = "MultiRowMutationService";
-    let value_of = |client: &mut Client, row| {
-        client.call(3, "Get", &get(&region, row), b"");
-        let response = client.response().unwrap();
-        let mut cells = Cells::new(&response.cells);
-        cells.next().map(|cell| cell.unwrap().value.to_vec())
-    };
     let (put, delete) = (MutationType::Put, MutationType::Delete);
-    let both = rows_of(vec![inline(put, "n", "1"), inline(put, "o", "2")]);
+    let both = rows_of(vec![inline(put, "n", "q", b"1"), inline(put, "o", "q", b"2")]);
     let answer: CoprocessorServiceResponse =
         client.ask("ExecService", &call(&region, service, "MutateRows", &both));
     let done = MutateRowsResponse::decode(answer.value.value.unwrap()).unwrap();
     assert_eq!(done.processed, Some(true));
-    assert_eq!(value_of(&mut client, "n").as_deref(), Some(&b"1"[..]));
-    let swap = rows_of(vec![inline(delete, "n", ""), inline(put, "o", "3")]);
+    assert_eq!(value_of(&mut client, &region, "n").as_deref(), Some(&b"1"[..]));
+    let swap = rows_of(vec![inline(delete, "n", "q", b""), inline(put, "o", "q", b"3")]);
     client.ask::<CoprocessorServiceResponse>("ExecService", &call(&region, service, "MutateRows", &swap));
-    assert_eq!(value_of(&mut client, "n"), None);
+    assert_eq!(value_of(&mut client, &region, "n"), None);
     let conditional = MutateRowsRequest {
         condition: vec![Condition {
             row: Bytes::from_static(b"n"),
             ..Condition::default()
         }],
-        ..rows_of(vec![inline(put, "n", "4")])
+        ..rows_of(vec![inline(put, "n", "q", b"4")])
     };
-    let mut other_family = inline(put, "p", "5");
+    let mut other_family = inline(put, "p", "q", b"5");
     other_family.column_value[0].family = Bytes::from_static(b"nof");
     let outside = "Requested row out of range 'a'";
     for (request, class, text) in [
         (
-            rows_of(vec![inline(put, "a", "4")]),
+            rows_of(vec![inline(put, "a", "q", b"4")]),
             "WrongRegionException",
             outside,
         ),
         (
-            rows_of(vec![inline(put, "n", "4"), inline(put, "a", "4")]),
+            rows_of(vec![inline(put, "n", "q", b"4"), inline(put, "a", "q", b"4")]),
             "DoNotRetryIOException",
             outside,
         ),
         (
             rows_of(vec![
-                inline(put, "n", "4"),
-                inline(MutationType::Increment, "o", "12345678"),
+                inline(put, "n", "q", b"4"),
+                inline(MutationType::Increment, "o", "q", b"12345678"),
             ]),
             "DoNotRetryIOException",
             "takes puts and deletes",
         ),
         (
-            rows_of(vec![inline(put, "n", "4"), other_family]),
+            rows_of(vec![inline(put, "n", "q", b"4"), other_family]),
             "NoSuchColumnFamilyException",
             "nof",
         ),
@@ -367,8 +324,8 @@ fn rows_of_a_region_are_mutated_together() {
         );
         assert_eq!(refusal.0, class, "{}", refusal.1);
         assert!(refusal.1.contains(text), "{}", refusal.1);
-        assert_eq!(value_of(&mut client, "n"), None, "{text}");
+        assert_eq!(value_of(&mut client, &region, "n"), None, "{text}");
     }
-    assert_eq!(value_of(&mut client, "o").as_deref(), Some(&b"3"[..]));
+    assert_eq!(value_of(&mut client, &region, "o").as_deref(), Some(&b"3"[..]));
     server.stop();
 }

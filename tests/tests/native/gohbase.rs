@@ -15,7 +15,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, header, specifier, table_name};
-use super::rows::cell;
+use super::requests::{cell, inline, mutate};
 
 /// gohbase's connection: one for each server and service.
 struct Gohbase {
@@ -327,22 +327,7 @@ fn check_and_put(client: &mut Gohbase, region: &RegionSpecifier, expected: &str)
             value: Some(Bytes::from(expected.to_owned())),
         },
     };
-    let value = pb::mutation_proto::column_value::QualifierValue {
-        qualifier: Some(Bytes::from_static(b"q")),
-        value: Some(Bytes::from_static(b"v2")),
-        ..Default::default()
-    };
     let call = pb::MutateRequest {
-        region: region.clone(),
-        mutation: MutationProto {
-            row: Some(Bytes::from_static(b"a")),
-            mutate_type: Some(MutationType::Put.into()),
-            column_value: vec![pb::mutation_proto::ColumnValue {
-                family: Bytes::from_static(b"f"),
-                qualifier_value: vec![value],
-            }],
-            ..MutationProto::default()
-        },
         condition: Some(pb::Condition {
             row: Bytes::from_static(b"a"),
             family: Some(Bytes::from_static(b"f")),
@@ -354,7 +339,7 @@ fn check_and_put(client: &mut Gohbase, region: &RegionSpecifier, expected: &str)
             }),
             ..pb::Condition::default()
         }),
-        ..pb::MutateRequest::default()
+        ..mutate(region, inline(MutationType::Put, "a", "q", b"v2"))
     };
     client
         .call::<pb::MutateResponse>("Mutate", &call, &[])
@@ -419,7 +404,7 @@ fn master() {
     server.stop();
 }
 
-/// A snapshot, without nonces: it is asked after by name.
+/// Takes and deletes a snapshot without nonces; gohbase polls its state by name.
 fn snapshot(master: &mut Gohbase) {
     let snapshot = pb::SnapshotDescription {
         name: "gs".to_owned(),

@@ -5,49 +5,29 @@ use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     Action, Comparator, CompareType, Condition, Filter, FlushTableRequest, FlushTableResponse, GetResponse,
     MultiRequest, MultiResponse, MutateRequest, MutateResponse, MutationProto, NameBytesPair, RegionAction,
-    RegionActionResult, RegionSpecifier, TimeRange,
-    mutation_proto::{ColumnValue, DeleteType, MutationType, column_value::QualifierValue},
+    RegionActionResult, RegionSpecifier, TimeRange, mutation_proto::MutationType,
 };
 use basalt_tests::{Server, until};
 use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, create, region, table_name};
-use super::rows::get;
-
-/// A mutation of one column, with its cell inside the message.
-fn mutation(kind: MutationType, row: &str, qualifier: &str, value: &[u8]) -> MutationProto {
-    MutationProto {
-        row: Some(Bytes::copy_from_slice(row.as_bytes())),
-        mutate_type: Some(kind.into()),
-        column_value: vec![ColumnValue {
-            family: Bytes::from_static(b"f"),
-            qualifier_value: vec![QualifierValue {
-                qualifier: Some(Bytes::copy_from_slice(qualifier.as_bytes())),
-                value: Some(Bytes::copy_from_slice(value)),
-                ..QualifierValue::default()
-            }],
-        }],
-        ..MutationProto::default()
-    }
-}
+use super::requests::{action, get, inline, multi, mutate};
 
 fn put(row: &str, qualifier: &str, value: &str) -> MutationProto {
-    mutation(MutationType::Put, row, qualifier, value.as_bytes())
+    inline(MutationType::Put, row, qualifier, value.as_bytes())
 }
 
 fn delete(row: &str, qualifier: &str) -> MutationProto {
-    let mut delete = mutation(MutationType::Delete, row, qualifier, b"");
-    delete.column_value[0].qualifier_value[0].delete_type = Some(DeleteType::DeleteMultipleVersions.into());
-    delete
+    inline(MutationType::Delete, row, qualifier, b"")
 }
 
 fn append(row: &str, qualifier: &str, value: &str) -> MutationProto {
-    mutation(MutationType::Append, row, qualifier, value.as_bytes())
+    inline(MutationType::Append, row, qualifier, value.as_bytes())
 }
 
 fn increment(row: &str, qualifier: &str, amount: i64) -> MutationProto {
-    mutation(MutationType::Increment, row, qualifier, &amount.to_be_bytes())
+    inline(MutationType::Increment, row, qualifier, &amount.to_be_bytes())
 }
 
 fn with_nonce(mut mutation: MutationProto, nonce: u64) -> MutationProto {
@@ -114,10 +94,9 @@ impl Rig {
 
     fn request(&self, mutation: MutationProto, condition: Option<Condition>) -> MutateRequest {
         MutateRequest {
-            region: self.region.clone(),
-            mutation,
             condition,
             nonce_group: Some(77),
+            ..mutate(&self.region, mutation)
         }
     }
 
@@ -174,6 +153,7 @@ impl Rig {
     fn row(&mut self, row: &'static str) -> String {
         self.client.call(4, "Get", &get(&self.region, row), b"");
         let response = self.client.response().expect("a response");
+        assert_eq!(response.header.exception, None);
         GetResponse::decode(response.result).expect("its message");
         let shown = Cells::new(&response.cells).map(|cell| {
             let cell = cell.expect("a cell");
@@ -192,7 +172,7 @@ fn counter(value: &[u8]) -> i64 {
 }
 
 /// The values in the first result of a group; the others have none.
-fn inline(result: &RegionActionResult) -> Vec<&[u8]> {
+fn returned(result: &RegionActionResult) -> Vec<&[u8]> {
     for other in &result.result_or_exception[1..] {
         let cells = other.result.as_ref().map_or(0, |result| result.cell.len());
         assert_eq!(cells, 0);
@@ -389,7 +369,7 @@ fn groups_are_atomic_and_return_their_counters() {
     ];
     let done = rig.group(None, all.clone());
     assert_eq!((done.processed, done.result_or_exception.len()), (Some(true), 5));
-    assert_eq!(inline(&done), [&5_i64.to_be_bytes()[..], b"x"]);
+    assert_eq!(returned(&done), [&5_i64.to_be_bytes()[..], b"x"]);
     assert_eq!(rig.row("r"), "a=x b=y n=5 q=v");
 
     // Several rows of one region.
@@ -397,7 +377,7 @@ fn groups_are_atomic_and_return_their_counters() {
         None,
         vec![increment("r", "n", 1), put("s", "q", "w"), increment("s", "n", 2)],
     );
-    assert_eq!(inline(&done), [6_i64.to_be_bytes(), 2_i64.to_be_bytes()]);
+    assert_eq!(returned(&done), [6_i64.to_be_bytes(), 2_i64.to_be_bytes()]);
     assert_eq!(rig.row("s"), "n=2 q=w");
 
     // "q" is no counter, so nothing of the group is applied.
@@ -413,9 +393,9 @@ fn groups_are_atomic_and_return_their_counters() {
     let there = is("r", CompareType::Equal, "v");
     let done = rig.group(Some(there.clone()), all.clone());
     assert_eq!((done.processed, done.result_or_exception.len()), (Some(true), 5));
-    assert_eq!(inline(&done), [&11_i64.to_be_bytes()[..], b"xx"]);
+    assert_eq!(returned(&done), [&11_i64.to_be_bytes()[..], b"xx"]);
     let done = rig.group(Some(is("r", CompareType::Equal, "no")), all);
-    assert_eq!((done.processed, inline(&done).len()), (Some(false), 0));
+    assert_eq!((done.processed, returned(&done).len()), (Some(false), 0));
     let done = rig.group(Some(there), vec![put("r", "q", "w"), put("r", "q2", "w")]);
     assert_eq!(done.processed, Some(true));
     assert!(
@@ -468,7 +448,7 @@ fn a_repeated_nonce_is_applied_once() {
     };
     for _ in 0..2 {
         let done = rig.group(None, group());
-        assert_eq!(inline(&done), [20_i64.to_be_bytes(), 1_i64.to_be_bytes()]);
+        assert_eq!(returned(&done), [20_i64.to_be_bytes(), 1_i64.to_be_bytes()]);
     }
     assert_eq!(rig.row("r"), "m=1 n=20 p=v q=x");
     server.stop();
@@ -481,23 +461,11 @@ fn nonces_count_in_a_batch() {
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
-    let action = |index, mutation| Action {
-        index: Some(index),
-        mutation: Some(Box::new(mutation)),
-        ..Action::default()
-    };
+    let increments = [(0, 1), (1, 2), (2, 1)]
+        .map(|(index, nonce)| action(index, with_nonce(increment("r", "n", 1), nonce)));
     let call = MultiRequest {
-        region_action: vec![RegionAction {
-            region: rig.region.clone(),
-            action: vec![
-                action(0, with_nonce(increment("r", "n", 1), 1)),
-                action(1, with_nonce(increment("r", "n", 1), 2)),
-                action(2, with_nonce(increment("r", "n", 1), 1)),
-            ],
-            ..RegionAction::default()
-        }],
         nonce_group: Some(77),
-        ..MultiRequest::default()
+        ..multi(&rig.region, increments.into())
     };
     for _ in 0..2 {
         rig.client.call(1, "Multi", &call, b"");
@@ -510,7 +478,7 @@ fn nonces_count_in_a_batch() {
 }
 
 /// The server is killed when the increment is applied and before its answer is read; the retry, after
-/// the restart, finds it applied. So it does after a flush.
+/// the restart, finds it applied, also after a flush.
 #[test]
 fn an_increment_whose_answer_was_lost_is_applied_once() {
     let dir = tempfile::tempdir().unwrap();

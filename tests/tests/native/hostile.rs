@@ -7,7 +7,7 @@ use basalt_idl::native::messages::{
 use basalt_tests::Server;
 use bytes::Bytes;
 
-use super::client::{Client, SIMPLE, create, exception, header, region, specifier};
+use super::client::{Client, SIMPLE, create, exception, header, region, specifier, start_with_table};
 
 #[test]
 fn bad_greetings_are_refused_by_name() {
@@ -79,11 +79,7 @@ fn questions_before_the_greeting_are_answered() {
 
 #[test]
 fn bad_calls_are_refused_and_the_connection_lives() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let get = |name: &[u8], family: &'static [u8]| GetRequest {
         region: specifier(name),
         get: Get {

@@ -3,53 +3,14 @@
 
 use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, Get, GetResponse, MultiRequest, MultiResponse, MutateRequest, MutationProto, RegionAction,
-    RegionSpecifier, ResultOrException, Scan, ScanRequest, ScanResponse, mutation_proto::Durability,
+    Action, Get, GetResponse, MultiResponse, MutationProto, ResultOrException, Scan, ScanRequest,
+    ScanResponse, mutation_proto::Durability,
 };
-use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, exception, region};
-use super::rows::{cell, get, put};
-
-pub(crate) fn write(
-    client: &mut Client,
-    region: &RegionSpecifier,
-    row: &'static str,
-    cells: &[(&str, &str)],
-) {
-    let mut block = Vec::new();
-    for (qualifier, value) in cells {
-        cell(row, qualifier, value).encode(&mut block);
-    }
-    let call = MutateRequest {
-        region: region.clone(),
-        mutation: put(row, cells.len() as i32),
-        ..MutateRequest::default()
-    };
-    client.call(1, "Mutate", &call, &block);
-    assert!(client.response().unwrap().header.exception.is_none());
-}
-
-fn multi(region: &RegionSpecifier, actions: Vec<Action>, is_atomic: bool) -> MultiRequest {
-    MultiRequest {
-        region_action: vec![RegionAction {
-            region: region.clone(),
-            action: actions,
-            atomic: Some(is_atomic),
-            ..RegionAction::default()
-        }],
-        ..MultiRequest::default()
-    }
-}
-
-fn mutation(mutation: MutationProto) -> Action {
-    Action {
-        mutation: Some(Box::new(mutation)),
-        ..Action::default()
-    }
-}
+use super::client::{exception, start_with_table};
+use super::requests::{action, cell, get, multi, put, write};
 
 fn class(result: &ResultOrException) -> Option<&str> {
     result.exception.as_ref().map(|exception| exception.name.as_str())
@@ -58,13 +19,9 @@ fn class(result: &ResultOrException) -> Option<&str> {
 /// Reads that find the response full fail with the exception on which clients send them again.
 #[test]
 fn a_full_response_leaves_the_other_reads_to_the_next_call() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &["thrift.max_response_bytes=100000"]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&["thrift.max_response_bytes=100000"]);
     write(&mut client, &region, "r", &[("q", &"v".repeat(40_000))]);
-    let action = |index| Action {
+    let read = |index| Action {
         index: Some(index),
         get: Some(Box::new(Get {
             row: Bytes::from_static(b"r"),
@@ -72,12 +29,8 @@ fn a_full_response_leaves_the_other_reads_to_the_next_call() {
         })),
         ..Action::default()
     };
-    client.call(
-        2,
-        "Multi",
-        &multi(&region, (0..10).map(action).collect(), false),
-        b"",
-    );
+    let call = multi(&region, (0..10).map(read).collect());
+    client.call(2, "Multi", &call, b"");
     let response = client.response().unwrap();
     let answer = MultiResponse::decode(response.result).unwrap();
     let results = &answer.region_action_result[0].result_or_exception;
@@ -98,13 +51,9 @@ fn a_full_response_leaves_the_other_reads_to_the_next_call() {
 #[test]
 fn arguments_are_reserved_before_they_are_decoded() {
     const ACTIONS: usize = 2_000_000;
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &["memory.total_bytes=134217728"]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&["memory.total_bytes=134217728"]);
     let before = server.resident_bytes();
-    let call = multi(&region, vec![Action::default(); ACTIONS], false);
+    let call = multi(&region, vec![Action::default(); ACTIONS]);
     client.call(7, "Multi", &call, b"");
     let (class, text) = exception(&client.response().unwrap());
     assert!(text.contains("requests.memory_bytes"), "{class}: {text}");
@@ -121,11 +70,7 @@ fn arguments_are_reserved_before_they_are_decoded() {
 /// An atomic group changes all of its rows, whatever the durability of each mutation, or none.
 #[test]
 fn an_atomic_group_changes_all_of_its_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let mut group = |rows: [&'static str; 2], family: &str| {
         let mut block = Vec::new();
         cell(rows[0], "p", "1").encode(&mut block);
@@ -138,8 +83,9 @@ fn an_atomic_group_changes_all_of_its_rows() {
             durability: Some(Durability::SkipWal.into()),
             ..put(rows[0], 1)
         };
-        let actions = vec![mutation(skips), mutation(put(rows[1], 1))];
-        client.call(3, "Multi", &multi(&region, actions, true), &block);
+        let mut call = multi(&region, vec![action(0, skips), action(1, put(rows[1], 1))]);
+        call.region_action[0].atomic = Some(true);
+        client.call(3, "Multi", &call, &block);
         let answer = MultiResponse::decode(client.response().unwrap().result).unwrap();
         let exception = answer.region_action_result[0].exception.clone();
         let found = rows.map(|row| {
@@ -160,11 +106,7 @@ fn an_atomic_group_changes_all_of_its_rows() {
 /// The limit of a scan counts rows, not the results in which a batch limit cuts them.
 #[test]
 fn the_limit_of_a_scan_counts_whole_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     for row in ["a", "b", "c"] {
         let cells = [("1", "v"), ("2", "v"), ("3", "v"), ("4", "v"), ("5", "v")];
         write(&mut client, &region, row, &cells);

@@ -7,17 +7,15 @@ use basalt_engine::fs::{Open, RealFs, Vfs};
 use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
 use basalt_engine::schema::FamilyDescriptor;
-use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,
-    MutateRequest, PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionSpecifier,
-    bulk_load_h_file_request::FamilyPath,
+    PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionSpecifier, bulk_load_h_file_request::FamilyPath,
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 
 use super::client::{Client, create, region, table_name};
-use super::rows::{cell, get, put};
+use super::requests::{value_of, write};
 
 /// Writes an HFile of family `f` with one cell in each of these rows.
 fn hfile(path: &Path, rows: &[&str], value: &str) {
@@ -57,14 +55,6 @@ fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
 }
 
-fn value_of(client: &mut Client, region: &RegionSpecifier, row: &'static str) -> Option<Vec<u8>> {
-    client.call(3, "Get", &get(region, row), b"");
-    let response = client.response().unwrap();
-    Cells::new(&response.cells)
-        .next()
-        .map(|cell| cell.unwrap().value.to_vec())
-}
-
 /// The flow of HBase's BulkLoadHFilesTool: prepare, load, clean up. What is loaded survives a kill,
 /// and the file is left where it was.
 #[test]
@@ -78,15 +68,7 @@ fn files_are_loaded_as_the_tool_does_it() {
     create(&server, "t");
     let region = region(&server, "t");
     let mut client = Client::connect(&server, "ClientService");
-    let mut block = Vec::new();
-    cell("a", "q", "written").encode(&mut block);
-    let written = MutateRequest {
-        region: region.clone(),
-        mutation: put("a", 1),
-        ..MutateRequest::default()
-    };
-    client.call(1, "Mutate", &written, &block);
-    assert_eq!(client.response().unwrap().header.exception, None);
+    write(&mut client, &region, "a", &[("q", "written")]);
 
     let prepare = PrepareBulkLoadRequest {
         table_name: table_name("t"),

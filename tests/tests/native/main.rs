@@ -14,6 +14,7 @@ mod hostile;
 mod limits;
 mod loads;
 mod quotas;
+mod requests;
 mod rows;
 mod scans;
 mod slow_log;

@@ -1,66 +1,24 @@
 //! Rows over a native connection: the parts of the protocol that Java's client does not use or
 //! show.
 
-use basalt_idl::native::cells::{CellType, Cells, LATEST_TIMESTAMP, WireCell};
+use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, ConnectionHeader, Get, GetRequest, GetResponse, MultiRequest, MultiResponse, MutateRequest,
-    MutateResponse, MutationProto, RegionAction, Scan, ScanRequest, ScanResponse,
-    mutation_proto::MutationType,
+    ConnectionHeader, GetResponse, MultiResponse, MutateResponse, Scan, ScanRequest, ScanResponse,
 };
 use basalt_tests::Server;
-use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, header, region};
-
-pub(crate) fn put(row: &'static str, cells: i32) -> MutationProto {
-    MutationProto {
-        row: Some(Bytes::from_static(row.as_bytes())),
-        mutate_type: Some(MutationType::Put.into()),
-        associated_cell_count: Some(cells),
-        ..MutationProto::default()
-    }
-}
-
-pub(crate) fn cell<'a>(row: &'a str, qualifier: &'a str, value: &'a str) -> WireCell<'a> {
-    WireCell {
-        row: row.as_bytes(),
-        family: b"f",
-        qualifier: qualifier.as_bytes(),
-        timestamp: LATEST_TIMESTAMP,
-        cell_type: CellType::Put,
-        value: value.as_bytes(),
-        tags: b"",
-    }
-}
-
-pub(crate) fn get(region: &basalt_idl::native::messages::RegionSpecifier, row: &'static str) -> GetRequest {
-    GetRequest {
-        region: region.clone(),
-        get: Get {
-            row: Bytes::from_static(row.as_bytes()),
-            ..Get::default()
-        },
-    }
-}
+use super::client::{Client, create, header, region, start_with_table};
+use super::requests::{action, cell, get, multi, mutate, put, value_of, write};
 
 /// A cell written in a block is read back in a block or in the message, as the client's codec and
 /// version require.
 #[test]
 fn cells_travel_as_each_client_expects() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let mut block = Vec::new();
     cell("r", "q", "value").encode(&mut block);
-    let call = MutateRequest {
-        region: region.clone(),
-        mutation: put("r", 1),
-        ..MutateRequest::default()
-    };
-    client.call(0, "Mutate", &call, &block);
+    client.call(0, "Mutate", &mutate(&region, put("r", 1)), &block);
     let response = client.response().unwrap();
     assert_eq!(response.header.call_id, Some(0));
     assert_eq!(
@@ -99,11 +57,7 @@ fn cells_travel_as_each_client_expects() {
 /// than a connection may have in flight.
 #[test]
 fn calls_in_flight_are_answered_by_their_ids() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     let ids: Vec<u32> = (0..2_000).map(|number| number * 3 + 5).collect();
     let mut reader = Client {
         socket: client.socket.try_clone().unwrap(),
@@ -141,19 +95,8 @@ fn actions_of_a_batch_fail_by_themselves() {
     }
     .encode(&mut block);
     cell("c", "q", "3").encode(&mut block);
-    let action = |index, row| Action {
-        index: Some(index),
-        mutation: Some(Box::new(put(row, 1))),
-        ..Action::default()
-    };
-    let call = MultiRequest {
-        region_action: vec![RegionAction {
-            region: region.clone(),
-            action: vec![action(0, "a"), action(1, "b"), action(2, "c")],
-            ..RegionAction::default()
-        }],
-        ..MultiRequest::default()
-    };
+    let actions = [(0, "a"), (1, "b"), (2, "c")].map(|(index, row)| action(index, put(row, 1)));
+    let call = multi(&region, actions.into());
     let mut client = Client::connect(&server, "ClientService");
     client.call(1, "Multi", &call, &block);
     let answer = MultiResponse::decode(client.response().unwrap().result).unwrap();
@@ -165,12 +108,8 @@ fn actions_of_a_batch_fail_by_themselves() {
         .collect();
     assert_eq!((results.len(), failed), (3, vec![Some(1)]));
     for (row, value) in [("a", "1"), ("c", "3")] {
-        client.call(2, "Get", &get(&region, row), b"");
-        let response = client.response().unwrap();
-        assert_eq!(
-            Cells::new(&response.cells).require().unwrap().value,
-            value.as_bytes()
-        );
+        let found = value_of(&mut client, &region, row);
+        assert_eq!(found.as_deref(), Some(value.as_bytes()));
     }
     server.stop();
 }
@@ -178,21 +117,9 @@ fn actions_of_a_batch_fail_by_themselves() {
 /// A scanner checks the sequence numbers of fetches and is closed at the end of its region.
 #[test]
 fn scanners_count_fetches_and_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    create(&server, "t");
-    let region = region(&server, "t");
-    let mut client = Client::connect(&server, "ClientService");
+    let (_dir, server, region, mut client) = start_with_table(&[]);
     for row in ["a", "b", "c"] {
-        let mut block = Vec::new();
-        cell(row, "q", row).encode(&mut block);
-        let call = MutateRequest {
-            region: region.clone(),
-            mutation: put(row, 1),
-            ..MutateRequest::default()
-        };
-        client.call(1, "Mutate", &call, &block);
-        client.response().unwrap();
+        write(&mut client, &region, row, &[("q", row)]);
     }
     let open = ScanRequest {
         region: Some(region),

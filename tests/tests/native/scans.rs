@@ -4,17 +4,18 @@
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::frame::Request;
 use basalt_idl::native::messages::{
-    Action, Filter, FlushRegionRequest, FlushRegionResponse, MultiRequest, MultiResponse, RegionAction,
-    RegionSpecifier, RequestHeader, Scan, ScanRequest, ScanResponse,
+    Filter, FlushRegionRequest, FlushRegionResponse, MultiResponse, RegionSpecifier, RequestHeader, Scan,
+    ScanRequest, ScanResponse,
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, region};
-use super::rows::{cell, put};
+use super::client::{Client, start_with_table};
+use super::requests::{action, cell, multi, put};
 
-const LIMIT_OF_TIME: u32 = 20;
+/// Timeout of a call whose scan finds nothing.
+const CALL_TIMEOUT_MS: u32 = 20;
 
 /// A table `t` with one region, and a client.
 struct Table {
@@ -26,38 +27,25 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let server = Server::start(&dir.path().join("data"), &[]);
-        create(&server, "t");
+        let (dir, server, region, client) = start_with_table(&[]);
         Self {
             _dir: dir,
-            region: region(&server, "t"),
-            client: Client::connect(&server, "ClientService"),
             server,
+            region,
+            client,
         }
     }
 
-    /// Puts rows, each with so many cells of this value.
+    /// Puts rows, each with `cells` cells of this value.
     fn put(&mut self, rows: &[&'static str], cells: usize, value: &str) {
         let mut block = Vec::new();
-        let action = |row: &'static str, block: &mut Vec<u8>| {
+        for row in rows {
             for number in 0..cells {
-                cell(row, &format!("q{number}"), value).encode(block);
+                cell(row, &format!("q{number}"), value).encode(&mut block);
             }
-            Action {
-                index: Some(0),
-                mutation: Some(Box::new(put(row, cells as i32))),
-                ..Action::default()
-            }
-        };
-        let call = MultiRequest {
-            region_action: vec![RegionAction {
-                region: self.region.clone(),
-                action: rows.iter().map(|row| action(row, &mut block)).collect(),
-                ..RegionAction::default()
-            }],
-            ..MultiRequest::default()
-        };
+        }
+        let actions = rows.iter().map(|row| action(0, put(row, cells as i32)));
+        let call = multi(&self.region, actions.collect());
         self.client.call(1, "Multi", &call, &block);
         let response = self.client.response().unwrap();
         let answer = MultiResponse::decode(response.result).unwrap();
@@ -120,7 +108,7 @@ fn field(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[(tag << 3) | 2, content.len() as u8], content].concat()
 }
 
-/// Passes no value: a filter that a scan has to ask about every cell.
+/// A scan with a filter that rejects every cell and never ends the scan.
 fn passes_nothing() -> Scan {
     let name = field(1, b"org.apache.hadoop.hbase.filter.SubstringComparator");
     let comparator = [name, field(2, &field(1, b"nothing"))].concat();
@@ -179,10 +167,10 @@ fn long_rows_come_in_parts_of_the_size_limit() {
     table.server.stop();
 }
 
-/// A row of which a part was returned is gone on with after writes, a flush and a compaction, as it
-/// was when the scan began.
+/// After writes and a flush, a scan returns the rest of a row that it has cut as the row was when the
+/// scan began.
 #[test]
-fn the_rest_of_a_row_is_that_of_the_same_moment() {
+fn the_rest_of_a_row_is_of_the_same_snapshot() {
     let mut table = Table::new();
     table.put(&["a"], 6, &"v".repeat(1_000));
     let scan = Scan {
@@ -200,7 +188,7 @@ fn the_rest_of_a_row_is_that_of_the_same_moment() {
     table.server.stop();
 }
 
-/// The last row of the region comes with the news that it is the last one.
+/// The reply with the last row of the region says that the region is at its end.
 #[test]
 fn a_full_answer_says_that_the_region_is_at_its_end() {
     let mut table = Table::new();
@@ -227,7 +215,7 @@ fn a_full_answer_says_that_the_region_is_at_its_end() {
     table.server.stop();
 }
 
-/// A filter that wants nothing more ends the region. It ends the whole scan if the answer has no
+/// A filter that accepts no further rows ends the region. It ends the whole scan if the reply has no
 /// results.
 #[test]
 fn a_filter_that_is_done_ends_the_region_or_the_scan() {
@@ -344,8 +332,8 @@ fn scan_metrics_count_rows() {
     table.server.stop();
 }
 
-/// A scan that finds nothing for long answers before its client gives up: without results, with a
-/// heartbeat, and with its place if the client wants to know. Without heartbeats it goes on.
+/// A scan that finds nothing for long sends a heartbeat before the client's timeout, with a cursor if
+/// the client asks for one. For a client that takes no heartbeats the scan continues.
 #[test]
 fn a_scan_that_finds_nothing_sends_heartbeats() {
     const ROWS: usize = 200_000;
@@ -358,7 +346,7 @@ fn a_scan_that_finds_nothing_sends_heartbeats() {
         let header = RequestHeader {
             call_id: Some(4),
             method_name: Some("Scan".to_owned()),
-            timeout: Some(LIMIT_OF_TIME),
+            timeout: Some(CALL_TIMEOUT_MS),
             ..RequestHeader::default()
         };
         let mut out = Vec::new();

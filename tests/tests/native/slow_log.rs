@@ -1,17 +1,17 @@
 //! The slow log: native calls are in it, and AdminService reads and clears it.
 
+use basalt_client::Client as Thrift;
 use basalt_idl::native::messages::{
-    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, MutateRequest,
-    Scan, ScanRequest, ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses,
-    slow_log_payload,
+    ClearSlowLogResponseRequest, ClearSlowLogResponses, GetResponse, LogEntry, LogRequest, Scan, ScanRequest,
+    ScanResponse, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses, slow_log_payload,
     slow_log_response_request::{FilterByOperator, LogType},
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
-use super::client::{Client, create, region};
-use super::rows::{cell, get, put};
+use super::client::{Client, create, start_with_table};
+use super::requests::{get, write};
 
 const REQUEST: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponseRequest";
 const RESPONSE: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses";
@@ -35,23 +35,11 @@ fn entries(admin: &mut Client, query: &SlowLogResponseRequest) -> Vec<SlowLogPay
 /// size, until the log is cleared.
 #[test]
 fn native_calls_are_in_the_slow_log() {
-    let dir = tempfile::tempdir().unwrap();
     let settings = ["slow_log.threshold_ms=0", "slow_log.large_bytes=5000"];
-    let server = Server::start(&dir.path().join("data"), &settings);
-    create(&server, "t");
-    let region = region(&server, "t");
+    let (_dir, server, region, mut client) = start_with_table(&settings);
     let name = String::from_utf8(region.value.to_vec()).unwrap();
-    let mut client = Client::connect(&server, "ClientService");
     let address = client.socket.local_addr().unwrap().to_string();
-    let mut block = Vec::new();
-    cell("r", "q", &"v".repeat(6_000)).encode(&mut block);
-    let call = MutateRequest {
-        region: region.clone(),
-        mutation: put("r", 1),
-        ..MutateRequest::default()
-    };
-    client.call(1, "Mutate", &call, &block);
-    client.response().unwrap();
+    write(&mut client, &region, "r", &[("q", "v".repeat(6_000))]);
     client.ask::<GetResponse>("Get", &get(&region, "r"));
     let open = ScanRequest {
         region: Some(region),
@@ -131,4 +119,63 @@ fn native_calls_are_in_the_slow_log() {
     assert_eq!(class, "DoNotRetryIOException");
     assert!(text.contains("Invalid request params"), "{text}");
     server.stop();
+}
+
+/// The call of older clients and that of newer ones read the same entries, until they are cleared.
+#[test]
+fn old_and_new_calls_read_the_same_slow_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &["slow_log.large_bytes=1000"]);
+    create(&server, "t");
+    large_read(&server);
+    let mut admin = Client::connect(&server, "AdminService");
+    let wanted = SlowLogResponseRequest {
+        table_name: Some("t".to_owned()),
+        limit: Some(5),
+        log_type: Some(LogType::LargeLog.into()),
+        ..SlowLogResponseRequest::default()
+    };
+    let since_2_5 = entries(&mut admin, &wanted);
+    let before: SlowLogResponses = admin.ask("GetLargeLogResponses", &wanted);
+    assert_eq!(since_2_5, before.slow_log_payloads);
+    let payload = &before.slow_log_payloads[0];
+    assert_eq!(
+        (before.slow_log_payloads.len(), &payload.method_name[..]),
+        (1, "get")
+    );
+    assert!(payload.response_size > 2_000, "{payload:?}");
+
+    let other = LogRequest {
+        log_class_name: REQUEST.replace("SlowLogResponseRequest", "OtherRequest"),
+        ..request(&wanted)
+    };
+    let (class, text) = admin.refusal("GetLogEntries", &other, b"");
+    assert!(
+        class == "DoNotRetryIOException" && text.contains("OtherRequest"),
+        "{text}"
+    );
+
+    let cleared: ClearSlowLogResponses = admin.ask("ClearSlowLogsResponses", &ClearSlowLogResponseRequest {});
+    assert!(cleared.is_cleaned);
+    let none: SlowLogResponses = admin.ask("GetLargeLogResponses", &wanted);
+    assert_eq!(none.slow_log_payloads, []);
+    server.stop();
+}
+
+/// Reads a value of 2,000 bytes of the table `t` through Thrift.
+fn large_read(server: &Server) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Thrift::connect(&server.thrift.to_string()).await.unwrap();
+        let table = client.table("t").unwrap();
+        table
+            .put(basalt_client::Put::new("r").cell("f", "q", vec![b'v'; 2_000]))
+            .await
+            .unwrap();
+        table
+            .get(basalt_client::Get::new("r"))
+            .await
+            .unwrap()
+            .expect("the row");
+    });
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use basalt_tests::{Server, binary, until};
+use basalt_tests::{Server, binary, signal, until};
 use serde_json::Value;
 
 use super::shell::shell;
@@ -598,10 +598,7 @@ fn ctrl_c_ends_a_run_with_its_figures() {
         );
         server.metric("basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"}") > 0
     });
-    let kill = Command::new("kill")
-        .args(["-INT", &running.id().to_string()])
-        .status();
-    assert!(kill.expect("there is kill").success());
+    signal(running.id(), "INT");
     let output = running.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let (printed, said) = (text(&output.stdout), text(&output.stderr));

@@ -94,7 +94,7 @@ fn rows_of_a_group_change_together_or_not_at_all() {
     assert!(run(&engine, &table, &steps(&[])).is_err(), "a group of nothing");
 }
 
-/// Of a put and an increment of one column the later one stays, as in HBase.
+/// If a group has a put and an increment of one column, the later one stays, as in HBase.
 #[test]
 fn the_later_of_two_writes_to_a_column_stays() {
     let engine = Rig::in_memory().open();

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use basalt_engine::engine::check;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs};
 use basalt_engine::manifest::{Manifest, ManifestEdit, RegionMeta, SnapshotMeta};
@@ -387,13 +386,6 @@ fn leave_files(vfs: &dyn Vfs, dir: &Path) {
     }
 }
 
-fn problems(rig: &Rig) -> Vec<String> {
-    let mut lines = Vec::new();
-    check(&rig.vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
-    lines.retain(|line| !line.starts_with("note: "));
-    lines
-}
-
 fn rig() -> (SimFs, Rig) {
     let disk = SimFs::new(1, SimOptions::default());
     let mut rig = Rig::simulated(&disk);
@@ -432,7 +424,7 @@ proptest! {
         drop(engine);
         let rig = Rig { vfs: Arc::new(disk.crash(power_cut)), ..rig };
         leave_files(&*rig.vfs, &rig.dir);
-        prop_assert_eq!(problems(&rig), Vec::<String>::new());
+        prop_assert_eq!(rig.problems(), Vec::<String>::new());
         let engine = rig.open();
         prop_assert!(Listed::of(&engine) == expected, "something is another after the start");
         for (table, _) in expected.tables.iter().filter(|(_, state)| *state == TableState::Enabled) {
@@ -443,7 +435,7 @@ proptest! {
         }
         engine.close().unwrap();
         drop(engine);
-        prop_assert_eq!(problems(&rig), Vec::<String>::new());
+        prop_assert_eq!(rig.problems(), Vec::<String>::new());
         rig.open();
     }
 }
@@ -639,7 +631,7 @@ fn a_database_from_before_limits_opens() {
     assert_eq!((rows(&engine, false), rows(&engine, true)), (5, 5));
     engine.compact(&t, None, true, true).unwrap();
     drop(engine);
-    assert_eq!(problems(&rig), Vec::<String>::new());
+    assert_eq!(rig.problems(), Vec::<String>::new());
     let engine = rig.open();
     assert_eq!((rows(&engine, false), rows(&engine, true)), (5, 5));
     let read = |table: &str| {
@@ -741,7 +733,7 @@ fn names_may_be_of_any_script() {
             .unwrap();
     }
     drop(engine);
-    assert_eq!(problems(&rig), Vec::<String>::new());
+    assert_eq!(rig.problems(), Vec::<String>::new());
     let engine = rig.open();
     Listed::of(&engine).check();
     for (number, (space, table)) in names_of_scripts().into_iter().enumerate() {

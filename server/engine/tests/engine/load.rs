@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use basalt_engine::cell::{Cell, CellBatch, CellType, KeyBuf};
-use basalt_engine::engine::{LoadFile, check};
+use basalt_engine::engine::LoadFile;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs};
 use basalt_engine::hfile::{Writer, WriterOptions};
@@ -16,11 +16,9 @@ use basalt_engine::{Engine, Error, Result};
 
 use crate::rig::{F, Rig, create, descriptor, drain, get, mutation, name, put, put_at, row, rows, shown};
 
-/// An engine on a disk that the test can look at, with table `t`.
+/// An engine on a simulated disk, with table `t`.
 fn on_a_disk() -> (SimFs, Rig, Arc<Engine>, TableName) {
-    let disk = SimFs::new(1, SimOptions::default());
-    let rig = Rig::simulated(&disk);
-    let engine = rig.open();
+    let (disk, rig, engine) = Rig::open_simulated();
     let table = create(&engine);
     (disk, rig, engine, table)
 }
@@ -59,16 +57,8 @@ fn text(value: Option<Vec<u8>>) -> String {
     String::from_utf8(value.unwrap_or_default()).unwrap()
 }
 
-fn problems(rig: &Rig) -> Vec<String> {
-    let mut lines = Vec::new();
-    check(&rig.vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
-    lines.retain(|line| !line.starts_with("note: "));
-    lines
-}
-
-/// Goal: a load is newer than all that was written before, in memory or in files, also with the same
-/// timestamps; and older than what is written later. Flushes, compactions and restarts change
-/// nothing of it.
+/// Goal: a load is newer than all earlier writes, in memory or in files, also with equal timestamps,
+/// and older than later writes. Flushes, compactions and restarts keep that order.
 #[test]
 fn a_load_is_as_new_as_its_call() {
     let (disk, rig, mut engine, table) = on_a_disk();
@@ -95,12 +85,12 @@ fn a_load_is_as_new_as_its_call() {
     drop(engine);
     engine = rig.open();
     assert_eq!(seen(&engine), expected, "after a kill");
-    // The source has not been moved and is of no more use.
+    // The source was not moved, and the engine does not need it any more.
     disk.remove_file(&file.path).unwrap();
     engine.compact(&table, None, true, true).unwrap();
     assert_eq!(seen(&engine), expected, "after a compaction");
     engine.close().unwrap();
-    assert_eq!(problems(&rig), Vec::<String>::new());
+    assert_eq!(rig.problems(), Vec::<String>::new());
     engine = rig.open();
     assert_eq!(seen(&engine), expected, "after a restart");
 }
@@ -143,8 +133,8 @@ fn a_load_stays_newer_than_files_that_a_compaction_leaves_out() {
     assert_eq!(text(get(&rig.open(), &table, &row(0))), "loaded");
 }
 
-/// Goal: a scan that was opened before a load does not see it, though it goes on in versions of the
-/// region that have it; a scan opened afterwards does.
+/// Goal: a scan that was opened before a load does not see it, although it continues in versions of
+/// the region that have it; a scan opened afterwards does.
 #[test]
 fn an_open_scan_does_not_see_a_load() {
     let (disk, _rig, engine, table) = on_a_disk();

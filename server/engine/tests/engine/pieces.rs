@@ -8,7 +8,6 @@ use std::time::Duration;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::op::{FetchLimits, ReadSpec, ReadTier, Scan, Write};
 use basalt_engine::{Engine, Error, Result};
 
@@ -34,9 +33,7 @@ fn write_row(engine: &Engine, row: &[u8], value: u8) {
 }
 
 fn engine() -> (Rig, Arc<Engine>) {
-    let disk = SimFs::new(1, SimOptions::default());
-    let rig = Rig::simulated(&disk);
-    let engine = rig.open();
+    let (_disk, rig, engine) = Rig::open_simulated();
     engine
         .create_table(descriptor("t", &["f", "g"]), Vec::new())
         .unwrap();
@@ -100,8 +97,8 @@ fn pieces_of_rows_are_the_rows() {
     }
 }
 
-/// A scan of memory only does not begin a row that it would have to cut. It goes on with it when it
-/// may read from disk.
+/// A scan of memory only does not begin a row that it would have to cut. It continues with that row
+/// once it may read from disk.
 #[test]
 fn a_scan_of_memory_only_leaves_a_row_that_is_too_long() {
     let (_rig, engine) = engine();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use basalt_engine::cell::{CellBatch, CellType};
 use basalt_engine::clock::{Clock, ManualClock, SystemClock};
-use basalt_engine::engine::Fetched;
+use basalt_engine::engine::{Fetched, check};
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{RealFs, Vfs};
 use basalt_engine::metrics::{EventListener, NoListener};
@@ -59,6 +59,22 @@ impl Rig {
             options: small_options(),
             listener: Arc::new(NoListener),
         }
+    }
+
+    /// An engine on a simulated disk, with the disk, so that the test can inspect and damage files.
+    pub(crate) fn open_simulated() -> (SimFs, Self, Arc<Engine>) {
+        let disk = SimFs::new(1, SimOptions::default());
+        let rig = Self::simulated(&disk);
+        let engine = rig.open();
+        (disk, rig, engine)
+    }
+
+    /// The problems that a check of the files reports; notes are left out.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        check(&self.vfs, &self.dir, &mut |line| lines.push(line)).unwrap();
+        lines.retain(|line| !line.starts_with("note: "));
+        lines
     }
 
     pub(crate) fn open(&self) -> Arc<Engine> {

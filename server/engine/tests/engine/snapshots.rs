@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use basalt_engine::clock::ManualClock;
-use basalt_engine::engine::check;
 use basalt_engine::fs::Vfs;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::op::Scan;
@@ -12,14 +11,6 @@ use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableName, Ta
 use basalt_engine::{Engine, Error};
 
 use crate::rig::{Rig, create, descriptor, get, name, put, row, rows, scan};
-
-/// An engine on a disk that the test can look at.
-fn on_a_disk() -> (SimFs, Rig, Arc<Engine>) {
-    let disk = SimFs::new(1, SimOptions::default());
-    let rig = Rig::simulated(&disk);
-    let engine = rig.open();
-    (disk, rig, engine)
-}
 
 /// Rows `from..to`, each with this value.
 fn fill(engine: &Engine, table: &TableName, numbers: std::ops::Range<usize>, value: &str) {
@@ -40,18 +31,11 @@ fn names(engine: &Engine) -> Vec<String> {
     snapshots.iter().map(|snapshot| snapshot.name.clone()).collect()
 }
 
-fn problems(rig: &Rig) -> Vec<String> {
-    let mut lines = Vec::new();
-    check(&rig.vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
-    lines.retain(|line| !line.starts_with("note: "));
-    lines
-}
-
 /// Goal: everything acknowledged before the call is in a snapshot, and nothing of what comes later: writes, compactions, a drop of the
 /// table; also after a restart.
 #[test]
 fn a_snapshot_is_of_its_moment() {
-    let (disk, rig, engine) = on_a_disk();
+    let (disk, rig, engine) = Rig::open_simulated();
     let table = create(&engine);
     fill(&engine, &table, 0..10, "first");
     engine.flush(&table).unwrap();
@@ -74,7 +58,7 @@ fn a_snapshot_is_of_its_moment() {
     assert_eq!(rows(&engine, &name("c")), expected);
     engine.clone_snapshot("s", &name("d")).unwrap();
     assert_eq!(rows(&engine, &name("d")), expected);
-    assert_eq!(problems(&rig_of_copy(&disk)), Vec::<String>::new());
+    assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());
 }
 
 /// The disk as a kill leaves it, with nobody on it.
@@ -100,7 +84,7 @@ fn a_flush_can_be_left_out() {
 /// of a snapshot of a clone is what the first table was.
 #[test]
 fn a_clone_is_a_table_of_its_own() {
-    let (disk, rig, engine) = on_a_disk();
+    let (disk, rig, engine) = Rig::open_simulated();
     let table = create(&engine);
     fill(&engine, &table, 0..10, "first");
     engine.snapshot(&table, "s", true, 0).unwrap();
@@ -136,7 +120,7 @@ fn a_clone_is_a_table_of_its_own() {
 /// regions are compacted and can be merged then.
 #[test]
 fn clones_of_a_split_table_see_their_halves() {
-    let (disk, rig, engine) = on_a_disk();
+    let (disk, rig, engine) = Rig::open_simulated();
     let table = create(&engine);
     fill(&engine, &table, 0..20, "first");
     let region = engine.regions(&table).unwrap()[0].id;
@@ -153,7 +137,7 @@ fn clones_of_a_split_table_see_their_halves() {
     assert_eq!(rows(&engine, &clone), expected);
     assert_eq!(files(&disk, "/data/tables/default/c").len(), 3);
     drop(engine);
-    assert_eq!(problems(&rig_of_copy(&disk)), Vec::<String>::new());
+    assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());
     let engine = rig.open();
     assert_eq!(rows(&engine, &clone), expected);
     engine.run_pending().unwrap();
@@ -169,7 +153,7 @@ fn clones_of_a_split_table_see_their_halves() {
 /// memory, in the log and on disk.
 #[test]
 fn a_restore_brings_everything_back() {
-    let (disk, rig, engine) = on_a_disk();
+    let (disk, rig, engine) = Rig::open_simulated();
     let mut first = descriptor("t", &["f", "g"]);
     first.attributes.insert(b"owner".to_vec(), b"me".to_vec());
     engine.create_table(first, vec![row(5)]).unwrap();
@@ -206,7 +190,7 @@ fn a_restore_brings_everything_back() {
     assert_eq!(engine.table(&table).unwrap().1, TableState::Enabled);
     assert_eq!(rows(&engine, &table), expected);
     drop(engine);
-    assert_eq!(problems(&rig_of_copy(&disk)), Vec::<String>::new());
+    assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());
 }
 
 /// Goal: a scan that was open before a restore reads on in what it began with.
@@ -264,7 +248,7 @@ fn snapshots_expire() {
 /// Goal: every refusal, in HBase's words, and none leaves anything behind.
 #[test]
 fn refusals_are_hbases() {
-    let (disk, _, engine) = on_a_disk();
+    let (disk, _, engine) = Rig::open_simulated();
     let table = create(&engine);
     fill(&engine, &table, 0..3, "v");
     engine.snapshot(&table, "s", true, 0).unwrap();
@@ -332,7 +316,7 @@ fn refusals_are_hbases() {
 /// file.
 #[test]
 fn damage_is_found() {
-    let (disk, _, engine) = on_a_disk();
+    let (disk, _, engine) = Rig::open_simulated();
     let table = create(&engine);
     fill(&engine, &table, 0..50, "some value");
     engine.snapshot(&table, "s", true, 0).unwrap();
@@ -354,7 +338,7 @@ fn damage_is_found() {
         drop(engine);
         let left = files(&disk, "/data/tables/default/c").len();
         assert!(cloned.is_ok() || left == 0, "{left} files are left");
-        (problems(&rig), cloned.is_ok())
+        (rig.problems(), cloned.is_ok())
     };
     assert_eq!(found(&|_| {}), (Vec::new(), true));
     let (lines, _) = found(&|disk| {
@@ -455,5 +439,5 @@ fn snapshots_beside_writers() {
         over.store(true, Ordering::Release);
     });
     drop(engine);
-    assert_eq!(problems(&rig), Vec::<String>::new());
+    assert_eq!(rig.problems(), Vec::<String>::new());
 }

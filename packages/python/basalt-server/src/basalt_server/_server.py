@@ -35,7 +35,7 @@ class Server:
         line = self._first_line()
         self.host, self.port = _address(line["listen"])
         self.http: str = line["http"]
-        self.data_dir: Optional[str] = line["data_dir"]
+        self.data_dir: str = line["data_dir"]
         self.pid: int = line["pid"]
 
     def reset(self) -> None:
