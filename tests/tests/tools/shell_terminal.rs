@@ -15,6 +15,7 @@ program, end = sys.argv[1:]
 listener = socket.create_server(("127.0.0.1", 0))
 child, terminal = pty.fork()
 if child == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Ignored if the tests run under nohup.
     os.execv(program, [program, "--target", "127.0.0.1:%d" % listener.getsockname()[1]])
 
 screen = b""  # What has not been looked at.
