@@ -20,7 +20,7 @@ use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
-use super::{Caller, Failure, Server, from_thrift, gather};
+use super::{Failure, Server, from_thrift, gather};
 
 /// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
@@ -119,13 +119,17 @@ pub(crate) async fn committed(commit: Commit) -> Result<(), Failure> {
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
 pub(crate) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
-/// Runs a check and its mutation under the row's lock.
-pub(crate) async fn check<A, B>(server: &Arc<Server>, arguments: A, parts: B) -> Result<bool, Failure>
+/// Runs a check and its mutation under the row's lock. The outcome says whether the check held.
+pub(crate) fn check<A, B>(
+    server: &Arc<Server>,
+    arguments: A,
+    parts: B,
+) -> impl Future<Output = Result<GroupDone, Failure>>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
 {
-    let done = group(server, CellBatch::new(), arguments, move |arguments| {
+    group(server, CellBatch::new(), arguments, move |arguments| {
         let (table, row, check, mutation) = parts(arguments)?;
         let row = from_thrift::row(Some(row))?;
         if mutation.row != &row[..] {
@@ -137,8 +141,7 @@ where
             steps: smallvec![Step::Write(mutation)],
             nonce: None,
         })
-    });
-    Ok(done.await?.processed)
+    })
 }
 
 /// What a call that may not wait came to; `None` when it would have had to.
@@ -159,18 +162,19 @@ pub(crate) struct Update<'a> {
     pub(crate) durability: Durability,
 }
 
-/// Runs an increment or append under the row's lock, and waits until it is durable. Returns the new cells as one row.
-pub(crate) async fn update<A, B>(
+/// Runs an increment or append under the row's lock, and waits until it is durable. The outcome has
+/// the new cells as one row of `cells`, a batch that is empty.
+pub(crate) fn update<A, B>(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    cells: CellBatch,
     arguments: A,
     build: B,
-) -> Result<CellBatch, Failure>
+) -> impl Future<Output = Result<GroupDone, Failure>>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
 {
-    let done = group(server, caller.take_batch(), arguments, move |arguments| {
+    group(server, cells, arguments, move |arguments| {
         let update = build(arguments)?;
         Ok(Group {
             table: from_thrift::table(update.table)?,
@@ -185,8 +189,7 @@ where
             }],
             nonce: None,
         })
-    });
-    Ok(done.await?.cells)
+    })
 }
 
 /// An atomic group, borrowed from its arguments.
@@ -288,8 +291,8 @@ where
     let until = server.charge_group(|| build(&arguments))?.until();
     hold_back(until).await;
     let tried = try_group(server, &build(&arguments)?, ReadTier::Memory, &mut cells)?;
-    let (outcome, cells) = if let Some(outcome) = tried {
-        (outcome, cells)
+    let outcome = if let Some(outcome) = tried {
+        outcome
     } else {
         server.admission().admit_to_line()?;
         // Refuse instead of waiting: rows' locks are held, and a network thread may wait for them.
@@ -298,9 +301,9 @@ where
             let outcome = try_group(server, &build(&arguments)?, ReadTier::All, &mut cells)?;
             Ok((outcome, cells))
         };
-        let (outcome, cells) = Box::pin(server.in_line(work)).await?;
-        let outcome = outcome.expect("only a call that may not wait can be without an answer");
-        (outcome, cells)
+        let outcome;
+        (outcome, cells) = Box::pin(server.in_line(work)).await?;
+        outcome.expect("only a call that may not wait can be without an answer")
     };
     if let Some(commit) = outcome.commit {
         pin!(committed(commit)).await?;

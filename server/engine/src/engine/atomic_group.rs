@@ -573,6 +573,10 @@ impl<'g> Planner<'_, '_, 'g> {
             out.reserve(plan.cells.len(), result_bytes(self.table, &plan))?;
             push_result(self.table, &plan, out);
         }
+        if draft.cells.is_empty() {
+            draft.cells = plan.cells;
+            return Ok(());
+        }
         let stay = |cell: &PlannedCell<'g>| !self.is_overwritten(at, update.row, cell, &draft.cells);
         let cells: SmallVec<[PlannedCell<'g>; 1]> = plan.cells.into_iter().filter(stay).collect();
         draft.cells.extend(cells);

@@ -1,5 +1,6 @@
 //! Thrift 1's reads of rows and cells, and its counters and appends.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use basalt_engine::cell::CellBatch;
@@ -96,20 +97,25 @@ async fn increment(
     qualifier: Bytes,
 ) -> Result<i64, Failure> {
     let arguments = (one, family, qualifier);
-    let batch = writes::update(server, caller, arguments, |(one, family, qualifier)| {
-        Ok(writes::Update {
-            table: one.table.as_ref(),
-            row: one.row.as_ref(),
-            change: RowUpdate::Increment(vec![ColumnIncrement {
-                family,
-                qualifier,
-                amount: one.ammount.unwrap_or(0),
-            }]),
-            ttl_ms: None,
-            durability: Durability::UseDefault,
-        })
-    })
-    .await?;
+    let done = pin!(writes::update(
+        server,
+        caller.take_batch(),
+        arguments,
+        |(one, family, qualifier)| {
+            Ok(writes::Update {
+                table: one.table.as_ref(),
+                row: one.row.as_ref(),
+                change: RowUpdate::Increment(vec![ColumnIncrement {
+                    family,
+                    qualifier,
+                    amount: one.ammount.unwrap_or(0),
+                }]),
+                ttl_ms: None,
+                durability: Durability::UseDefault,
+            })
+        }
+    ));
+    let batch = done.await?.cells;
     let sum = batch
         .rows()
         .next()
@@ -151,24 +157,29 @@ pub(super) async fn append(
     }
     let columns: Vec<(Bytes, Bytes)> = columns.iter().map(full_column).collect::<Result<_, _>>()?;
     let arguments = (append.table, append.row, columns, values);
-    writes::update(server, caller, arguments, |(table, row, columns, values)| {
-        let appends = columns
-            .iter()
-            .zip(values)
-            .map(|((family, qualifier), value)| ColumnAppend {
-                family,
-                qualifier,
-                value,
-            });
-        Ok(writes::Update {
-            table: table.as_ref(),
-            row: row.as_ref(),
-            change: RowUpdate::Append(appends.collect()),
-            ttl_ms: None,
-            durability: Durability::UseDefault,
-        })
-    })
-    .await
+    let done = writes::update(
+        server,
+        caller.take_batch(),
+        arguments,
+        |(table, row, columns, values)| {
+            let appends = columns
+                .iter()
+                .zip(values)
+                .map(|((family, qualifier), value)| ColumnAppend {
+                    family,
+                    qualifier,
+                    value,
+                });
+            Ok(writes::Update {
+                table: table.as_ref(),
+                row: row.as_ref(),
+                change: RowUpdate::Append(appends.collect()),
+                ttl_ms: None,
+                durability: Durability::UseDefault,
+            })
+        },
+    );
+    Ok(pin!(done).await?.cells)
 }
 
 /// A column that must have a colon.

@@ -127,7 +127,7 @@ pub(super) async fn call<P: Codec>(
                 column: args.column,
                 ammount: args.value,
             };
-            let result = Box::pin(atomic_increment(server, caller, one)).await;
+            let result = pin!(atomic_increment(server, caller, one)).await;
             reply.result::<args::AtomicIncrement>(result);
         }
         // The rest is boxed: an idle connection should not pay for the size of a schema change's future.

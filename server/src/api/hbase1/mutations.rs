@@ -1,5 +1,6 @@
 //! Thrift 1's puts, deletes and checks.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use basalt_engine::op::{Check, CompareOp, RowMutation, Write};
@@ -180,7 +181,7 @@ pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut)
     put.is_delete = false;
     let ttl_ms = ttl(&args.attributes)?;
     let arguments = (table, row, family, qualifier, args.value, [put]);
-    writes::check(
+    let done = writes::check(
         server,
         arguments,
         move |(table, row, family, qualifier, value, put)| {
@@ -192,8 +193,8 @@ pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut)
             };
             Ok((table, row, check, row_parts(Some(row), put, None, ttl_ms)?.puts))
         },
-    )
-    .await
+    );
+    Ok(pin!(done).await?.processed)
 }
 
 #[cfg(test)]

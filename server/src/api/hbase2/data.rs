@@ -159,7 +159,7 @@ fn default_durability(server: &Server, table: &TableName) -> Durability {
 }
 
 pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut) -> Result<bool, Failure> {
-    writes::check(server, args, |args| {
+    let done = writes::check(server, args, |args| {
         let check = Check {
             family: &args.family,
             qualifier: &args.qualifier,
@@ -167,15 +167,15 @@ pub(super) async fn check_and_put(server: &Arc<Server>, args: args::CheckAndPut)
             value: args.value.as_deref(),
         };
         Ok((&args.table, &args.row, check, from_thrift::put(&args.tput)?))
-    })
-    .await
+    });
+    Ok(pin!(done).await?.processed)
 }
 
 pub(super) async fn check_and_delete(
     server: &Arc<Server>,
     args: args::CheckAndDelete,
 ) -> Result<bool, Failure> {
-    writes::check(server, args, |args| {
+    let done = writes::check(server, args, |args| {
         let check = Check {
             family: &args.family,
             qualifier: &args.qualifier,
@@ -183,8 +183,8 @@ pub(super) async fn check_and_delete(
             value: args.value.as_deref(),
         };
         Ok((&args.table, &args.row, check, from_thrift::delete(&args.tdelete)?))
-    })
-    .await
+    });
+    Ok(pin!(done).await?.processed)
 }
 
 pub(super) async fn check_and_mutate(
@@ -192,7 +192,7 @@ pub(super) async fn check_and_mutate(
     args: args::CheckAndMutate,
 ) -> Result<bool, Failure> {
     let table_default = default_durability(server, &from_thrift::table(Some(&args.table))?);
-    writes::check(server, args, move |args| {
+    let done = writes::check(server, args, move |args| {
         let check = Check {
             family: &args.family,
             qualifier: &args.qualifier,
@@ -205,8 +205,8 @@ pub(super) async fn check_and_mutate(
             check,
             from_thrift::row_mutations(&args.row_mutations, table_default)?,
         ))
-    })
-    .await
+    });
+    Ok(pin!(done).await?.processed)
 }
 
 fn compare_op(op: thrift2::TCompareOperator) -> Result<CompareOp, Failure> {
@@ -232,7 +232,7 @@ pub(super) async fn increment(
     args: args::Increment,
 ) -> Result<CellBatch, Failure> {
     let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
-    let batch = pin!(writes::update(server, caller, args, |args| {
+    let done = pin!(writes::update(server, caller.take_batch(), args, |args| {
         let increment = &args.tincrement;
         let columns = increment.columns.iter().map(|column| ColumnIncrement {
             family: &column.family,
@@ -246,9 +246,8 @@ pub(super) async fn increment(
             ttl_ms: from_thrift::ttl(&increment.attributes)?,
             durability: from_thrift::durability(increment.durability),
         })
-    }))
-    .await?;
-    Ok(wanted(batch, returns))
+    }));
+    Ok(wanted(done.await?.cells, returns))
 }
 
 pub(super) async fn append(
@@ -257,7 +256,7 @@ pub(super) async fn append(
     args: args::Append,
 ) -> Result<CellBatch, Failure> {
     let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
-    let batch = writes::update(server, caller, args, |args| {
+    let done = writes::update(server, caller.take_batch(), args, |args| {
         let append = &args.tappend;
         let columns = append.columns.iter().map(|column| ColumnAppend {
             family: &column.family,
@@ -271,9 +270,8 @@ pub(super) async fn append(
             ttl_ms: from_thrift::ttl(&append.attributes)?,
             durability: from_thrift::durability(append.durability),
         })
-    })
-    .await?;
-    Ok(wanted(batch, returns))
+    });
+    Ok(wanted(pin!(done).await?.cells, returns))
 }
 
 /// The new cells, unless the client does not want them: then the answer is an empty result.

@@ -83,7 +83,7 @@ pub(super) async fn call<P: Codec>(
             });
         }
         Method::Increment => {
-            let result = Box::pin(increment(server, caller, args::Increment::decode(reader)?)).await;
+            let result = pin!(increment(server, caller, args::Increment::decode(reader)?)).await;
             reply.encoded::<args::Increment, _>(caller, result, WireType::Struct, |writer, value| {
                 to_thrift::one_result(writer, value);
             });
