@@ -77,6 +77,11 @@ mod stitch;
 mod table;
 mod zookeeper;
 
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
 pub use address::ServerName;
 pub use batch::Action;
 pub use cluster::Cluster;

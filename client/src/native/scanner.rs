@@ -444,3 +444,45 @@ pub(super) async fn run(mut scanner: Scanner, sender: mpsc::Sender<Result<Vec<Ro
     }
     scanner.close().await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::region;
+    use super::*;
+
+    fn place(row: &'static str, is_included: bool) -> Place {
+        Place {
+            row: Bytes::from(row),
+            is_included,
+        }
+    }
+
+    #[test]
+    fn a_scan_goes_on_until_its_stop_row() {
+        let region = region("d", "m");
+        let next = |stop: &'static str, included| next_place(&region, &place(stop, included), false);
+        assert_eq!(next("", false), Some(place("m", true)));
+        assert_eq!(next("z", false), Some(place("m", true)));
+        assert_eq!(next("m", true), Some(place("m", true)));
+        assert_eq!(next("m", false), None);
+        assert_eq!(next("e", true), None);
+    }
+
+    #[test]
+    fn a_reversed_scan_goes_on_below_its_region() {
+        let region = region("d", "m");
+        let next = |stop: &'static str, included| next_place(&region, &place(stop, included), true);
+        assert_eq!(next("", false), Some(place("d", false)));
+        assert_eq!(next("a", false), Some(place("d", false)));
+        assert_eq!(next("d", true), None, "the stop row is the region's first");
+        assert_eq!(next("e", false), None);
+    }
+
+    #[test]
+    fn the_ends_of_the_table_end_a_scan() {
+        let all = region("", "");
+        assert_eq!(next_place(&all, &place("", false), false), None);
+        assert_eq!(next_place(&all, &place("", false), true), None);
+        assert_eq!(next_place(&all, &place("x", false), false), None);
+    }
+}
