@@ -20,6 +20,7 @@ use basalt_idl::thrift2::{
 use bytes::Bytes;
 use prost::Message;
 
+use super::filter::filter_message;
 use crate::error::{Error, Result};
 use crate::request::Check;
 
@@ -165,21 +166,14 @@ fn authorizations(labels: &TAuthorization) -> Bytes {
     message.into()
 }
 
-/// A filter as HBase's message. A filter in the filter language would need HBase's parser.
+/// A filter as HBase's message, from its text or its bytes.
 fn filter(text: Option<&Bytes>, message: Option<Bytes>) -> Result<Option<Filter>> {
-    match (text, message) {
-        (Some(_), _) => Err(Error::InvalidRequest(
-            "HBase's native protocol has no filter language: give the filter as a message with filter_bytes"
-                .to_owned(),
-        )),
-        (None, Some(message)) => match Filter::decode(message) {
-            Ok(filter) => Ok(Some(filter)),
-            Err(error) => Err(Error::InvalidRequest(format!(
-                "filter_bytes is not a filter: {error}"
-            ))),
-        },
-        (None, None) => Ok(None),
-    }
+    let message = match text {
+        Some(text) => Some(filter_message(text)?),
+        None => message,
+    };
+    let filter = message.map(Filter::decode).transpose();
+    filter.map_err(|error| Error::InvalidRequest(format!("filter_bytes is not a filter: {error}")))
 }
 
 /// A write of one row on its way.
@@ -504,8 +498,13 @@ mod tests {
 
     #[test]
     fn what_the_protocol_cannot_say_is_refused() {
-        let text = Get::new("r").filter("KeyOnlyFilter()").into_thrift().unwrap();
-        assert!(get(text, false).unwrap_err().to_string().contains("filter_bytes"));
+        let bytes = Get::new("r").filter_bytes([0xff]).into_thrift().unwrap();
+        assert!(
+            get(bytes, false)
+                .unwrap_err()
+                .to_string()
+                .contains("filter_bytes")
+        );
         let bad = Get::new("r").attribute(&[0xff], "x").into_thrift().unwrap();
         assert!(get(bad, false).unwrap_err().to_string().contains("UTF-8"));
         let long = Put::new("r")

@@ -32,7 +32,7 @@
 //! | `connection`, `connections` | a socket with many calls in flight; one for each server and service |
 //! | `regions`, `locate` | the cache of region locations; look-ups in `hbase:meta` |
 //! | `exception`, `retry` | what a failure means; pauses, deadlines, attempts |
-//! | `encode`, `decode` | requests to messages, messages to rows |
+//! | `encode`, `decode`, `filter` | requests to messages, messages to rows; the filter language |
 //! | `cluster`, `table`, `batch`, `admin`, `schema` | the calls |
 //! | `scanner`, `stitch` | a scan over region boundaries; rows from the parts that servers send |
 //!
@@ -67,6 +67,7 @@ mod decode;
 mod directory;
 mod encode;
 mod exception;
+mod filter;
 mod locate;
 mod options;
 mod regions;
@@ -86,6 +87,7 @@ pub use address::ServerName;
 pub use batch::Action;
 pub use cluster::Cluster;
 pub use exception::{Origin, RemoteException};
+pub use filter::filter_message;
 pub use options::{BASE_ZNODE, ClusterOptions, Registry, ZOOKEEPER_PORT};
 pub use regions::Region;
 pub use scanner::Scanner;

@@ -6,6 +6,7 @@
 
 mod admin;
 mod changes;
+mod filters;
 mod rows;
 mod scans;
 
