@@ -101,8 +101,8 @@ impl RegionRequest for MultiRequest {
 
     fn take_failure(response: &mut MultiResponse) -> Option<NameBytesPair> {
         response.region_action_result.iter_mut().find_map(|result| {
-            let of_actions = result.result_or_exception.iter_mut();
-            let of_action = of_actions.filter_map(|action| action.exception.take()).next();
+            let mut actions = result.result_or_exception.iter_mut();
+            let of_action = actions.find_map(|action| action.exception.take());
             result.exception.take().or(of_action)
         })
     }

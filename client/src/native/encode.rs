@@ -101,10 +101,9 @@ fn time_range(range: &TTimeRange) -> TimeRange {
 }
 
 fn consistency(consistency: TConsistency) -> i32 {
-    let timeline = consistency == TConsistency::TIMELINE;
-    match timeline {
-        true => messages::Consistency::Timeline.into(),
-        false => messages::Consistency::Strong.into(),
+    match consistency {
+        TConsistency::TIMELINE => messages::Consistency::Timeline.into(),
+        _ => messages::Consistency::Strong.into(),
     }
 }
 

@@ -59,10 +59,11 @@ impl Region {
 
     /// Whether the region has the rows just below `row`; an empty `row` is the end of the table.
     pub(super) fn contains_before(&self, row: &[u8]) -> bool {
-        match row.is_empty() {
-            true => self.end_key.is_empty(),
-            false => self.start_key < row && (self.end_key.is_empty() || row <= self.end_key),
+        let is_last = self.end_key.is_empty();
+        if row.is_empty() {
+            return is_last;
         }
+        self.start_key < row && (is_last || row <= self.end_key)
     }
 
     pub(super) fn specifier(&self) -> RegionSpecifier {
@@ -101,9 +102,10 @@ impl RegionCache {
 
     /// The region that has the rows just below `row`; an empty `row` is the end of the table.
     pub(super) fn find_before(&self, table: &TableName, row: &[u8]) -> Option<Arc<Region>> {
-        let bound = match row.is_empty() {
-            true => Bound::Unbounded,
-            false => Bound::Excluded(row),
+        let bound = if row.is_empty() {
+            Bound::Unbounded
+        } else {
+            Bound::Excluded(row)
         };
         self.last_of(table, bound, |region| region.contains_before(row))
     }

@@ -243,9 +243,10 @@ impl Scanner {
         let (began, row) = (Instant::now(), &self.place.row);
         let is_below = self.is_reversed && (row.is_empty() || !self.place.is_included);
         let located = async {
-            match is_below {
-                true => self.inner.region_before(&self.table, row, deadline).await,
-                false => self.inner.region_of(&self.table, row, deadline).await,
+            if is_below {
+                self.inner.region_before(&self.table, row, deadline).await
+            } else {
+                self.inner.region_of(&self.table, row, deadline).await
             }
         };
         timeout_at(deadline, located)

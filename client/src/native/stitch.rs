@@ -51,9 +51,10 @@ impl Stitcher {
             cells: Vec::new(),
             partial: false,
         });
-        match held.cells.is_empty() {
-            true => held.cells = cells,
-            false => held.cells.extend(cells),
+        if held.cells.is_empty() {
+            held.cells = cells;
+        } else {
+            held.cells.extend(cells);
         }
         self.hand_out_pieces(partial, out);
         if !partial {

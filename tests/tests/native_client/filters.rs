@@ -43,7 +43,11 @@ fn messages_are_those_of_the_filter_language() {
     ] {
         let message = filter_message(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
         let meant = FilterSpec::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(FilterSpec::decode(&message, 0).expect("a filter"), meant, "{text}");
+        assert_eq!(
+            FilterSpec::decode(&message, 0).expect("a filter"),
+            meant,
+            "{text}"
+        );
     }
 }
 

@@ -103,7 +103,11 @@ fn hotspot_is_the_same_over_both_interfaces() {
         "6000",
     ];
     let mut figures = Vec::new();
-    for (api, name) in [("thrift1", "Thrift 1"), ("thrift2", "Thrift 2"), ("native", "native RPC")] {
+    for (api, name) in [
+        ("thrift1", "Thrift 1"),
+        ("thrift2", "Thrift 2"),
+        ("native", "native RPC"),
+    ] {
         let out = dir.path().join(api);
         bench(
             &server,
@@ -496,19 +500,34 @@ fn single_calls_are_compared_over_native_rpc() {
         "10",
     ];
     for inflight in ["1", "16"] {
-        bench(&server, &[&arguments[..], &["--inflight", inflight]].concat(), dir.path());
+        bench(
+            &server,
+            &[&arguments[..], &["--inflight", inflight]].concat(),
+            dir.path(),
+        );
         let json = json(&dir.path().join("roundtrip.json"));
         let comparisons = json["comparisons"].as_array().unwrap();
         let calls = comparisons.iter().map(|one| one["call"].as_str().unwrap());
-        assert_eq!(calls.collect::<Vec<_>>(), ["get", "put", "put-batch", "increment", "scan"]);
+        assert_eq!(
+            calls.collect::<Vec<_>>(),
+            ["get", "put", "put-batch", "increment", "scan"]
+        );
         for comparison in comparisons {
             let sides = comparison["sides"].as_array().unwrap();
-            let rates = sides.iter().map(|side| side["calls_per_second"][0].as_f64().unwrap());
+            let rates = sides
+                .iter()
+                .map(|side| side["calls_per_second"][0].as_f64().unwrap());
             assert!(rates.clone().all(|rate| rate > 0.0), "{comparison}");
         }
     }
     let refused = Command::new(binary("basalt-bench"))
-        .args([&arguments[..], &["--pipeline", "4", "--target", &server.thrift.to_string()]].concat())
+        .args(
+            [
+                &arguments[..],
+                &["--pipeline", "4", "--target", &server.thrift.to_string()],
+            ]
+            .concat(),
+        )
         .output()
         .expect("the binary was built");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
