@@ -32,7 +32,7 @@ use super::connection::Call;
 use super::connections::Service;
 use super::exception::{Advice, Origin, RemoteException, advice};
 use super::regions::Region;
-use super::retry::Attempts;
+use super::retry::{Attempts, nonce};
 use super::schema::{name_of, name_to, of_namespace, of_table, to_family, to_namespace, to_table};
 use crate::error::{Error, Result};
 use crate::name::TableName;
@@ -59,7 +59,7 @@ impl Cluster {
             table_schema: to_table(schema),
             split_keys: split_keys.into_iter().map(Bytes::from).collect(),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::CreateTable, &request).await
     }
@@ -70,7 +70,7 @@ impl Cluster {
         let request = DeleteTableRequest {
             table_name: name_to(&name),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change_regions(&name, Method::DeleteTable, &request).await
     }
@@ -81,7 +81,7 @@ impl Cluster {
         let request = EnableTableRequest {
             table_name: name_to(&name),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change_regions(&name, Method::EnableTable, &request).await
     }
@@ -92,7 +92,7 @@ impl Cluster {
         let request = DisableTableRequest {
             table_name: name_to(&name),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change_regions(&name, Method::DisableTable, &request).await
     }
@@ -104,7 +104,7 @@ impl Cluster {
             table_name: name_to(&name),
             preserve_splits: Some(preserve_splits),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change_regions(&name, Method::TruncateTable, &request).await
     }
@@ -163,7 +163,7 @@ impl Cluster {
             table_name: name_to(&schema.name()),
             table_schema: to_table(schema),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
             ..ModifyTableRequest::default()
         };
         self.change(Method::ModifyTable, &request).await
@@ -175,7 +175,7 @@ impl Cluster {
             table_name: name_to(&table.parse()?),
             column_families: to_family(family.descriptor),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::AddColumn, &request).await
     }
@@ -186,7 +186,7 @@ impl Cluster {
             table_name: name_to(&table.parse()?),
             column_families: to_family(family.descriptor),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::ModifyColumn, &request).await
     }
@@ -197,7 +197,7 @@ impl Cluster {
             table_name: name_to(&table.parse()?),
             column_name: family.into_bytes(),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::DeleteColumn, &request).await
     }
@@ -228,7 +228,7 @@ impl Cluster {
         let request = CreateNamespaceRequest {
             namespace_descriptor: to_namespace(namespace),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::CreateNamespace, &request).await
     }
@@ -238,7 +238,7 @@ impl Cluster {
         let request = ModifyNamespaceRequest {
             namespace_descriptor: to_namespace(namespace),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::ModifyNamespace, &request).await
     }
@@ -248,7 +248,7 @@ impl Cluster {
         let request = DeleteNamespaceRequest {
             namespace_name: namespace.to_owned(),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::DeleteNamespace, &request).await
     }
@@ -292,7 +292,7 @@ impl Cluster {
         let request = FlushTableRequest {
             table_name: name_to(&name),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
             ..FlushTableRequest::default()
         };
         match self.change(Method::FlushTable, &request).await {
@@ -333,7 +333,7 @@ impl Cluster {
             region_info: region.to_info(),
             split_row: Some(row),
             nonce_group: self.nonce_group(),
-            nonce: self.nonce(),
+            nonce: some_nonce(),
         };
         self.change(Method::SplitRegion, &request).await
     }
@@ -351,12 +351,9 @@ impl Cluster {
         Ok(())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "fields of messages are optional")]
     fn nonce_group(&self) -> Option<u64> {
         Some(self.inner.nonce_group)
-    }
-
-    fn nonce(&self) -> Option<u64> {
-        Some(self.inner.nonce())
     }
 
     /// A table's state; `None` if it does not exist.
@@ -441,6 +438,11 @@ impl Cluster {
         };
         Ok(connection.call(&call, request, b"").await?.message)
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "fields of messages are optional")]
+fn some_nonce() -> Option<u64> {
+    Some(nonce())
 }
 
 /// A wait for a procedure.

@@ -33,7 +33,7 @@ use super::exception::{Advice, RemoteException, advice};
 use super::locate::priority;
 use super::options::ClusterOptions;
 use super::regions::Region;
-use super::retry::Attempts;
+use super::retry::{Attempts, nonce};
 use super::table::{atomic, inline};
 use crate::error::{Error, Result};
 use crate::name::TableName;
@@ -98,7 +98,7 @@ pub(super) fn all(outcomes: Vec<Outcome>) -> Result<Vec<Option<Row>>> {
 
 /// Runs a batch.
 pub(super) async fn run(inner: &Arc<Inner>, table: &TableName, actions: Vec<Action>) -> Result<Vec<Outcome>> {
-    let prepared = actions.into_iter().map(|action| prepare(inner, action));
+    let prepared = actions.into_iter().map(prepare);
     let prepared = Arc::new(prepared.collect::<Result<Vec<_>>>()?);
     let mut outcomes: Vec<Option<Outcome>> = prepared.iter().map(|_| None).collect();
     let mut attempts = Attempts::begin(&inner.options);
@@ -131,7 +131,7 @@ pub(super) async fn run(inner: &Arc<Inner>, table: &TableName, actions: Vec<Acti
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-fn prepare(inner: &Inner, action: Action) -> Result<Prepared> {
+fn prepare(action: Action) -> Result<Prepared> {
     Ok(match action {
         Action::Get(get) => Prepared::Get(encode::get(get.into_thrift()?, false)?),
         Action::Exists(get) => Prepared::Get(encode::get(get.into_thrift()?, true)?),
@@ -139,11 +139,11 @@ fn prepare(inner: &Inner, action: Action) -> Result<Prepared> {
         Action::Delete(delete) => Prepared::Mutation(Mutation::delete(delete.into_thrift()?)?),
         Action::Increment(increment) => {
             let mutation = Mutation::increment(increment.into_thrift()?)?;
-            Prepared::Mutation(mutation.with_nonce(inner.nonce()))
+            Prepared::Mutation(mutation.with_nonce(nonce()))
         }
         Action::Append(append) => {
             let mutation = Mutation::append(append.into_thrift()?)?;
-            Prepared::Mutation(mutation.with_nonce(inner.nonce()))
+            Prepared::Mutation(mutation.with_nonce(nonce()))
         }
         Action::RowMutations(mutations) => {
             let mutations = mutations.into_thrift()?;
@@ -511,18 +511,18 @@ pub(super) fn copy(error: &Error) -> Error {
             source,
         } => Error::Io {
             target: target.clone(),
-            method,
+            method: *method,
             source: again(source),
         },
         Error::Timeout { what, target, limit } => Error::Timeout {
-            what,
+            what: *what,
             target: target.clone(),
             limit: *limit,
         },
         Error::Remote(exception) => Error::Remote(exception.clone()),
         Error::Malformed { target, method, what } => Error::Malformed {
             target: target.clone(),
-            method,
+            method: *method,
             what: what.clone(),
         },
         Error::Registry { target, what } => Error::Registry {

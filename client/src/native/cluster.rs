@@ -157,12 +157,6 @@ impl Cluster {
 }
 
 impl Inner {
-    /// A number for an operation that must not be applied twice.
-    pub(super) fn nonce(&self) -> u64 {
-        // 0 would mean that there is none.
-        random().max(1)
-    }
-
     async fn reach_meta(&self, deadline: Instant) -> Result<()> {
         let meta = self.region_of(&meta_table(), b"", deadline).await?;
         let connected = self

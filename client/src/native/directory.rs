@@ -92,7 +92,7 @@ impl Directory {
     async fn server(&self, question: Question, deadline: Instant) -> Result<ServerName> {
         match self.ask(question, deadline).await? {
             Found::Server(server) => Ok(server),
-            Found::Id(id) => Err(unusable(&id, question, "the answer is no server")),
+            Found::Id(id) => Err(unusable(&id, "the answer is no server")),
         }
     }
 
@@ -142,11 +142,11 @@ impl Directory {
                 znode::decode::<Master>(&data).map(|node| Found::Server(ServerName::of_message(&node.master)))
             }
         };
-        found.ok_or_else(|| unusable(server, question, &format!("{path} is not a node of HBase")))
+        found.ok_or_else(|| unusable(server, &format!("{path} is not a node of HBase")))
     }
 
     async fn ask_rpc(&self, server: &str, question: Question, deadline: Instant) -> Result<Found> {
-        let no_server = |what: &str| unusable(server, question, &format!("there is no {what}"));
+        let no_server = |what: &str| unusable(server, &format!("there is no {what}"));
         match question {
             Question::ClusterId => {
                 let answer: GetClusterIdResponse = self
@@ -202,10 +202,10 @@ fn found(server: Option<&messages::ServerName>) -> Option<Found> {
 
 /// The error for a registry's answer that does not help. It may be another one a moment later, when the cluster
 /// has started.
-fn unusable(server: &str, question: Question, what: &str) -> Error {
+fn unusable(server: &str, what: &str) -> Error {
     Error::Registry {
         target: server.to_owned(),
-        what: format!("{} it: {what}", question.text()),
+        what: what.to_owned(),
     }
 }
 

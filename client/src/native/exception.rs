@@ -193,7 +193,7 @@ fn is_final(class: &str) -> bool {
     }
 }
 
-/// Final classes that no server of ours answers.
+/// Final classes that are not in [`ExceptionClass`].
 const FINAL: [&str; 6] = [
     ".LeaseException",
     ".QuotaExceededException",

@@ -101,6 +101,11 @@ impl Attempts {
     }
 }
 
+/// A number for an operation that must not be applied twice. 0 would mean that there is none.
+pub(super) fn nonce() -> u64 {
+    random().max(1)
+}
+
 /// A random number: the keys of a hasher are random.
 pub(super) fn random() -> u64 {
     RandomState::new().hash_one(0_u8)

@@ -218,7 +218,7 @@ impl Scanner {
                 .get(&region.address, Service::Client, deadline)
                 .await?;
             let reply: Reply<ScanResponse> = connection.call(&call, &request, b"").await?;
-            Ok((connection, reply))
+            Ok::<_, Error>((connection, reply))
         };
         let (connection, reply) = match opened.await {
             Ok(opened) => opened,

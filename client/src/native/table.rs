@@ -16,6 +16,7 @@ use super::connection::Reply;
 use super::decode::Block;
 use super::encode::{self, Mutation};
 use super::regions::Region;
+use super::retry::nonce;
 use super::scanner::{self, Scanner};
 use crate::error::{Error, Result};
 use crate::name::TableName;
@@ -137,7 +138,7 @@ impl Table {
     /// A row with the new values, empty if the request asked for none.
     async fn mutate_to_row(&self, mutation: Mutation) -> Result<Row> {
         let key = mutation.row().clone();
-        let mutation = mutation.with_nonce(self.inner.nonce());
+        let mutation = mutation.with_nonce(nonce());
         let reply = self.mutate(mutation, None, Repeat::Always).await?;
         let result = reply.message.result.clone().unwrap_or_default();
         let row = Block::new(&reply.cells).row(result);
