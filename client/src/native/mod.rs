@@ -54,6 +54,8 @@
 //! [`ClusterOptions`] bounds the calls in flight of a connection and the size of a reply. Buffers grow with the
 //! bytes that arrive. A dropped future leaves its call to run; the answer is discarded.
 //!
+//! Connections are tasks of the runtime in which they were opened, so use a cluster in one runtime.
+//!
 //! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls. Kerberos and TLS are
 //! not supported.
 

@@ -122,11 +122,16 @@ impl RegionCache {
         fits(region).then(|| Arc::clone(region))
     }
 
-    /// Adds a region in place of all that it overlaps.
+    /// Adds a region in place of all that it overlaps. One that ends before it starts is not kept.
     pub(super) fn insert(&self, region: Arc<Region>) {
+        if !region.end_key.is_empty() && region.end_key <= region.start_key {
+            return;
+        }
         let mut tables = self.write();
         let regions = tables.entry(region.table.clone()).or_default();
-        regions.retain(|_, known| !overlap(known, &region));
+        for start_key in overlapped(regions, &region) {
+            regions.remove(&start_key);
+        }
         regions.insert(region.start_key.clone(), region);
     }
 
@@ -172,9 +177,22 @@ impl RegionCache {
     }
 }
 
-fn overlap(one: &Region, other: &Region) -> bool {
-    let ends_after = |region: &Region, row: &Bytes| region.end_key.is_empty() || region.end_key > *row;
-    ends_after(one, &other.start_key) && ends_after(other, &one.start_key)
+/// The start keys of the regions that a region overlaps: perhaps the last one before it, and all that start in it.
+fn overlapped(regions: &ByStart, region: &Region) -> Vec<Bytes> {
+    let (start, end) = (&region.start_key[..], &region.end_key[..]);
+    let mut before = regions.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(start)));
+    let before = before.next_back().filter(|(_, known)| known.contains(start));
+    let end = if end.is_empty() {
+        Bound::Unbounded
+    } else {
+        Bound::Excluded(end)
+    };
+    let within = regions.range::<[u8], _>((Bound::Included(start), end));
+    before
+        .into_iter()
+        .chain(within)
+        .map(|(start_key, _)| start_key.clone())
+        .collect()
 }
 
 #[cfg(test)]
@@ -256,6 +274,13 @@ mod tests {
         cache.insert(Arc::clone(&merged));
         assert_eq!(cache.find(&table("t"), b"e"), Some(Arc::clone(&merged)));
         assert_eq!(cache.find(&table("t"), b"z"), Some(merged));
+    }
+
+    /// What meta says is not trusted to make sense.
+    #[test]
+    fn a_region_that_ends_before_it_starts_is_not_kept() {
+        let cache = cache(&[region("m", "d", 1), region("m", "m", 1)]);
+        assert_eq!(cache.find(&table("t"), b"m"), None);
     }
 
     /// A caller that failed with an old location must not drop the new one.

@@ -258,9 +258,10 @@ impl Scanner {
         let row = |row: &Bytes| (!row.is_empty()).then(|| row.clone());
         messages::Scan {
             start_row: row(&self.place.row),
-            include_start_row: (!self.place.is_included).then_some(false),
+            // An end of the table is neither included nor excluded.
+            include_start_row: (!self.place.is_included && !self.place.row.is_empty()).then_some(false),
             stop_row: row(&self.stop.row),
-            include_stop_row: self.stop.is_included.then_some(true),
+            include_stop_row: (self.stop.is_included && !self.stop.row.is_empty()).then_some(true),
             mvcc_read_point: self.read_point.filter(|_| self.stitcher.is_inside_row()),
             ..self.scan.clone()
         }
