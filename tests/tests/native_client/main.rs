@@ -7,6 +7,7 @@
 mod admin;
 mod changes;
 mod filters;
+mod hbase;
 mod rows;
 mod scans;
 
