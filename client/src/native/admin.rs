@@ -280,7 +280,7 @@ impl Cluster {
                 Err(error) => {
                     attempts
                         .pause(error, || "looking up the cluster id".to_owned())
-                        .await?
+                        .await?;
                 }
             }
         }
@@ -365,7 +365,7 @@ impl Cluster {
                 Err(error) => {
                     attempts
                         .pause(error, || format!("reading the state of {table}"))
-                        .await?
+                        .await?;
                 }
             }
         }
@@ -507,6 +507,6 @@ fn not_found(table: &TableName) -> Error {
         region: None,
     };
     let text = format!("table {table} does not exist");
-    let exception = RemoteException::local(ExceptionClass::TableNotFound, origin, text);
+    let exception = RemoteException::local(ExceptionClass::TableNotFound, origin, &text);
     Error::Remote(Box::new(exception))
 }

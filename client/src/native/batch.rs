@@ -117,16 +117,14 @@ pub(super) async fn run(inner: &Arc<Inner>, table: &TableName, actions: Vec<Acti
         let Some(longest) = failures.iter().map(|(_, error)| advice(error)).max_by_key(weight) else {
             break;
         };
-        match attempts.next(Instant::now(), &longest) {
-            Some(pause) => sleep(pause).await,
-            None => {
-                for (index, error) in failures {
-                    let what = format!("action {index} of a batch on table {table}");
-                    outcomes[index] = Some(Err(attempts.exhausted(error, what)));
-                }
-                break;
+        let Some(pause) = attempts.next(Instant::now(), &longest) else {
+            for (index, error) in failures {
+                let what = format!("action {index} of a batch on table {table}");
+                outcomes[index] = Some(Err(attempts.exhausted(error, what)));
             }
-        }
+            break;
+        };
+        sleep(pause).await;
     }
     Ok(outcomes.into_iter().flatten().collect())
 }
@@ -428,7 +426,7 @@ async fn outcomes(
 struct Outcomes<'a> {
     group: &'a Group,
     prepared: &'a [Prepared],
-    outcomes: Vec<Option<Outcome>>,
+    found: Vec<Option<Outcome>>,
 }
 
 impl<'a> Outcomes<'a> {
@@ -436,7 +434,7 @@ impl<'a> Outcomes<'a> {
         Outcomes {
             group,
             prepared,
-            outcomes: group.actions.iter().map(|_| None).collect(),
+            found: group.actions.iter().map(|_| None).collect(),
         }
     }
 
@@ -449,7 +447,7 @@ impl<'a> Outcomes<'a> {
         let failed = |pair| Error::Remote(Box::new(RemoteException::of_pair(pair, origin())));
         if let Some(pair) = result.exception {
             let error = failed(pair);
-            self.outcomes.fill_with(|| Some(Err(copy(&error))));
+            self.found.fill_with(|| Some(Err(copy(&error))));
             return Ok(());
         }
         for action in result.result_or_exception {
@@ -466,15 +464,15 @@ impl<'a> Outcomes<'a> {
                 None if exists && row.is_none() => Ok(Some(self.without_cells(place)?)),
                 None => Ok(row),
             };
-            match self.outcomes.get_mut(place) {
+            match self.found.get_mut(place) {
                 Some(known) => *known = Some(outcome),
                 None => return Err(format!("result {place} for {} actions", self.group.actions.len())),
             }
         }
         if self.group.is_atomic {
-            self.outcomes[0].get_or_insert(Ok(None));
+            self.found[0].get_or_insert(Ok(None));
         }
-        match self.outcomes.iter().position(Option::is_none) {
+        match self.found.iter().position(Option::is_none) {
             Some(missing) => Err(format!("action {missing} has no result")),
             None => Ok(()),
         }
@@ -490,7 +488,7 @@ impl<'a> Outcomes<'a> {
     }
 
     fn finish(self) -> Vec<(usize, Outcome)> {
-        let outcomes = self.group.actions.iter().zip(self.outcomes);
+        let outcomes = self.group.actions.iter().zip(self.found);
         outcomes
             .filter_map(|(index, outcome)| Some((*index, outcome?)))
             .collect()
@@ -511,18 +509,18 @@ pub(super) fn copy(error: &Error) -> Error {
             source,
         } => Error::Io {
             target: target.clone(),
-            method: *method,
+            method,
             source: again(source),
         },
         Error::Timeout { what, target, limit } => Error::Timeout {
-            what: *what,
+            what,
             target: target.clone(),
             limit: *limit,
         },
         Error::Remote(exception) => Error::Remote(exception.clone()),
         Error::Malformed { target, method, what } => Error::Malformed {
             target: target.clone(),
-            method: *method,
+            method,
             what: what.clone(),
         },
         Error::Registry { target, what } => Error::Registry {

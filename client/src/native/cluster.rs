@@ -206,7 +206,7 @@ impl Inner {
                 Err(error) => {
                     attempts
                         .pause(error, || format!("looking up a region of {table}"))
-                        .await?
+                        .await?;
                 }
             }
         }

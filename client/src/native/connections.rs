@@ -14,8 +14,6 @@ use crate::error::{CONNECTING, Error, Result};
 pub(super) enum Service {
     /// Rows.
     Client,
-    /// Regions of one region server.
-    Admin,
     /// Tables.
     Master,
     /// Where meta and the master are.
@@ -27,7 +25,6 @@ impl Service {
     pub(super) fn name(self) -> &'static str {
         match self {
             Service::Client => "ClientService",
-            Service::Admin => "AdminService",
             Service::Master => "MasterService",
             Service::Registry => "ClientMetaService",
         }
@@ -38,8 +35,11 @@ impl Service {
 #[derive(Debug)]
 pub(super) struct Connections {
     options: Arc<ClusterOptions>,
-    slots: Mutex<HashMap<(Arc<str>, Service), Arc<Slot>>>,
+    slots: Mutex<Slots>,
 }
+
+/// By address and service.
+type Slots = HashMap<(Arc<str>, Service), Arc<Slot>>;
 
 #[derive(Debug, Default)]
 struct Slot {

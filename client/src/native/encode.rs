@@ -439,7 +439,7 @@ mod tests {
         let mut block = Vec::new();
         let proto = mutation.with_block(&mut block);
         assert_eq!(proto.associated_cell_count, Some(3));
-        let cells: Vec<_> = Cells::new(&block).map(Result::unwrap).collect();
+        let cells: Vec<_> = Cells::new(&block).collect::<std::result::Result<_, _>>().unwrap();
         assert_eq!(
             (cells[0].row, cells[0].timestamp, cells[1].timestamp),
             (&b"r"[..], 5, 7)

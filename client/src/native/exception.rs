@@ -94,10 +94,10 @@ impl RemoteException {
     }
 
     /// An exception that the client itself finds out, of a class that HBase has for it.
-    pub(super) fn local(class: ExceptionClass, origin: Origin, message: String) -> RemoteException {
+    pub(super) fn local(class: ExceptionClass, origin: Origin, message: &str) -> RemoteException {
         RemoteException {
             do_not_retry: class.do_not_retry(),
-            ..RemoteException::of_text(origin, class.name().to_owned(), &message)
+            ..RemoteException::of_text(origin, class.name().to_owned(), message)
         }
     }
 

@@ -137,7 +137,7 @@ impl Inner {
             return Err(failure(
                 meta,
                 ExceptionClass::TableNotFound.name(),
-                format!("table {table} does not exist"),
+                &format!("table {table} does not exist"),
             ));
         };
         self.checked(meta, table, wanted, &row, deadline).await
@@ -154,18 +154,22 @@ impl Inner {
     ) -> Result<Arc<Region>> {
         let name = row.key.escape_ascii();
         let Some(info) = info_of(row) else {
-            return Err(failure(meta, NO_SERVER, format!("{name} has no info:regioninfo")));
+            return Err(failure(
+                meta,
+                NO_SERVER,
+                &format!("{name} has no info:regioninfo"),
+            ));
         };
         if info.offline == Some(true) || info.split == Some(true) {
             return Err(failure(
                 meta,
                 OFFLINE,
-                format!("{name} was split and its daughters are not there yet"),
+                &format!("{name} was split and its daughters are not there yet"),
             ));
         }
         let Some(server) = server_of(row) else {
             self.fail_if_disabled(meta, table, deadline).await?;
-            return Err(failure(meta, NO_SERVER, format!("{name} is on no server")));
+            return Err(failure(meta, NO_SERVER, &format!("{name} is on no server")));
         };
         let region = Region::new(row.key.clone(), &info, server);
         let fits = match wanted {
@@ -176,7 +180,7 @@ impl Inner {
             return Err(failure(
                 meta,
                 NO_SERVER,
-                format!("no region of {table} has the row, nearest is {name}"),
+                &format!("no region of {table} has the row, nearest is {name}"),
             ));
         }
         Ok(Arc::new(region))
@@ -204,7 +208,7 @@ impl Inner {
             Ok(Some(State::Disabled | State::Disabling)) => Err(failure(
                 at,
                 ExceptionClass::TableNotEnabled.name(),
-                format!("table {table} is disabled"),
+                &format!("table {table} is disabled"),
             )),
             _ => Ok(()),
         }
@@ -275,7 +279,7 @@ impl Inner {
             let deadline = Instant::now() + self.options.call_timeout;
             let meta = self.meta_region(deadline).await?;
             let text = format!("table {table} does not exist");
-            return Err(failure(&meta, ExceptionClass::TableNotFound.name(), text));
+            return Err(failure(&meta, ExceptionClass::TableNotFound.name(), &text));
         }
         for region in &regions {
             self.regions.insert(Arc::clone(region));
@@ -332,7 +336,7 @@ fn request(table: &TableName, wanted: Wanted<'_>) -> ScanRequest {
 }
 
 /// An error of HBase's class that the client finds out itself.
-fn failure(at: &Region, class: &str, message: String) -> Error {
+fn failure(at: &Region, class: &str, message: &str) -> Error {
     let origin = Origin {
         method: "look-up",
         server: at.address.to_string(),

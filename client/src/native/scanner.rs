@@ -119,7 +119,7 @@ impl Scanner {
     /// next call tries again. Not cancel safe: a call that is dropped may lose rows.
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.is_done {
-            let rows = match self.fetch().await.and_then(|reply| self.take(reply)) {
+            let rows = match self.fetch().await.and_then(|reply| self.take(&reply)) {
                 Ok(rows) => rows,
                 Err(error) => {
                     self.recover(error).await?;
@@ -268,9 +268,9 @@ impl Scanner {
     }
 
     /// The whole rows of a reply. Moves `place` and ends the scanner or the scan as the reply says.
-    fn take(&mut self, reply: Reply<ScanResponse>) -> Result<Vec<Row>> {
+    fn take(&mut self, reply: &Reply<ScanResponse>) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
-        let whole = self.stitch(&reply, &mut rows);
+        let whole = self.stitch(reply, &mut rows);
         let whole = whole.map_err(|what| reply.malformed(METHOD, what))?;
         if let Some(left) = &mut self.rows_left {
             *left = left.saturating_sub(whole);

@@ -7,7 +7,6 @@ use basalt_idl::native::messages::{
     MutationProto, RegionAction,
 };
 use basalt_idl::thrift2::TRowMutations;
-use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::batch::{self, Action};
@@ -18,7 +17,7 @@ use super::encode::{self, Mutation};
 use super::regions::Region;
 use super::retry::nonce;
 use super::scanner::{self, Scanner};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::name::TableName;
 use crate::request::{Append, Check, Delete, Get, Increment, IntoBytes, Put, RowMutations, Scan, check_row};
 use crate::row::{Row, counter_from_value};
@@ -88,7 +87,7 @@ impl Table {
     }
 
     /// Writes rows, those of a region together. Each is atomic, all together are not: after an error the others
-    /// are written ([`Error::Batch`]).
+    /// are written ([`Error::Batch`](crate::Error::Batch)).
     pub async fn put_multiple(&self, puts: impl IntoIterator<Item = Put>) -> Result<()> {
         let outcomes = self.batch(puts.into_iter().map(Action::Put).collect()).await?;
         batch::all(outcomes).map(drop)
@@ -264,7 +263,8 @@ impl Table {
         if !row.is_empty() {
             check_row(&row)?;
         }
-        Ok(location(&self.region_with(&row).await?))
+        let region = self.region_with(&row).await?;
+        Ok(location(&region))
     }
 
     /// The region that holds a row, with its name and server.

@@ -135,13 +135,6 @@ table_calls! {
 }
 
 impl BackendTable {
-    pub(super) fn name(&self) -> &TableName {
-        match self {
-            BackendTable::Thrift(table) => table.name(),
-            BackendTable::Native(table) => table.name(),
-        }
-    }
-
     pub(super) fn scan(&self, scan: Scan) -> Result<RowStream> {
         match self {
             BackendTable::Thrift(table) => table.scan(scan),

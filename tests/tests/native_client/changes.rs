@@ -82,7 +82,7 @@ fn restart(rig: Rig) -> (Server, Runtime, tempfile::TempDir, Cluster) {
     let address = server.thrift;
     server.kill();
     let listen = format!("server.listen=\"{address}\"");
-    let server = Server::start_as_set(data(&dir).as_ref(), &[&listen]);
+    let server = Server::start_as_set(&data(&dir), &[&listen]);
     (server, runtime, dir, cluster)
 }
 
@@ -128,7 +128,7 @@ fn calls_wait_for_a_server_that_is_away() {
     server.kill();
     let waiting = runtime.spawn(async move { table.put(Put::new("r").cell("f", "q", "v")).await });
     let listen = format!("server.listen=\"{address}\"");
-    let server = Server::start_as_set(data(&dir).as_ref(), &[&listen]);
+    let server = Server::start_as_set(&data(&dir), &[&listen]);
     runtime.block_on(async {
         waiting.await.expect("no panic").expect("written");
         assert!(
@@ -204,7 +204,7 @@ fn an_increment_whose_reply_is_lost_counts_once() {
     let proxy = Proxy::start();
     let dir = tempfile::tempdir().expect("a temporary folder");
     let advertise = format!("server.advertise=\"{}\"", proxy.address);
-    let server = Server::start(data(&dir).as_ref(), &[&advertise]);
+    let server = Server::start(&data(&dir), &[&advertise]);
     *proxy.target.lock().expect("no panics") = Some(server.thrift);
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {

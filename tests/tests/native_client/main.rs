@@ -11,7 +11,7 @@ mod hbase;
 mod rows;
 mod scans;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry, Table};
 use basalt_client::{FamilySchema, Put, Row, TableSchema};
@@ -54,7 +54,7 @@ impl Rig {
     }
 }
 
-fn data(dir: &TempDir) -> impl AsRef<Path> + use<> {
+fn data(dir: &TempDir) -> PathBuf {
     dir.path().join("data")
 }
 

@@ -47,7 +47,7 @@ struct Parser<'t> {
     next: Option<(usize, Token<'t>)>,
 }
 
-impl<'t> Parser<'t> {
+impl Parser<'_> {
     fn advance(&mut self) -> Result<()> {
         self.next = self.lexer.next()?;
         Ok(())
