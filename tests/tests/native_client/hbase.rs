@@ -187,7 +187,7 @@ async fn scans(cluster: &Cluster, table: &Table, outcomes: &mut Outcomes) {
     let mut scanner = table.scanner(Scan::new().rows_per_fetch(10)).expect("a scan");
     let mut read = show(&scanner.next_batch().await.expect("read").expect("rows"));
     cluster.split_region("t", "row-020").await.expect("split");
-    scanner.renew().await.ok();
+    drop(scanner.renew().await);
     while let Some(rows) = scanner.next_batch().await.expect("read") {
         read.extend(show(&rows));
     }
