@@ -34,6 +34,9 @@ impl Tables<'_> {
     pub(crate) async fn exists(&self, name: &str) -> Result<bool> {
         let client = &self.target.client;
         let during = || format!("looking for table {name}");
+        if let Some(cluster) = &self.target.cluster {
+            return cluster.table_exists(name).await.during(during);
+        }
         if !self.through_thrift1() {
             return client.table_exists(name).await.during(during);
         }
@@ -70,6 +73,9 @@ impl Tables<'_> {
             }
             self.drop(name).await?;
         }
+        if let Some(cluster) = &self.target.cluster {
+            return cluster.create_table_split(schema, splits).await.during(during);
+        }
         let client = &self.target.client;
         if self.through_thrift1() {
             if !splits.is_empty() {
@@ -92,6 +98,12 @@ impl Tables<'_> {
     pub(crate) async fn drop(&self, name: &str) -> Result<()> {
         let client = &self.target.client;
         let during = || format!("dropping table {name}");
+        if let Some(cluster) = &self.target.cluster {
+            if cluster.is_table_enabled(name).await.during(during)? {
+                cluster.disable_table(name).await.during(during)?;
+            }
+            return cluster.drop_table(name).await.during(during);
+        }
         if self.through_thrift1() {
             let table_name = Some(Bytes::from(name.to_owned()));
             let disable = args::DisableTable {
@@ -127,7 +139,10 @@ impl Tables<'_> {
             regions.sort_by(|a, b| a.start_key.cmp(&b.start_key));
             return Ok(regions);
         }
-        let regions = client.table(name).during(during)?.regions().await;
+        let regions = match &self.target.cluster {
+            Some(cluster) => cluster.table(name).during(during)?.regions().await,
+            None => client.table(name).during(during)?.regions().await,
+        };
         let place = |region: RegionLocation| RegionPlace {
             server: format!("{},{},{}", region.host, region.port, region.start_code),
             start_key: region.start_key,
@@ -137,10 +152,11 @@ impl Tables<'_> {
 
     /// Writes the memstores to files, where the server can be asked to.
     pub(crate) async fn flush(&self, name: &str) -> Result<()> {
-        if !self.target.is_basalt {
-            return Ok(());
-        }
-        let flushed = self.target.admin.flush(name).await;
+        let flushed = match &self.target.cluster {
+            Some(cluster) => cluster.flush_table(name).await,
+            None if self.target.is_basalt => self.target.admin.flush(name).await,
+            None => return Ok(()),
+        };
         flushed.during(|| format!("flushing table {name}"))
     }
 }

@@ -1,15 +1,22 @@
 //! The server under load.
 
+use std::time::Duration;
+
 use basalt_client::admin::{Admin, TServerStatus};
+use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::{Client, PoolOptions};
 use clap::ValueEnum;
 
 use crate::error::{During, Error, Result};
 
+/// Longest time of one operation of native RPC with its retries.
+const OPERATION_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Where and how to reach the server.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetOptions {
-    /// Thrift address of the server: Basalt, or HBase's Thrift server of the interface chosen.
+    /// Address of the server: Basalt, or HBase's Thrift server of the interface chosen. With --api native, ZooKeeper's
+    /// address; Basalt answers on one port.
     #[arg(long, default_value = "127.0.0.1:9090", value_name = "ADDR")]
     pub(crate) target: String,
     /// The interface to call.
@@ -17,13 +24,15 @@ pub(crate) struct TargetOptions {
     pub(crate) api: Api,
 }
 
-/// HBase's Thrift interfaces.
+/// HBase's interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Api {
     /// `Hbase`, the older one.
     Thrift1,
     /// `THBaseService`.
     Thrift2,
+    /// The protocol of HBase's Java client.
+    Native,
 }
 
 impl Api {
@@ -32,6 +41,16 @@ impl Api {
         match self {
             Api::Thrift1 => "Thrift 1",
             Api::Thrift2 => "Thrift 2",
+            Api::Native => "native RPC",
+        }
+    }
+
+    /// The value of `--api`.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Api::Thrift1 => "thrift1",
+            Api::Thrift2 => "thrift2",
+            Api::Native => "native",
         }
     }
 }
@@ -41,8 +60,18 @@ impl TargetOptions {
     pub(crate) fn need_thrift2(&self, workload: &str) -> Result<()> {
         match self.api {
             Api::Thrift2 => Ok(()),
-            Api::Thrift1 => Err(Error::Usage(format!(
+            Api::Thrift1 | Api::Native => Err(Error::Usage(format!(
                 "{workload} sends ready-made messages of Thrift 2: use --api thrift2"
+            ))),
+        }
+    }
+
+    /// Fails for native RPC, for a workload that does not have it.
+    pub(crate) fn need_thrift(&self, workload: &str) -> Result<()> {
+        match self.api {
+            Api::Thrift1 | Api::Thrift2 => Ok(()),
+            Api::Native => Err(Error::Usage(format!(
+                "{workload} does not have native RPC: use --api thrift1 or thrift2"
             ))),
         }
     }
@@ -51,7 +80,10 @@ impl TargetOptions {
 /// A server that answers.
 #[derive(Debug)]
 pub(crate) struct Target {
+    /// For Thrift. With native RPC, only for Basalt's own calls.
     pub(crate) client: Client,
+    /// For native RPC.
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) admin: Admin,
     pub(crate) api: Api,
     /// Whether it is Basalt: HBase does not have Basalt's own calls.
@@ -64,11 +96,21 @@ impl Target {
     /// Connects, with room for so many connections, and finds out what the server is.
     pub(crate) async fn connect(options: &TargetOptions, connections: usize) -> Result<Target> {
         let connecting = || format!("connecting to {}", options.target);
+        let cluster = match options.api {
+            Api::Native => {
+                let cluster = cluster(options)?;
+                cluster.cluster_id().await.during(connecting)?;
+                Some(cluster)
+            }
+            Api::Thrift1 | Api::Thrift2 => None,
+        };
         let client = client(options, connections)?;
         let admin = Admin::new(&client);
         let (is_basalt, name) = match admin.status().await {
             Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
+            // A cluster's ZooKeeper does not understand the question.
+            Err(_) if cluster.is_some() => (false, format!("HBase {}", options.api.name())),
             Err(basalt_client::Error::Connect { source, .. }) => {
                 return Err(Error::NoServer {
                     target: options.target.clone(),
@@ -79,6 +121,7 @@ impl Target {
         };
         Ok(Target {
             client,
+            cluster,
             admin,
             api: options.api,
             is_basalt,
@@ -94,6 +137,15 @@ pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Clie
         ..PoolOptions::default()
     };
     Client::new(options.target.as_str(), pool).during(|| format!("connecting to {}", options.target))
+}
+
+/// A client of the native protocol, with connections of its own.
+pub(crate) fn cluster(options: &TargetOptions) -> Result<Cluster> {
+    let during = || format!("connecting to {}", options.target);
+    let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE).during(during)?;
+    let mut cluster = ClusterOptions::new(registry);
+    cluster.operation_timeout = OPERATION_TIMEOUT;
+    Ok(Cluster::new(cluster))
 }
 
 /// What reports call a Basalt server. One that only looks like several is never taken for a cluster.

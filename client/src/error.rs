@@ -10,6 +10,8 @@ use basalt_idl::call::{CallError, ServiceException, TApplicationException, TAppl
 use basalt_idl::wire::WireError;
 use basalt_idl::{admin, thrift1, thrift2};
 
+use crate::native::RemoteException;
+
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -95,6 +97,49 @@ pub enum Error {
     /// The request cannot be right, so it was not sent.
     #[error("{0}")]
     InvalidRequest(String),
+    /// An exception of HBase over its native protocol: names the class, the server and the region.
+    #[error("{0}")]
+    Remote(Box<RemoteException>),
+    /// A server's answer over HBase's native protocol cannot be read.
+    #[error("answer of {target} to {method} cannot be read: {what}")]
+    Malformed {
+        /// The address of the server.
+        target: String,
+        /// The method.
+        method: &'static str,
+        /// What is wrong with the bytes.
+        what: String,
+    },
+    /// ZooKeeper or the RPC registry does not name the server that was looked up.
+    #[error("registry at {target}: {what}")]
+    Registry {
+        /// The address of the registry's server.
+        target: String,
+        /// What is missing.
+        what: String,
+    },
+    /// All attempts of an operation failed, or its time was over.
+    #[error("{what} failed {attempts} times in {waited:.1?}, at last: {last}")]
+    Exhausted {
+        /// The operation.
+        what: String,
+        /// Attempts made.
+        attempts: u32,
+        /// Time since the first.
+        waited: Duration,
+        /// The last failure.
+        last: Box<Error>,
+    },
+    /// Some actions of a batch failed. The others were carried out.
+    #[error("{failed} of {of} actions failed; the first of these: {first}")]
+    Batch {
+        /// Failed actions.
+        failed: usize,
+        /// All actions.
+        of: usize,
+        /// The failure of the first failed action.
+        first: Box<Error>,
+    },
 }
 
 /// What a caller can do about an [`Error`].
@@ -119,7 +164,9 @@ impl Error {
             }
             Error::Timeout { what, .. } if *what == CONNECTING => ErrorKind::Retry,
             Error::Timeout { .. } | Error::Io { .. } => ErrorKind::Unknown,
-            Error::Protocol { .. } => ErrorKind::Setup,
+            Error::Protocol { .. } | Error::Malformed { .. } | Error::Registry { .. } => ErrorKind::Setup,
+            Error::Remote(exception) => exception.kind(),
+            Error::Exhausted { last: cause, .. } | Error::Batch { first: cause, .. } => cause.kind(),
             Error::Application { .. } if self.is_unknown_method() => ErrorKind::Setup,
             Error::InvalidRequest(_)
             | Error::ScannerGone { .. }
@@ -131,6 +178,15 @@ impl Error {
     /// Whether the server does not have the method at all, as HBase does not have Basalt's own calls.
     pub fn is_unknown_method(&self) -> bool {
         matches!(self, Error::Application { kind, .. } if *kind == TApplicationExceptionType::UNKNOWN_METHOD)
+    }
+
+    /// The exception behind the error, if a server of HBase's native protocol sent one.
+    pub fn remote(&self) -> Option<&RemoteException> {
+        match self {
+            Error::Remote(exception) => Some(exception),
+            Error::Exhausted { last: cause, .. } | Error::Batch { first: cause, .. } => cause.remote(),
+            _ => None,
+        }
     }
 
     /// Whether the connection was lost under the call: the one failure that [`Client`](crate::Client) answers

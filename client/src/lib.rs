@@ -1,4 +1,4 @@
-//! Async client for Basalt, and for any HBase Thrift 2 server.
+//! Async client for Basalt and for HBase: over Thrift 2, and over HBase's native protocol ([`native`]).
 //!
 //! ```no_run
 //! # async fn example() -> basalt_client::Result<()> {
@@ -26,13 +26,15 @@
 //! | [`Get`], [`Put`], [`Scan`], ... | what is asked for; checked before it is sent |
 //! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
 //! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
+//! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |
 //! | [`admin`] | calls that only Basalt has |
 //! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
 //! | [`twibase`] | an application on six tables, as an example of schema design |
 //! | `shell` | the parts of `basalt-shell` |
 //!
-//! Only calls of HBase's `THBaseService` are made, [`admin`] apart. Calls that only read are tried a second
-//! time if their connection is lost, all others never: [`client`] has the rule.
+//! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read are tried a second
+//! time if their connection is lost, all others never: [`client`] has the rule. [`native`] repeats calls as HBase's
+//! own client does.
 //!
 //! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
 
@@ -45,6 +47,7 @@ mod connection;
 mod error;
 pub mod keys;
 mod name;
+pub mod native;
 mod pool;
 mod request;
 mod row;

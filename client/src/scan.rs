@@ -35,15 +35,20 @@ pub struct RowStream {
 }
 
 impl RowStream {
+    /// The rows that another task sends.
+    pub(crate) fn of_batches(batches: mpsc::Receiver<Result<Vec<Row>>>) -> RowStream {
+        RowStream {
+            batches,
+            rows: VecDeque::new(),
+        }
+    }
+
     /// Starts a scan. Must be called within a tokio runtime.
     pub(crate) fn start(client: Client, table: Bytes, scan: Scan) -> Result<RowStream> {
         let plan = scan.into_plan()?;
         let (sender, batches) = mpsc::channel(1);
         tokio::spawn(run(client, table, plan, sender));
-        Ok(RowStream {
-            batches,
-            rows: VecDeque::new(),
-        })
+        Ok(RowStream::of_batches(batches))
     }
 
     /// The next row, `None` at the end. Cancel safe: a call that is dropped loses no row.

@@ -1,19 +1,19 @@
-//! Calls on the rows of one table, over either of HBase's Thrift interfaces.
+//! Calls on the rows of one table, over either of HBase's Thrift interfaces or its native protocol.
 //!
 //! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's load
 //! generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an interface lacks is
 //! refused before the run: see [`Session::check`].
 //!
-//! | call | Thrift 1 | Thrift 2 |
-//! | --- | --- | --- |
-//! | [`Session::put`] | `mutateRow`, `mutateRows` | `put`, `putMultiple` |
-//! | [`Session::get`] | `getRow`, `getRowWithColumns`, `getRows`, `getRowsWithColumns` | `get`, `getMultiple` |
-//! | [`Session::scan`] | `scannerOpenWithScan`, `scannerGetList` | `openScanner`, `getScannerRows` |
-//! | [`Session::increment`] | `atomicIncrement` | `increment` |
-//! | [`Session::append`] | `append` | `append` |
-//! | [`Session::check_and_put`] | `checkAndPut` | `checkAndPut` |
-//! | [`Session::check_and_delete`], [`Session::check_and_mutate`] | - | `checkAndDelete`, `checkAndMutate` |
-//! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` |
+//! | call | Thrift 1 | Thrift 2 | native |
+//! | --- | --- | --- | --- |
+//! | [`Session::put`] | `mutateRow`, `mutateRows` | `put`, `putMultiple` | `Mutate`, `Multi` |
+//! | [`Session::get`] | `getRow`, `getRowWithColumns`, `getRows`, `getRowsWithColumns` | `get`, `getMultiple` | `Get`, `Multi` |
+//! | [`Session::scan`] | `scannerOpenWithScan`, `scannerGetList` | `openScanner`, `getScannerRows` | `Scan` |
+//! | [`Session::increment`] | `atomicIncrement` | `increment` | `Mutate` |
+//! | [`Session::append`] | `append` | `append` | `Mutate` |
+//! | [`Session::check_and_put`] | `checkAndPut` | `checkAndPut` | `Mutate` |
+//! | [`Session::check_and_delete`], [`Session::check_and_mutate`] | - | `checkAndDelete`, `checkAndMutate` | `Mutate`, `Multi` |
+//! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` | `Mutate` |
 
 mod thrift1;
 mod twibase;
@@ -21,6 +21,7 @@ mod twibase;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use basalt_client::native::{self, Cluster};
 use basalt_client::{
     Append, Check, Client, Delete, Durability, Get, Increment, Put, Row, RowMutations, RowStream, Scan, Table,
 };
@@ -29,7 +30,7 @@ use futures_core::Stream;
 use tokio::sync::mpsc;
 
 use crate::error::{During, Error, Result};
-use crate::target::{Api, Target, TargetOptions, client};
+use crate::target::{Api, Target, TargetOptions, client, cluster};
 use thrift1::Thrift1Scanner;
 pub(crate) use thrift1::Thrift1Table;
 
@@ -126,17 +127,32 @@ pub(crate) struct Session {
 enum Handle {
     Thrift1(Thrift1Table),
     Thrift2(Table),
+    Native(native::Table),
 }
 
 impl Session {
     /// A session that connects when it is first used.
     pub(crate) fn new(options: &TargetOptions, table: &str, skip_wal: bool) -> Result<Session> {
-        Session::of(&client(options, 1)?, options.api, table, skip_wal)
+        match options.api {
+            Api::Native => Session::of_native(&cluster(options)?, table, skip_wal),
+            api => Session::of(&client(options, 1)?, api, table, skip_wal),
+        }
     }
 
     /// A session over the target's connections. Tasks that share it have as many calls under way as those are.
     pub(crate) fn on(target: &Target, table: &str) -> Result<Session> {
-        Session::of(&target.client, target.api, table, false)
+        match &target.cluster {
+            Some(cluster) => Session::of_native(cluster, table, false),
+            None => Session::of(&target.client, target.api, table, false),
+        }
+    }
+
+    fn of_native(cluster: &Cluster, table: &str, skip_wal: bool) -> Result<Session> {
+        let handle = cluster.table(table).during(|| format!("name of table {table}"))?;
+        Ok(Session {
+            table: Handle::Native(handle),
+            skip_wal,
+        })
     }
 
     fn of(client: &Client, api: Api, table: &str, skip_wal: bool) -> Result<Session> {
@@ -144,7 +160,7 @@ impl Session {
         Ok(Session {
             table: match api {
                 Api::Thrift1 => Handle::Thrift1(Thrift1Table::new(client.clone(), handle.name().to_string())),
-                Api::Thrift2 => Handle::Thrift2(handle),
+                Api::Thrift2 | Api::Native => Handle::Thrift2(handle),
             },
             skip_wal,
         })
@@ -153,9 +169,9 @@ impl Session {
     /// Fails if the interface does not have this.
     pub(crate) fn check(api: Api, needs: Thrift2Only) -> Result<()> {
         match api {
-            Api::Thrift2 => Ok(()),
+            Api::Thrift2 | Api::Native => Ok(()),
             Api::Thrift1 => Err(Error::Usage(format!(
-                "Thrift 1 does not have {}: use --api thrift2",
+                "Thrift 1 does not have {}: use --api thrift2 or native",
                 match needs {
                     Thrift2Only::CheckAndDelete => "checkAndDelete",
                     Thrift2Only::CheckAndMutate => "checkAndMutate",
@@ -164,7 +180,7 @@ impl Session {
         }
     }
 
-    /// When Thrift 2's increments and appends are acknowledged.
+    /// When increments and appends are acknowledged, except over Thrift 1.
     fn durability(&self) -> Durability {
         if self.skip_wal {
             Durability::SKIP_WAL
@@ -193,6 +209,10 @@ impl Session {
             (Handle::Thrift2(table), rows) => {
                 table.put_multiple(rows.iter().map(|row| self.put_of(row))).await
             }
+            (Handle::Native(table), [row]) => table.put(self.put_of(row)).await,
+            (Handle::Native(table), rows) => {
+                table.put_multiple(rows.iter().map(|row| self.put_of(row))).await
+            }
         }
     }
 
@@ -210,6 +230,11 @@ impl Session {
                 let rows = table.get_multiple(keys.iter().map(get)).await?;
                 Ok(rows.into_iter().flatten().collect())
             }
+            (Handle::Native(table), [key]) => Ok(table.get(get(key)).await?.into_iter().collect()),
+            (Handle::Native(table), keys) => {
+                let rows = table.get_multiple(keys.iter().map(get)).await?;
+                Ok(rows.into_iter().flatten().collect())
+            }
         }
     }
 
@@ -217,22 +242,8 @@ impl Session {
     pub(crate) fn scan(&self, scan: &RowScan) -> Answer<Scanner> {
         match &self.table {
             Handle::Thrift1(table) => Ok(Scanner::Thrift1(Box::new(table.scan(scan.clone())))),
-            Handle::Thrift2(table) => {
-                let mut request = Scan::new()
-                    .start_row(&scan.start)
-                    .stop_row(&scan.stop)
-                    .rows_per_fetch(scan.rows_per_fetch);
-                if let Some(limit) = scan.limit {
-                    request = request.limit(i32::try_from(limit).unwrap_or(i32::MAX));
-                }
-                if let Some(filter) = &scan.filter {
-                    request = request.filter(filter);
-                }
-                for column in &scan.columns {
-                    request = request.column(&column.family, &column.qualifier);
-                }
-                Ok(Scanner::Thrift2(table.scan(request)?))
-            }
+            Handle::Thrift2(table) => Ok(Scanner::Stream(table.scan(scan_of(scan))?)),
+            Handle::Native(table) => Ok(Scanner::Stream(table.scan(scan_of(scan))?)),
         }
     }
 
@@ -240,33 +251,29 @@ impl Session {
     pub(crate) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
         match &self.table {
             Handle::Thrift1(table) => table.increment(key, column, amount).await,
-            Handle::Thrift2(table) => {
-                let increment = Increment::new(key)
-                    .column(&column.family, &column.qualifier, amount)
-                    .durability(self.durability());
-                let row = table.increment(increment).await?;
-                match row.cells.first() {
-                    Some(cell) => basalt_client::counter_from_value(&cell.value),
-                    None => Err(basalt_client::Error::Server {
-                        method: "increment",
-                        message: format!("increment of row {key:?} returned no value"),
-                        can_retry: false,
-                    }),
-                }
-            }
+            Handle::Thrift2(table) => sum_of(&table.increment(self.increment_of(key, column, amount)).await?),
+            Handle::Native(table) => sum_of(&table.increment(self.increment_of(key, column, amount)).await?),
         }
+    }
+
+    fn increment_of(&self, key: &Bytes, column: &Column, amount: i64) -> Increment {
+        Increment::new(key)
+            .column(&column.family, &column.qualifier, amount)
+            .durability(self.durability())
+    }
+
+    fn append_of(&self, key: &Bytes, column: &Column, value: &Bytes) -> Append {
+        Append::new(key)
+            .column(&column.family, &column.qualifier, value)
+            .durability(self.durability())
     }
 
     /// Appends to a value.
     pub(crate) async fn append(&self, key: &Bytes, column: &Column, value: &Bytes) -> Answer<()> {
         match &self.table {
             Handle::Thrift1(table) => table.append(key, column, value).await,
-            Handle::Thrift2(table) => {
-                let append = Append::new(key)
-                    .column(&column.family, &column.qualifier, value)
-                    .durability(self.durability());
-                table.append(append).await.map(|_| ())
-            }
+            Handle::Thrift2(table) => table.append(self.append_of(key, column, value)).await.map(drop),
+            Handle::Native(table) => table.append(self.append_of(key, column, value)).await.map(drop),
         }
     }
 
@@ -278,30 +285,32 @@ impl Session {
         expected: &Bytes,
         value: &Bytes,
     ) -> Answer<bool> {
+        let check = || Check::equal(&column.family, &column.qualifier, expected);
+        let put = || Put::new(key).cell(&column.family, &column.qualifier, value);
         match &self.table {
             Handle::Thrift1(table) => table.check_and_put(key, column, expected, value).await,
-            Handle::Thrift2(table) => {
-                let check = Check::equal(&column.family, &column.qualifier, expected);
-                let put = Put::new(key).cell(&column.family, &column.qualifier, value);
-                table.check_and_put(check, put).await
-            }
+            Handle::Thrift2(table) => table.check_and_put(check(), put()).await,
+            Handle::Native(table) => table.check_and_put(check(), put()).await,
         }
     }
 
-    /// Deletes a column if it has this value, and says whether it did. Thrift 2 only.
+    /// Deletes a column if it has this value, and says whether it did. Not over Thrift 1.
     pub(crate) async fn check_and_delete(
         &self,
         key: &Bytes,
         column: &Column,
         expected: &Bytes,
     ) -> Answer<bool> {
-        let table = self.thrift2(Thrift2Only::CheckAndDelete)?;
         let check = Check::equal(&column.family, &column.qualifier, expected);
         let delete = Delete::columns(key).column(&column.family, &column.qualifier);
-        table.check_and_delete(check, delete).await
+        match &self.table {
+            Handle::Thrift1(_) => Err(not_in_thrift1(Thrift2Only::CheckAndDelete)),
+            Handle::Thrift2(table) => table.check_and_delete(check, delete).await,
+            Handle::Native(table) => table.check_and_delete(check, delete).await,
+        }
     }
 
-    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Thrift 2 only.
+    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Not over Thrift 1.
     pub(crate) async fn check_and_mutate(
         &self,
         key: &Bytes,
@@ -309,12 +318,14 @@ impl Session {
         expected: &Bytes,
         value: &Bytes,
     ) -> Answer<bool> {
-        let table = self.thrift2(Thrift2Only::CheckAndMutate)?;
         let check = Check::equal(&column.family, &column.qualifier, expected);
         let put = Put::new(key).cell(&column.family, &column.qualifier, value);
-        table
-            .check_and_mutate(check, RowMutations::new(key).put(put))
-            .await
+        let mutations = RowMutations::new(key).put(put);
+        match &self.table {
+            Handle::Thrift1(_) => Err(not_in_thrift1(Thrift2Only::CheckAndMutate)),
+            Handle::Thrift2(table) => table.check_and_mutate(check, mutations).await,
+            Handle::Native(table) => table.check_and_mutate(check, mutations).await,
+        }
     }
 
     /// Deletes a row.
@@ -322,16 +333,42 @@ impl Session {
         match &self.table {
             Handle::Thrift1(table) => table.delete(key).await,
             Handle::Thrift2(table) => table.delete(Delete::row(key)).await,
+            Handle::Native(table) => table.delete(Delete::row(key)).await,
         }
     }
+}
 
-    fn thrift2(&self, needs: Thrift2Only) -> Answer<&Table> {
-        match &self.table {
-            Handle::Thrift2(table) => Ok(table),
-            Handle::Thrift1(_) => Err(basalt_client::Error::InvalidRequest(format!(
-                "Thrift 1 does not have {needs:?}"
-            ))),
-        }
+fn not_in_thrift1(needs: Thrift2Only) -> basalt_client::Error {
+    basalt_client::Error::InvalidRequest(format!("Thrift 1 does not have {needs:?}"))
+}
+
+/// The scan as the client library has it.
+fn scan_of(scan: &RowScan) -> Scan {
+    let mut request = Scan::new()
+        .start_row(&scan.start)
+        .stop_row(&scan.stop)
+        .rows_per_fetch(scan.rows_per_fetch);
+    if let Some(limit) = scan.limit {
+        request = request.limit(i32::try_from(limit).unwrap_or(i32::MAX));
+    }
+    if let Some(filter) = &scan.filter {
+        request = request.filter(filter);
+    }
+    for column in &scan.columns {
+        request = request.column(&column.family, &column.qualifier);
+    }
+    request
+}
+
+/// The sum that an increment of one column returns.
+fn sum_of(row: &Row) -> Answer<i64> {
+    match row.cells.first() {
+        Some(cell) => basalt_client::counter_from_value(&cell.value),
+        None => Err(basalt_client::Error::Server {
+            method: "increment",
+            message: format!("increment of row {:?} returned no value", row.key),
+            can_retry: false,
+        }),
     }
 }
 
@@ -339,7 +376,8 @@ impl Session {
 #[derive(Debug)]
 pub(crate) enum Scanner {
     Thrift1(Box<Thrift1Scanner>),
-    Thrift2(RowStream),
+    /// Of the client library.
+    Stream(RowStream),
 }
 
 impl Scanner {
@@ -347,7 +385,7 @@ impl Scanner {
     pub(crate) async fn next(&mut self) -> Answer<Option<Row>> {
         match self {
             Scanner::Thrift1(scanner) => scanner.next().await,
-            Scanner::Thrift2(stream) => stream.next().await,
+            Scanner::Stream(stream) => stream.next().await,
         }
     }
 
@@ -364,7 +402,7 @@ impl Scanner {
     pub(crate) fn stream(self) -> ScanStream {
         match self {
             Scanner::Thrift1(scanner) => ScanStream::Thrift1(scanner.read_ahead()),
-            Scanner::Thrift2(stream) => ScanStream::Thrift2(stream),
+            Scanner::Stream(stream) => ScanStream::Stream(stream),
         }
     }
 }
@@ -373,7 +411,8 @@ impl Scanner {
 #[derive(Debug)]
 pub(crate) enum ScanStream {
     Thrift1(mpsc::Receiver<Answer<Row>>),
-    Thrift2(RowStream),
+    /// Of the client library.
+    Stream(RowStream),
 }
 
 impl Stream for ScanStream {
@@ -382,7 +421,7 @@ impl Stream for ScanStream {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Answer<Row>>> {
         match &mut *self {
             ScanStream::Thrift1(rows) => rows.poll_recv(context),
-            ScanStream::Thrift2(stream) => Pin::new(stream).poll_next(context),
+            ScanStream::Stream(stream) => Pin::new(stream).poll_next(context),
         }
     }
 }

@@ -195,8 +195,8 @@ fn command(section: SectionName, run: &Run, arguments: &Arguments) -> Vec<OsStri
     let mut words: Vec<OsString> = vec!["basalt-bench".into(), section.name().into()];
     words.extend(run.options.split_whitespace().map(OsString::from));
     words.extend(["--target".into(), OsString::from(&arguments.target.target)]);
-    if arguments.target.api == Api::Thrift1 {
-        words.extend(["--api", "thrift1"].map(OsString::from));
+    if arguments.target.api != Api::Thrift2 {
+        words.extend(["--api", arguments.target.api.option()].map(OsString::from));
     }
     if let Some(path) = &arguments.data.input {
         words.extend(["--input".into(), path.into()]);

@@ -12,6 +12,10 @@
 //!    own is what differs. A call's latency is counted from when it was sent, with the others.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
+//! With `--api native` the calls are those of HBase's native protocol, and the addresses those of ZooKeeper, which names the servers.
+//! `--inflight N` keeps N calls in flight on each connection: a reply makes room for the next call ([`window`]). The echo gets N calls
+//! together then.
+//!
 //! With `--share-of-slowest S` the sides have one load instead, which all of them can bear ([`same_load`]).
 //!
 //! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
@@ -22,9 +26,11 @@ mod calls;
 mod clients;
 mod drive;
 mod echo;
+mod native;
 pub(crate) mod overload;
 mod paced;
 mod same_load;
+mod window;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,12 +41,12 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use tokio::net::lookup_host;
 
-use crate::error::{Error, Result};
+use crate::error::{During, Error, Result};
 use crate::load::latency::LatencyReport;
 use crate::report::{self, Head, figure, terminal_table};
 use crate::tables::Tables;
-use crate::target::{Target, TargetOptions};
-use calls::{Exchange, Kind};
+use crate::target::{Api, Target, TargetOptions};
+use calls::{Exchange, Kind, Wire};
 use clients::ClientOptions;
 use drive::{Drive, Driven};
 use echo::{Echo, Style};
@@ -50,7 +56,7 @@ use echo::{Echo, Style};
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
-    /// Thrift 2 address of another server to drive in the same rounds: HBase's, for example.
+    /// Address of another server to drive in the same rounds: HBase's Thrift 2 server, for example, or its ZooKeeper with --api native.
     #[arg(long, value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
     beside: Option<String>,
     /// Kinds of calls.
@@ -72,6 +78,9 @@ pub(crate) struct Arguments {
     /// Calls that each connection sends together, before it waits for their replies.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pipeline: u16,
+    /// Calls that each connection keeps in flight. With --api native only.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=128), conflicts_with_all = ["pipeline", "share_of_slowest"])]
+    inflight: u16,
     /// Send every side the same calls, at this share of the slowest one's calls a second, instead of as fast as each answers.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "pipeline")]
     share_of_slowest: Option<f64>,
@@ -115,7 +124,8 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 struct Side {
     name: String,
     target: Target,
-    address: SocketAddr,
+    /// As it was given.
+    address: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -128,6 +138,7 @@ struct Report {
     rounds: u32,
     client_threads: usize,
     pipeline: u16,
+    inflight: u16,
     echo: Style,
     comparisons: Vec<Comparison>,
     /// With `--share-of-slowest`, in place of the others.
@@ -161,7 +172,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     if let Some(sizes) = &arguments.serve_echo {
         return echo::serve(arguments.echo, sizes[0], sizes[1]).await;
     }
-    arguments.target.need_thrift2("roundtrip")?;
+    check(&arguments)?;
     if let Some(out) = &arguments.out {
         report::create_dir(out)?;
     }
@@ -178,7 +189,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         connections,
         threads: arguments.client.threads(),
         time: Duration::from_secs(arguments.seconds),
-        pipeline: arguments.pipeline,
+        pipeline: arguments.pipeline.max(arguments.inflight),
     };
     let rounds = arguments.rounds as usize;
     let (mut comparisons, mut same_load) = (Vec::new(), Vec::new());
@@ -210,6 +221,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             rounds: arguments.rounds,
             client_threads: arguments.client.threads(),
             pipeline: arguments.pipeline,
+            inflight: arguments.inflight,
             echo: arguments.echo,
             comparisons,
             same_load,
@@ -218,6 +230,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             "{}",
             report::write_json(&out.join("roundtrip.json"), &report)?.display()
         );
+    }
+    Ok(())
+}
+
+/// Fails if the interface does not have what is asked for.
+fn check(arguments: &Arguments) -> Result<()> {
+    let is_native = arguments.target.api == Api::Native;
+    if !is_native {
+        arguments.target.need_thrift2("roundtrip")?;
+    }
+    if is_native && arguments.pipeline > 1 {
+        return Err(Error::Usage(
+            "--pipeline is for Thrift, whose replies come in order: use --inflight".to_owned(),
+        ));
+    }
+    if !is_native && arguments.inflight > 1 {
+        return Err(Error::Usage(
+            "--inflight is for --api native: use --pipeline".to_owned(),
+        ));
     }
     Ok(())
 }
@@ -232,29 +263,54 @@ fn tables<'a>(rows: &RowOptions, side: &'a Side) -> Tables<'a> {
 /// Connects to a server.
 async fn side(options: &TargetOptions) -> Result<Side> {
     let target = Target::connect(options, 1).await?;
-    let no_server = |source| Error::NoServer {
-        target: options.target.clone(),
-        source,
-    };
-    let address = lookup_host(&options.target).await.map_err(no_server)?.next();
-    let address = address.ok_or_else(|| Error::Usage(format!("{} has no address", options.target)))?;
     Ok(Side {
         name: format!("{} at {}", target.name, options.target),
         target,
-        address,
+        address: options.target.clone(),
     })
 }
 
-/// Makes the table with its rows, and learns what a kind of call is answered there.
-async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<Exchange> {
+async fn resolve(target: &str) -> Result<SocketAddr> {
+    let no_server = |source| Error::NoServer {
+        target: target.to_owned(),
+        source,
+    };
+    let address = lookup_host(target).await.map_err(no_server)?.next();
+    address.ok_or_else(|| Error::Usage(format!("{target} has no address")))
+}
+
+/// Makes the table with its rows, and learns what a kind of call is answered there. Also returns where calls are sent.
+async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<(SocketAddr, Exchange)> {
     let tables = tables(rows, side);
     let value_bytes = rows.value_bytes as usize;
     let family = FamilySchema::new(calls::FAMILY);
     tables.create(&rows.table, vec![family], Vec::new()).await?;
-    let every = calls::every_row(&rows.table, value_bytes);
-    drive::learn(side.address, Kind::PutBatch, every).await?;
+    let (wire, server, every, messages) = match &side.target.cluster {
+        None => {
+            let every = calls::every_row(&rows.table, value_bytes);
+            let messages = call.messages(&rows.table, value_bytes);
+            (Wire::Thrift, side.address.clone(), every, messages)
+        }
+        Some(cluster) => {
+            let during = || format!("looking for the region of table {}", rows.table);
+            let table = cluster.table(&rows.table).during(during)?;
+            let region = table.region_with(b"").await.during(during)?;
+            let native = native::Messages {
+                region: region.name.clone(),
+                value_bytes,
+            };
+            (
+                Wire::Native,
+                region.server.address(),
+                native.every_row(),
+                native.of(call)?,
+            )
+        }
+    };
+    let address = resolve(&server).await?;
+    drive::learn(address, wire, Kind::PutBatch, every).await?;
     tables.flush(&rows.table).await?;
-    drive::learn(side.address, call, call.messages(&rows.table, value_bytes)).await
+    Ok((address, drive::learn(address, wire, call, messages).await?))
 }
 
 /// Whom calls are sent to.
@@ -277,10 +333,11 @@ impl Contest {
     async fn begin(arguments: &Arguments, sides: &[Side], call: Kind) -> Result<Contest> {
         let mut parties = Vec::new();
         for side in sides {
+            let (address, exchange) = prepare(&arguments.rows, side, call).await?;
             parties.push(Party {
                 name: side.name.clone(),
-                address: side.address,
-                exchange: prepare(&arguments.rows, side, call).await?,
+                address,
+                exchange,
             });
         }
         let (call_bytes, reply_bytes) = parties[0].exchange.sizes();

@@ -90,6 +90,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 
 /// Runs the parts.
 pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
+    arguments.lab.load.target.need_thrift("twibase")?;
     let lab = Lab::connect(&arguments.lab).await?;
     let head = Head::new("twibase", &lab.target, &arguments.lab.load.target);
     let mut report = LabReport::new(head, "How is a feed stored?");
@@ -103,7 +104,7 @@ pub(crate) async fn measure(arguments: Arguments) -> Result<LabReport> {
     report.set("questions", arguments.questions);
     match arguments.lab.load.target.api {
         Api::Thrift1 => run_parts(lab, arguments, &mut report, thrift1_table).await?,
-        Api::Thrift2 => run_parts(lab, arguments, &mut report, Client::table).await?,
+        Api::Thrift2 | Api::Native => run_parts(lab, arguments, &mut report, Client::table).await?,
     }
     Ok(report)
 }

@@ -67,6 +67,13 @@ impl Get {
         self
     }
 
+    /// A filter as HBase's protobuf message `Filter` with a class and its own message.
+    #[must_use]
+    pub fn filter_bytes(mut self, filter: impl IntoBytes) -> Get {
+        self.inner.filter_bytes = Some(filter.into_bytes());
+        self
+    }
+
     /// At most this many cells of each family.
     #[must_use]
     pub fn cells_per_family(mut self, limit: i32) -> Get {

@@ -20,8 +20,8 @@ pub use check::{Check, RowMutations};
 pub use delete::Delete;
 pub use get::Get;
 pub use put::{Append, Increment, Put};
-pub(crate) use scan::ScanPlan;
 pub use scan::{Scan, after_prefix};
+pub(crate) use scan::{ScanPlan, ScanRange};
 
 use crate::error::{Error, Result};
 

@@ -125,6 +125,13 @@ impl Scan {
         self
     }
 
+    /// A filter as HBase's protobuf message `Filter` with a class and its own message.
+    #[must_use]
+    pub fn filter_bytes(mut self, filter: impl IntoBytes) -> Scan {
+        self.inner.filter_bytes = Some(filter.into_bytes());
+        self
+    }
+
     /// Cuts rows into pieces of at most this many cells. Each piece comes as a [`Row`](crate::Row).
     #[must_use]
     pub fn cells_per_piece(mut self, cells: i32) -> Scan {
@@ -188,12 +195,15 @@ impl Scan {
         self
     }
 
-    /// The scan as the server gets it, and what is left to do here.
-    pub(crate) fn into_plan(self) -> Result<ScanPlan> {
-        let mut scan = self.inner;
-        check_versions(Some(scan.max_versions))?;
-        check_time_range(scan.time_range.as_ref())?;
-        for range in scan.col_fam_time_range_map.iter().flat_map(BTreeMap::values) {
+    fn check(&self) -> Result<()> {
+        check_versions(Some(self.inner.max_versions))?;
+        check_time_range(self.inner.time_range.as_ref())?;
+        for range in self
+            .inner
+            .col_fam_time_range_map
+            .iter()
+            .flat_map(BTreeMap::values)
+        {
             check_time_range(Some(range))?;
         }
         if self.rows_per_fetch <= 0 {
@@ -203,6 +213,40 @@ impl Scan {
             );
             return Err(Error::InvalidRequest(text));
         }
+        Ok(())
+    }
+
+    /// The scan for a protocol that says of both ends of a range whether they are included.
+    pub(crate) fn into_range(self) -> Result<ScanRange> {
+        self.check()?;
+        let mut scan = self.inner;
+        let reversed = scan.reversed == Some(true);
+        let (mut start, mut stop) = (
+            scan.start_row.take().unwrap_or_default(),
+            scan.stop_row.take().unwrap_or_default(),
+        );
+        let prefix = self.prefix.filter(|prefix| !prefix.is_empty());
+        let reversed_prefix = reversed && prefix.is_some();
+        if let Some(prefix) = prefix {
+            (start, stop) = (prefix.clone(), after_prefix(&prefix).into());
+        }
+        if reversed_prefix {
+            (start, stop) = (stop, start);
+        }
+        Ok(ScanRange {
+            include_start: !reversed_prefix,
+            include_stop: reversed_prefix,
+            scan,
+            start,
+            stop,
+            rows_per_fetch: self.rows_per_fetch,
+        })
+    }
+
+    /// The scan as the server gets it, and what is left to do here.
+    pub(crate) fn into_plan(self) -> Result<ScanPlan> {
+        self.check()?;
+        let mut scan = self.inner;
         let reversed = scan.reversed == Some(true);
         let mut keep = None;
         if let Some(prefix) = self.prefix.filter(|prefix| !prefix.is_empty()) {
@@ -245,6 +289,20 @@ pub(crate) struct ScanPlan {
     /// With `keep`: rows still wanted.
     pub(crate) rows_left: Option<i32>,
     /// For each fetch.
+    pub(crate) rows_per_fetch: i32,
+}
+
+/// A scan and its range.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanRange {
+    /// Everything but the range.
+    pub(crate) scan: TScan,
+    /// Where it begins in scan order; empty: at the end of the table from which it comes.
+    pub(crate) start: Bytes,
+    pub(crate) include_start: bool,
+    /// Where it ends in scan order; empty: at the other end of the table.
+    pub(crate) stop: Bytes,
+    pub(crate) include_stop: bool,
     pub(crate) rows_per_fetch: i32,
 }
 

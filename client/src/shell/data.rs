@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::ShellError;
 use super::arguments::{Arguments, Options, list};
+use super::backend::BackendTable;
 use super::converters::Format;
 use super::escape::printable;
 use super::read_options::{
@@ -239,7 +240,7 @@ impl Session {
 
     async fn delete_prefix(
         &mut self,
-        table: &crate::Table,
+        table: &BackendTable,
         prefix: Vec<u8>,
         target: &DeleteTarget,
         batch: usize,

@@ -9,6 +9,7 @@
 //! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.
 
 pub mod arguments;
+pub mod backend;
 pub mod complete;
 mod converters;
 mod data;
@@ -30,6 +31,7 @@ mod tools;
 mod units;
 mod upkeep;
 
+pub use backend::Backend;
 pub use session::Session;
 pub use syntax::parse;
 

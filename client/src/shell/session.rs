@@ -5,14 +5,15 @@ use std::time::Instant;
 use basalt_idl::thrift2::TLogType;
 
 use super::arguments::Arguments;
+use super::backend::Backend;
 use super::output::Output;
 use super::progress::Progress;
 use super::syntax::{Command, Value};
 use super::tables::ToTables;
 use super::{ShellError, ShellResult, help};
 use crate::admin::{Admin, TBackgroundWork};
-use crate::client::Client;
 use crate::error::Error;
+use crate::native::RemoteException;
 
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
@@ -20,7 +21,7 @@ pub type ReadAnswer = fn() -> std::io::Result<String>;
 /// A client, an output, and what is remembered between commands: nothing.
 #[derive(Debug)]
 pub struct Session {
-    pub(super) client: Client,
+    pub(super) client: Backend,
     pub(super) admin: Admin,
     /// Where output goes.
     pub output: Output,
@@ -46,9 +47,10 @@ pub(super) type Outcome = ShellResult<Option<String>>;
 
 impl Session {
     /// A session.
-    pub fn new(client: Client, output: Output, interactive: bool) -> Session {
+    pub fn new(client: impl Into<Backend>, output: Output, interactive: bool) -> Session {
+        let client = client.into();
         Session {
-            admin: Admin::new(&client),
+            admin: Admin::new(client.thrift()),
             client,
             output,
             progress: None,
@@ -203,9 +205,16 @@ fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the
 /// rest, and so does this one. `subject` is the first argument of the command.
+/// Over native RPC the exception's class says it.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
-    let ShellError::Client(Error::Server { message, .. }) = &error else {
-        return error;
+    let message = match &error {
+        ShellError::Client(Error::Server { message, .. }) => message,
+        ShellError::Client(other) if !subject.is_empty() => {
+            let class = other.remote().map(RemoteException::class_name);
+            let sentence = class.and_then(|class| sentence_of(class, subject));
+            return sentence.map_or(error, ShellError::Refused);
+        }
+        _ => return error,
     };
     let plain = |name: &str| name.strip_prefix("default:").unwrap_or(name).to_owned();
     if subject.is_empty() || plain(message) != plain(subject) {
@@ -221,9 +230,21 @@ pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> Shell
     })
 }
 
+/// What HBase's shell says for an exception of this class.
+fn sentence_of(class: &str, subject: &str) -> Option<String> {
+    Some(match class {
+        "TableNotFoundException" => format!("Unknown table {subject}!"),
+        "TableExistsException" => format!("Table already exists: {subject}!"),
+        "NamespaceNotFoundException" => format!("Unknown namespace {subject}!"),
+        "NamespaceExistException" => format!("Namespace already exists: {subject}!"),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Client;
 
     /// Goal: nothing is done when a person does not say yes; without a person, commands are meant.
     #[tokio::test]

@@ -103,7 +103,11 @@ fn hotspot_is_the_same_over_both_interfaces() {
         "6000",
     ];
     let mut figures = Vec::new();
-    for (api, name) in [("thrift1", "Thrift 1"), ("thrift2", "Thrift 2")] {
+    for (api, name) in [
+        ("thrift1", "Thrift 1"),
+        ("thrift2", "Thrift 2"),
+        ("native", "native RPC"),
+    ] {
         let out = dir.path().join(api);
         bench(
             &server,
@@ -140,6 +144,7 @@ fn hotspot_is_the_same_over_both_interfaces() {
         figures.push(designs.map(of).collect::<Vec<_>>());
     }
     assert_eq!(figures[0], figures[1], "Thrift 1 and Thrift 2");
+    assert_eq!(figures[1], figures[2], "Thrift 2 and native RPC");
     server.stop();
 }
 
@@ -197,7 +202,7 @@ fn flights_of_a_file_are_verified() {
             .output()
             .expect("the binary was built")
     };
-    for api in ["thrift1", "thrift2"] {
+    for api in ["thrift1", "thrift2", "native"] {
         let found = verify(api, "salted");
         assert_eq!(text(&found.stdout), "250 of 250 flights are equal\n", "{found:?}");
         let missing = verify(api, "sequential");
@@ -229,7 +234,7 @@ fn performance_evaluation_finds_what_it_wrote() {
         "append",
         "checkAndPut",
     ];
-    for api in ["thrift1", "thrift2"] {
+    for api in ["thrift1", "thrift2", "native"] {
         let out = dir.path().join(api);
         let more: &[&str] = match api {
             "thrift1" => &[],
@@ -294,9 +299,9 @@ fn ycsb_workloads_find_what_was_loaded() {
     for (workload, api, kinds) in [
         ("a", "thrift1", ["read", "update"]),
         ("b", "thrift2", ["read", "update"]),
-        ("d", "thrift2", ["read", "insert"]),
+        ("d", "native", ["read", "insert"]),
         ("e", "thrift1", ["insert", "scan"]),
-        ("f", "thrift2", ["read", "read-modify-write"]),
+        ("f", "native", ["read", "read-modify-write"]),
     ] {
         let out = dir.path().join(workload);
         let how = [
@@ -472,6 +477,61 @@ fn single_calls_are_compared_with_an_echo() {
         );
     }
     // The table is gone again.
+    assert!(!shell(&server, "list").contains("bench_roundtrip"));
+    server.stop();
+}
+
+/// Calls over native RPC, with one and with several in flight on a connection. An option for Thrift is refused with the one to use.
+#[test]
+fn single_calls_are_compared_over_native_rpc() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let arguments = [
+        "roundtrip",
+        "--api",
+        "native",
+        "--connections",
+        "2",
+        "--seconds",
+        "1",
+        "--rounds",
+        "1",
+        "--value-bytes",
+        "10",
+    ];
+    for inflight in ["1", "16"] {
+        bench(
+            &server,
+            &[&arguments[..], &["--inflight", inflight]].concat(),
+            dir.path(),
+        );
+        let json = json(&dir.path().join("roundtrip.json"));
+        let comparisons = json["comparisons"].as_array().unwrap();
+        let calls = comparisons.iter().map(|one| one["call"].as_str().unwrap());
+        assert_eq!(
+            calls.collect::<Vec<_>>(),
+            ["get", "put", "put-batch", "increment", "scan"]
+        );
+        for comparison in comparisons {
+            let sides = comparison["sides"].as_array().unwrap();
+            let rates = sides
+                .iter()
+                .map(|side| side["calls_per_second"][0].as_f64().unwrap());
+            assert!(rates.clone().all(|rate| rate > 0.0), "{comparison}");
+        }
+    }
+    let refused = Command::new(binary("basalt-bench"))
+        .args(
+            [
+                &arguments[..],
+                &["--pipeline", "4", "--target", &server.thrift.to_string()],
+            ]
+            .concat(),
+        )
+        .output()
+        .expect("the binary was built");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(text(&refused.stderr).contains("use --inflight"), "{refused:?}");
     assert!(!shell(&server, "list").contains("bench_roundtrip"));
     server.stop();
 }

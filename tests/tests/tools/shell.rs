@@ -498,3 +498,72 @@ fn the_shell_completes_what_is_typed() {
     );
     server.stop();
 }
+
+/// Goal: a script means the same over either interface. Method: the output of both, without times, and the errors.
+#[test]
+fn both_interfaces_print_the_same() {
+    const SCRIPT: &str = "create 't', {NAME => 'f', VERSIONS => 2}, SPLITS => ['m']
+put 't', 'a', 'f:q', '1', 5
+put 't', 'z', 'f:q', '2', 6
+get 't', 'a'
+scan 't'
+scan 't', {REVERSED => true, LIMIT => 1}
+scan 't', FILTER => \"PrefixFilter('z')\"
+count 't'
+append 't', 'z', 'f:q', 'x'
+incr 't', 'a', 'f:n', 3
+get_counter 't', 'a', 'f:n'
+delete 't', 'a', 'f:q', 5
+deleteall 't', 'z'
+count 't'
+describe 't'
+list
+exists 't'
+is_enabled 't'
+get_splits 't'
+create_namespace 'ns'
+list_namespace
+drop_namespace 'ns'
+drop_namespace 'ns'
+get 'missing', 'r'
+create 't', 'f'
+flush 't'
+truncate 't'
+disable 't'
+is_disabled 't'
+drop 't'
+list
+";
+    let outputs = ["thrift2", "native"].map(|api| {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let server = Server::start(&dir.path().join("data"), &[]);
+        let script = dir.path().join("script");
+        std::fs::write(&script, SCRIPT).expect("written");
+        let output = Command::new(binary("basalt-shell"))
+            .args(["--target", &server.thrift.to_string(), "--api", api])
+            .arg(&script)
+            .output()
+            .expect("the binary was built");
+        server.stop();
+        let lines = |bytes: &[u8]| {
+            let text = text(bytes);
+            let timeless = text.lines().filter(|line| !line.starts_with("Took "));
+            timeless.map(str::to_owned).collect::<Vec<_>>()
+        };
+        (lines(&output.stdout), lines(&output.stderr))
+    });
+    assert_eq!(outputs[0], outputs[1]);
+    let errors = outputs[1].1.join("\n");
+    for expected in [
+        "Unknown namespace ns!",
+        "Unknown table missing!",
+        "Table already exists: t!",
+    ] {
+        assert!(errors.contains(expected), "{errors}");
+    }
+    assert!(
+        outputs[1].0.iter().any(|line| line.contains("value=2")),
+        "{:?}",
+        outputs[1].0
+    );
+}

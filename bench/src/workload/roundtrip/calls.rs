@@ -1,5 +1,5 @@
-//! The calls as bytes. All messages of a kind have one length, and so have their replies, so that a reply is known to be whole by its
-//! length alone.
+//! The calls as bytes, over Thrift 2 here and over native RPC in [`native`]. All messages of a kind have one length, and so have their
+//! replies over Thrift, so that a reply is known to be whole by its length alone.
 
 use basalt_client::idl::call::{Call, read_reply, write_call};
 use basalt_client::idl::thrift2::{
@@ -10,21 +10,59 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::native;
 use crate::error::{Error, Result};
 
 /// The family of the table.
 pub(super) const FAMILY: &str = "f";
 
 /// Rows in the table, and messages of each kind.
-const ROWS: usize = 256;
+pub(super) const ROWS: usize = 256;
 
 /// Rows of a batch, and of a scan.
-const BATCH: usize = 100;
+pub(super) const BATCH: usize = 100;
 
 /// The sequence id of every message: the next one is sent when the reply is there.
 const SEQUENCE_ID: i32 = 1;
 
-/// Kinds of calls, all of Thrift 2.
+/// How messages and replies are framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// Binary Thrift 2.
+    Thrift,
+    /// HBase's native protocol.
+    Native,
+}
+
+impl Wire {
+    /// Fails unless the reply is that of a call that went well. Returns how later replies to the same message are known.
+    pub(super) fn check(self, kind: Kind, reply: &Bytes) -> Result<Known> {
+        match self {
+            Wire::Thrift => kind.check(reply.clone()).map(|()| kind.known()),
+            Wire::Native => {
+                let cells = native::check(kind, reply)?;
+                Ok(if kind == Kind::Scan {
+                    Known::Tail(cells)
+                } else {
+                    kind.known()
+                })
+            }
+        }
+    }
+}
+
+/// How a reply is known to be that of the same call before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It is equal.
+    Equal,
+    /// It has the same length: a counter's value changes.
+    Length,
+    /// Its last bytes are equal: a scanner's id changes.
+    Tail(usize),
+}
+
+/// Kinds of calls: the methods of Thrift 2, and those of native RPC that do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -54,9 +92,12 @@ impl Kind {
         }
     }
 
-    /// Whether the same call has the same reply each time.
-    fn repeats(self) -> bool {
-        self != Kind::Increment
+    /// How replies to the same call over Thrift are known.
+    fn known(self) -> Known {
+        match self {
+            Kind::Increment => Known::Length,
+            _ => Known::Equal,
+        }
     }
 
     /// The messages of this kind.
@@ -137,10 +178,11 @@ pub(super) fn every_row(table: &str, value_bytes: usize) -> Vec<Vec<u8>> {
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     pub(super) messages: Vec<Vec<u8>>,
-    /// By message, all of one length.
+    /// By message. Over Thrift all have one length.
     pub(super) replies: Vec<Bytes>,
-    /// Whether a later reply must be equal to the one here.
-    pub(super) same: bool,
+    /// How later replies are compared with those here.
+    pub(super) known: Known,
+    pub(super) wire: Wire,
 }
 
 impl Exchange {
@@ -161,17 +203,28 @@ impl Exchange {
         Ok(Exchange {
             messages,
             replies,
-            same: kind.repeats(),
+            known: kind.known(),
+            wire: Wire::Thrift,
         })
+    }
+
+    /// Messages of native RPC, whose replies say how long they are.
+    pub(super) fn native(messages: Vec<Vec<u8>>, replies: Vec<Bytes>, known: Known) -> Exchange {
+        Exchange {
+            messages,
+            replies,
+            known,
+            wire: Wire::Native,
+        }
     }
 
     /// Whether that is the reply to a message of that number, or could be.
     pub(super) fn is_known(&self, message: usize, reply: &[u8]) -> bool {
         let known = &self.replies[message];
-        if self.same {
-            reply == known
-        } else {
-            reply.len() == known.len()
+        match self.known {
+            Known::Equal => reply == known,
+            Known::Length => reply.len() == known.len(),
+            Known::Tail(bytes) => tail(reply, bytes) == tail(known, bytes),
         }
     }
 
@@ -186,12 +239,23 @@ impl Exchange {
         Exchange {
             messages: self.messages.clone(),
             replies: vec![reply; self.messages.len()],
-            same: true,
+            known: Known::Equal,
+            wire: Wire::Thrift,
         }
     }
 }
 
-fn key(row: usize) -> Bytes {
+/// The last bytes; everything if there are fewer.
+fn tail(bytes: &[u8], count: usize) -> &[u8] {
+    &bytes[bytes.len().saturating_sub(count)..]
+}
+
+/// A row's value.
+pub(super) fn value(row: usize, bytes: usize) -> Bytes {
+    Bytes::from(vec![b'a' + (row % 26) as u8; bytes])
+}
+
+pub(super) fn key(row: usize) -> Bytes {
     Bytes::from(format!("row-{row:012}"))
 }
 
@@ -201,7 +265,7 @@ fn put(row: usize, value_bytes: usize) -> TPut {
         column_values: vec![TColumnValue {
             family: Bytes::from_static(FAMILY.as_bytes()),
             qualifier: Bytes::from_static(QUALIFIER),
-            value: Bytes::from(vec![b'a' + (row % 26) as u8; value_bytes]),
+            value: value(row, value_bytes),
             // A fixed one, so that a row's reply stays the same after it was written again.
             timestamp: Some(1),
             ..TColumnValue::default()
@@ -210,7 +274,7 @@ fn put(row: usize, value_bytes: usize) -> TPut {
     }
 }
 
-const QUALIFIER: &[u8] = b"v";
+pub(super) const QUALIFIER: &[u8] = b"v";
 
 fn value_column() -> TColumn {
     TColumn {

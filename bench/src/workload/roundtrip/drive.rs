@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::calls::{Exchange, Kind};
-use super::clients;
+use super::calls::{Exchange, Kind, Known, Wire};
+use super::{clients, native, window};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
@@ -41,6 +41,16 @@ impl Driven {
     }
 }
 
+/// Connects and sends what a connection begins with.
+pub(super) async fn connect_as(address: SocketAddr, wire: Wire) -> Result<TcpStream> {
+    let mut stream = connect(address).await?;
+    if wire == Wire::Native {
+        let sent = stream.write_all(&native::opening()).await;
+        sent.map_err(|error| broken(address, &error))?;
+    }
+    Ok(stream)
+}
+
 pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream> {
     let failed = |source| Error::NoServer {
         target: address.to_string(),
@@ -56,18 +66,27 @@ pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Erro
 }
 
 /// Sends each message once and keeps the replies. An error unless all of them are those of calls that went well.
-pub(super) async fn learn(address: SocketAddr, kind: Kind, messages: Vec<Vec<u8>>) -> Result<Exchange> {
-    let mut stream = connect(address).await?;
-    let (mut received, mut replies) = (Replies::new(4096), Vec::new());
+pub(super) async fn learn(
+    address: SocketAddr,
+    wire: Wire,
+    kind: Kind,
+    messages: Vec<Vec<u8>>,
+) -> Result<Exchange> {
+    let mut stream = connect_as(address, wire).await?;
+    let (mut received, mut replies) = (Replies::new(4096, wire), Vec::new());
+    let mut known = Known::Equal;
     for message in &messages {
         let sent = stream.write_all(message).await;
         sent.map_err(|error| broken(address, &error))?;
         let (reply, _) = received.next(&mut stream, address, None).await?;
         let reply = Bytes::copy_from_slice(reply);
-        kind.check(reply.clone())?;
+        known = wire.check(kind, &reply)?;
         replies.push(reply);
     }
-    Exchange::new(kind, messages, replies)
+    match wire {
+        Wire::Thrift => Exchange::new(kind, messages, replies),
+        Wire::Native => Ok(Exchange::native(messages, replies, known)),
+    }
 }
 
 /// How a side is driven.
@@ -76,7 +95,7 @@ pub(super) struct Drive {
     pub(super) connections: u16,
     pub(super) threads: usize,
     pub(super) time: Duration,
-    /// Calls that each connection sends together, before it waits for their replies.
+    /// Calls that each connection sends together, before it waits for their replies; over native RPC, calls that it keeps in flight.
     pub(super) pipeline: u16,
 }
 
@@ -85,19 +104,20 @@ pub(super) async fn run(address: SocketAddr, exchange: &Exchange, drive: Drive) 
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();
     for _ in 0..drive.connections {
-        streams.push(connect(address).await?);
+        streams.push(connect_as(address, exchange.wire).await?);
     }
     let began = Instant::now();
     let until = began + drive.time;
     let outcomes = clients::run(drive.threads, streams, move |number, stream| {
-        call_until(
-            stream,
-            address,
-            Arc::clone(&exchange),
-            number,
-            drive.pipeline,
-            until,
-        )
+        let (exchange, calls) = (Arc::clone(&exchange), drive.pipeline);
+        async move {
+            match exchange.wire {
+                Wire::Native if calls > 1 => {
+                    window::call_until(stream, address, exchange, number, calls, until).await
+                }
+                _ => call_until(stream, address, exchange, number, calls, until).await,
+            }
+        }
     });
     let mut driven = Driven {
         calls: 0,
@@ -170,14 +190,16 @@ pub(super) enum Reply<'a> {
 /// Receives a connection's replies, one after the other, into memory that is used again.
 #[derive(Debug)]
 pub(super) struct Replies {
+    wire: Wire,
     buffer: Vec<u8>,
     /// Of the buffer: what has arrived and belongs to no reply yet.
     arrived: Range<usize>,
 }
 
 impl Replies {
-    fn new(buffer_bytes: usize) -> Replies {
+    fn new(buffer_bytes: usize, wire: Wire) -> Replies {
         Replies {
+            wire,
             buffer: vec![0; buffer_bytes],
             arrived: 0..0,
         }
@@ -185,7 +207,7 @@ impl Replies {
 
     /// For replies to these messages. A refusal may be longer than they are.
     pub(super) fn to(exchange: &Exchange) -> Replies {
-        Replies::new(exchange.replies[0].len() + 4096)
+        Replies::new(exchange.replies[0].len() + 4096, exchange.wire)
     }
 
     /// Receives the reply to a message. Most are equal to the known ones: these are not looked into.
@@ -196,13 +218,24 @@ impl Replies {
         exchange: &Exchange,
         message: usize,
     ) -> Result<Reply<'_>> {
-        let known = exchange.same.then_some(&exchange.replies[message][..]);
+        let known = (exchange.known == Known::Equal).then_some(&exchange.replies[message][..]);
         let (reply, is_known) = self.next(stream, address, known).await?;
         Ok(if is_known || exchange.is_known(message, reply) {
             Reply::Known
         } else {
             Reply::Other(reply)
         })
+    }
+
+    /// The next frame of native RPC.
+    pub(super) async fn frame(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<&[u8]> {
+        Ok(self.next(stream, address, None).await?.0)
+    }
+
+    /// Whether a whole frame of native RPC has arrived.
+    pub(super) fn has_frame(&self) -> bool {
+        let arrived = &self.buffer[self.arrived.clone()];
+        native::frame_len(arrived).is_some_and(|length| length <= arrived.len())
     }
 
     /// The next message of the connection, and whether it is the known one; if not, it is whole when its bytes say so.
@@ -219,7 +252,11 @@ impl Replies {
             {
                 break (known.len(), true);
             }
-            if !arrived.is_empty() {
+            if self.wire == Wire::Native {
+                if self.has_frame() {
+                    break (native::frame_len(arrived).unwrap_or_default(), false);
+                }
+            } else if !arrived.is_empty() {
                 let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
                 match scanner.feed(arrived) {
                     Ok(Scan::Complete { len }) => break (len, false),
@@ -294,7 +331,7 @@ mod tests {
             (shorter, false),
         ] {
             let exchange = Exchange::new(Kind::Get, vec![Vec::new()], vec![known.into()]).unwrap();
-            let mut replies = Replies::new(4);
+            let mut replies = Replies::new(4, Wire::Thrift);
             server.write_all(&message).await.unwrap();
             let reply = replies.receive(&mut stream, address, &exchange, 0).await.unwrap();
             let expected = if is_known {
@@ -324,7 +361,7 @@ mod tests {
         for room in [4, 4096] {
             for cut in 0..sent.len() {
                 let exchange = Exchange::new(Kind::Get, vec![Vec::new(); 3], vec![known.clone(); 3]).unwrap();
-                let mut replies = Replies::new(room);
+                let mut replies = Replies::new(room, Wire::Thrift);
                 server.write_all(&sent[..cut]).await.unwrap();
                 let mut seen = Vec::new();
                 let receive = async {

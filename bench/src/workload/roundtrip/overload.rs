@@ -120,7 +120,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<PhaseReport>> {
-    let exchange = prepare(&arguments.rows, side, call).await?;
+    let (address, exchange) = prepare(&arguments.rows, side, call).await?;
     let (threads, time) = (arguments.client.threads(), Duration::from_secs(arguments.seconds));
     let drive = Drive {
         connections: arguments.connections,
@@ -128,7 +128,7 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
         time,
         pipeline: 1,
     };
-    let driven = drive::run(side.address, &exchange, drive).await?;
+    let driven = drive::run(address, &exchange, drive).await?;
     let peak = driven.calls_per_second();
     note!("{}: the peak is {} calls/s", call.name(), figure(peak));
     let latencies = Driven::latencies(&[driven]).report();
@@ -152,7 +152,7 @@ async fn measure(arguments: &Arguments, side: &Side, call: Kind) -> Result<Vec<P
             rate,
             time,
         };
-        let (outcome, took) = paced::run(side.address, &exchange, pace).await?;
+        let (outcome, took) = paced::run(address, &exchange, pace).await?;
         let (accepted, refused) = (outcome.accepted.report(), outcome.refused.report());
         phases.push(PhaseReport {
             call,

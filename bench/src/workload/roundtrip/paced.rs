@@ -94,7 +94,7 @@ pub(super) async fn run(address: SocketAddr, exchange: &Exchange, pace: Pace) ->
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();
     for _ in 0..pace.connections {
-        streams.push(drive::connect(address).await?);
+        streams.push(drive::connect_as(address, exchange.wire).await?);
     }
     let began = Instant::now();
     let outcomes = clients::run(pace.threads, streams, move |number, stream| {

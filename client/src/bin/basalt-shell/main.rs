@@ -18,10 +18,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::shell::output::Output;
 use basalt_client::shell::progress::Progress;
 use basalt_client::shell::session::Next;
-use basalt_client::shell::{Session, ShellError, ShellResult, parse};
+use basalt_client::shell::{Backend, Session, ShellError, ShellResult, parse};
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
 use clap::{Parser, ValueEnum};
 
@@ -29,7 +30,7 @@ use clap::{Parser, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "basalt-shell", version = basalt_client::VERSION)]
 struct Options {
-    /// Where the server listens.
+    /// Where the server listens. With --api native, ZooKeeper's address; Basalt answers on one port.
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -37,6 +38,9 @@ struct Options {
         env = "BASALT_TARGET"
     )]
     target: String,
+    /// Interface to call. Commands that only Basalt has use Thrift with either.
+    #[arg(long, value_enum, default_value_t = Api::Thrift2)]
+    api: Api,
     /// Run this command and leave. May be given several times; the first error ends the shell.
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     execute: Vec<String>,
@@ -56,6 +60,14 @@ struct Options {
     /// next command runs, unless -n is given.
     #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
     script: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Api {
+    /// HBase's Thrift 2.
+    Thrift2,
+    /// The protocol of HBase's Java client.
+    Native,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -83,7 +95,7 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
         .enable_all()
         .build()
         .map_err(|source| ShellError::Io { what, source })?;
-    let client = Client::new(options.target.clone(), pool(options))?;
+    let client = backend(options)?;
     let at_terminal = options.execute.is_empty()
         && options.script.is_none()
         && !options.noninteractive
@@ -107,6 +119,21 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn backend(options: &Options) -> ShellResult<Backend> {
+    let client = Client::new(options.target.clone(), pool(options))?;
+    Ok(match options.api {
+        Api::Thrift2 => Backend::Thrift(client),
+        Api::Native => {
+            let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE)?;
+            let mut cluster = ClusterOptions::new(registry);
+            cluster.call_timeout = Duration::from_secs(options.timeout);
+            cluster.operation_timeout = cluster.call_timeout;
+            let cluster = Cluster::new(cluster);
+            Backend::Native { cluster, client }
+        }
+    })
 }
 
 fn pool(options: &Options) -> PoolOptions {

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use basalt_client::Client;
+use basalt_client::shell::Backend;
 use basalt_client::shell::complete::complete;
 use basalt_client::shell::session::Next;
 use basalt_client::shell::{Session, ShellError, ShellResult, parse};
@@ -41,7 +41,7 @@ const HISTORY_ENTRY_BYTES: usize = 16 << 10;
 /// Completion for the line editor.
 struct Typing<'r> {
     runtime: &'r Runtime,
-    client: Client,
+    client: Backend,
     /// The table names, and when they were fetched.
     tables: RefCell<Option<(Instant, Vec<String>)>>,
 }
@@ -165,7 +165,7 @@ fn is_gone(error: &ReadlineError) -> bool {
 /// Reads commands from the terminal until Ctrl-D or `exit`. Errors do not affect the exit code.
 pub(crate) fn interact(
     runtime: &Runtime,
-    client: Client,
+    client: Backend,
     session: &mut Session,
     target: &str,
 ) -> ShellResult<ExitCode> {

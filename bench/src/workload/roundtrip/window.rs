@@ -1,0 +1,163 @@
+//! Calls of native RPC with several in flight on each connection: a reply makes room for the next call, in whatever order replies come.
+//!
+//! After each wait, all replies that have arrived are taken, and as many calls are sent in one write.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::calls::Exchange;
+use super::drive::{Replies, broken};
+use super::native;
+use crate::error::{Error, Result};
+use crate::load::latency::Latencies;
+
+/// The calls of one connection.
+struct Window {
+    address: SocketAddr,
+    exchange: Arc<Exchange>,
+    /// By message: when it was sent, while it is in flight.
+    sent_at: Vec<Option<Instant>>,
+    in_flight: u16,
+    next: usize,
+    calls: u64,
+    latencies: Latencies,
+}
+
+/// Keeps `limit` calls in flight until the time is over, and waits for the last replies.
+pub(super) async fn call_until(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    exchange: Arc<Exchange>,
+    number: u16,
+    limit: u16,
+    until: Instant,
+) -> Result<(u64, Latencies)> {
+    let messages = exchange.messages.len();
+    let mut replies = Replies::to(&exchange);
+    let mut together = Vec::new();
+    let mut window = Window {
+        address,
+        sent_at: vec![None; messages],
+        in_flight: 0,
+        next: (usize::from(number) * 7) % messages,
+        calls: 0,
+        latencies: Latencies::new(),
+        exchange,
+    };
+    loop {
+        together.clear();
+        window.fill(limit, until, &mut together);
+        if !together.is_empty() {
+            let sent = stream.write_all(&together).await;
+            sent.map_err(|error| broken(address, &error))?;
+        }
+        if window.in_flight == 0 {
+            return Ok((window.calls, window.latencies));
+        }
+        loop {
+            window.take(replies.frame(&mut stream, address).await?)?;
+            if !replies.has_frame() {
+                break;
+            }
+        }
+    }
+}
+
+impl Window {
+    /// Appends calls until `limit` are in flight. A message that is still in flight ends it.
+    fn fill(&mut self, limit: u16, until: Instant, out: &mut Vec<u8>) {
+        let now = Instant::now();
+        if now >= until {
+            return;
+        }
+        while self.in_flight < limit && self.sent_at[self.next].is_none() {
+            self.sent_at[self.next] = Some(now);
+            out.extend_from_slice(&self.exchange.messages[self.next]);
+            self.in_flight += 1;
+            self.next = (self.next + 1) % self.sent_at.len();
+        }
+    }
+
+    fn take(&mut self, reply: &[u8]) -> Result<()> {
+        let address = self.address;
+        let place = native::place_of(reply).filter(|place| *place < self.sent_at.len());
+        let sent_at = place.and_then(|place| Some((place, self.sent_at[place].take()?)));
+        let Some((place, sent_at)) = sent_at else {
+            return Err(broken(address, &"a reply to no call"));
+        };
+        if !self.exchange.is_known(place, reply) {
+            return Err(Error::Different(format!(
+                "{address} gave another answer than before"
+            )));
+        }
+        self.latencies.record(sent_at.elapsed());
+        self.calls += 1;
+        self.in_flight -= 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use basalt_client::idl::native::frame::put_encoded_response;
+    use bytes::Bytes;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    use super::super::calls::Known;
+    use super::*;
+
+    /// Goal: replies in any order are told apart, and no more calls than the limit are in flight. Method: a server that waits for as many
+    /// calls as the limit and answers them backwards.
+    #[tokio::test]
+    async fn replies_come_in_any_order() {
+        const LIMIT: u16 = 4;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let messages: Vec<Vec<u8>> = (0..8_u8).map(|place| vec![0, 0, 0, 1, place]).collect();
+        let reply = |place: u8| {
+            let mut out = Vec::new();
+            put_encoded_response(1_000 + u32::from(place), &[place], &[], &mut out);
+            out
+        };
+        let replies = (0..8).map(|place| Bytes::from(reply(place))).collect();
+        let exchange = Exchange::native(messages, replies, Known::Equal);
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut most = 0;
+            let mut buffer = vec![0; 5 * usize::from(LIMIT) + 5];
+            let mut arrived = 0;
+            while let Ok(read) = stream.read(&mut buffer[arrived..]).await {
+                arrived += read;
+                most = most.max(arrived / 5);
+                if read == 0 {
+                    break;
+                }
+                let whole = arrived / 5;
+                let answers: Vec<u8> = (0..whole)
+                    .rev()
+                    .flat_map(|call| reply(buffer[call * 5 + 4]))
+                    .collect();
+                buffer.copy_within(whole * 5..arrived, 0);
+                arrived -= whole * 5;
+                stream.write_all(&answers).await.unwrap();
+            }
+            most
+        });
+        let stream = TcpStream::connect(address).await.unwrap();
+        let until = Instant::now() + Duration::from_millis(30);
+        let (calls, latencies) = call_until(stream, address, Arc::new(exchange), 0, LIMIT, until)
+            .await
+            .unwrap();
+        assert!(calls >= u64::from(LIMIT));
+        assert_eq!(latencies.report().count, calls);
+        let most = serving.await.unwrap();
+        assert!((1..=usize::from(LIMIT)).contains(&most), "{most} calls in flight");
+    }
+}

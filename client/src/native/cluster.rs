@@ -1,0 +1,275 @@
+//! The cluster: what its handles share, and one call on one region with its retries.
+
+use std::sync::Arc;
+
+use basalt_idl::native::messages::{
+    GetRequest, GetResponse, MultiRequest, MultiResponse, MutateRequest, MutateResponse, NameBytesPair,
+    RegionSpecifier, ScanRequest, ScanResponse,
+};
+use prost::Message;
+use tokio::time::{Instant, timeout_at};
+
+use super::connection::{Call, Reply};
+use super::connections::{Connections, Service};
+use super::directory::Directory;
+use super::exception::{Advice, RemoteException, advice, is_outcome_unknown};
+use super::locate::{meta_table, priority};
+use super::options::ClusterOptions;
+use super::regions::{Region, RegionCache};
+use super::retry::{Attempts, random};
+use super::table::Table;
+use crate::error::{Error, Result};
+use crate::name::TableName;
+
+/// A client of a cluster. Clones share its connections and what it knows of regions; use one for a whole program.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What the handles of a cluster share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) options: Arc<ClusterOptions>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) directory: Directory,
+    pub(super) regions: RegionCache,
+    /// Held during a look-up in meta.
+    pub(super) looking_up: tokio::sync::Mutex<()>,
+    /// Marks this client in nonces.
+    pub(super) nonce_group: u64,
+}
+
+/// Whether a call may be repeated after a failure that leaves open whether it was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Twice is the same as once, or the server recognises the second by its nonce.
+    Always,
+    Never,
+}
+
+/// A request about one region.
+pub(super) trait RegionRequest: Message {
+    type Response: Message + Default;
+    const METHOD: &'static str;
+
+    fn set_region(&mut self, region: RegionSpecifier);
+
+    /// A failure inside the answer.
+    fn take_failure(_response: &mut Self::Response) -> Option<NameBytesPair> {
+        None
+    }
+}
+
+impl RegionRequest for GetRequest {
+    type Response = GetResponse;
+    const METHOD: &'static str = "Get";
+
+    fn set_region(&mut self, region: RegionSpecifier) {
+        self.region = region;
+    }
+}
+
+impl RegionRequest for MutateRequest {
+    type Response = MutateResponse;
+    const METHOD: &'static str = "Mutate";
+
+    fn set_region(&mut self, region: RegionSpecifier) {
+        self.region = region;
+    }
+}
+
+impl RegionRequest for ScanRequest {
+    type Response = ScanResponse;
+    const METHOD: &'static str = "Scan";
+
+    fn set_region(&mut self, region: RegionSpecifier) {
+        self.region = Some(region);
+    }
+}
+
+/// A Multi with one atomic group.
+impl RegionRequest for MultiRequest {
+    type Response = MultiResponse;
+    const METHOD: &'static str = "Multi";
+
+    fn set_region(&mut self, region: RegionSpecifier) {
+        for action in &mut self.region_action {
+            action.region = region.clone();
+        }
+    }
+
+    fn take_failure(response: &mut MultiResponse) -> Option<NameBytesPair> {
+        response.region_action_result.iter_mut().find_map(|result| {
+            let mut actions = result.result_or_exception.iter_mut();
+            let of_action = actions.find_map(|action| action.exception.take());
+            result.exception.take().or(of_action)
+        })
+    }
+}
+
+impl Cluster {
+    /// A client that connects when first used.
+    pub fn new(options: ClusterOptions) -> Cluster {
+        let options = Arc::new(options);
+        let connections = Arc::new(Connections::new(Arc::clone(&options)));
+        Cluster {
+            inner: Arc::new(Inner {
+                directory: Directory::new(Arc::clone(&options), Arc::clone(&connections)),
+                connections,
+                options,
+                regions: RegionCache::default(),
+                looking_up: tokio::sync::Mutex::default(),
+                nonce_group: random(),
+            }),
+        }
+    }
+
+    /// A client that has found the server of `hbase:meta`. Fails if it cannot be found within the retries and the
+    /// operation's time.
+    pub async fn connect(options: ClusterOptions) -> Result<Cluster> {
+        let cluster = Cluster::new(options);
+        let inner = &cluster.inner;
+        let mut attempts = Attempts::begin(&inner.options);
+        while let Err(error) = inner.reach_meta(attempts.call_deadline()).await {
+            attempts
+                .pause(error, || "connecting to the cluster".to_owned())
+                .await?;
+        }
+        Ok(cluster)
+    }
+
+    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of a server: a missing table shows
+    /// at the first call.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Ok(Table::new(Arc::clone(&self.inner), name.parse::<TableName>()?))
+    }
+
+    /// The options.
+    pub fn options(&self) -> &ClusterOptions {
+        &self.inner.options
+    }
+
+    /// Drops all known region locations, for tests of look-ups and after changes by others.
+    pub fn forget_regions(&self, table: &TableName) {
+        self.inner.regions.remove_table(table);
+    }
+}
+
+impl Inner {
+    async fn reach_meta(&self, deadline: Instant) -> Result<()> {
+        let meta = self.region_of(&meta_table(), b"", deadline).await?;
+        let connected = self
+            .connections
+            .get(&meta.address, Service::Client, deadline)
+            .await;
+        connected
+            .inspect_err(|error| self.note_failure(&meta, error))
+            .map(drop)
+    }
+
+    /// Makes a call on the region that has a row, and repeats it after failures that pass.
+    pub(super) async fn on_region<R: RegionRequest>(
+        &self,
+        table: &TableName,
+        row: &[u8],
+        mut request: R,
+        repeat: Repeat,
+    ) -> Result<Reply<R::Response>> {
+        let mut attempts = Attempts::begin(&self.options);
+        loop {
+            let deadline = attempts.call_deadline();
+            let error = match self.region_in_time(table, row, deadline).await {
+                Ok(region) => match self.send(&region, &mut request, deadline).await {
+                    Ok(reply) => return Ok(reply),
+                    Err(error) => {
+                        self.after_failure(&region, &error, deadline).await?;
+                        if repeat == Repeat::Never && is_outcome_unknown(&error) {
+                            return Err(error);
+                        }
+                        error
+                    }
+                },
+                Err(error) => error,
+            };
+            let what = || format!("{} of row {} in table {table}", R::METHOD, row.escape_ascii());
+            attempts.pause(error, what).await?;
+        }
+    }
+
+    /// The region that has a row.
+    pub(super) async fn region_with_retries(&self, table: &TableName, row: &[u8]) -> Result<Arc<Region>> {
+        let mut attempts = Attempts::begin(&self.options);
+        loop {
+            match self.region_in_time(table, row, attempts.call_deadline()).await {
+                Ok(region) => return Ok(region),
+                Err(error) => {
+                    attempts
+                        .pause(error, || format!("looking up a region of {table}"))
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// The region that has a row; the look-up ends with the deadline.
+    pub(super) async fn region_in_time(
+        &self,
+        table: &TableName,
+        row: &[u8],
+        deadline: Instant,
+    ) -> Result<Arc<Region>> {
+        let began = Instant::now();
+        let looking_up = self.region_of(table, row, deadline);
+        timeout_at(deadline, looking_up)
+            .await
+            .unwrap_or_else(|_| Err(look_up_timeout(table, began, deadline)))
+    }
+
+    /// Makes one call on a region.
+    pub(super) async fn send<R: RegionRequest>(
+        &self,
+        region: &Region,
+        request: &mut R,
+        deadline: Instant,
+    ) -> Result<Reply<R::Response>> {
+        request.set_region(region.specifier());
+        let connection = self
+            .connections
+            .get(&region.address, Service::Client, deadline)
+            .await?;
+        let call = Call {
+            method: R::METHOD,
+            region: Some(&region.name),
+            priority: priority(&region.table),
+            deadline,
+        };
+        let mut reply = connection.call::<R::Response>(&call, request, b"").await?;
+        match R::take_failure(&mut reply.message) {
+            Some(pair) => {
+                let exception = RemoteException::of_pair(pair, connection.origin(&call));
+                Err(Error::Remote(Box::new(exception)))
+            }
+            None => Ok(reply),
+        }
+    }
+
+    /// Records what a failed call says about a region's place.
+    pub(super) fn note_failure(&self, region: &Region, error: &Error) {
+        match advice(error) {
+            Advice::Relocate => self.regions.remove(region),
+            Advice::Moved(server) => self.regions.moved(region, server),
+            Advice::ServerGone => self.regions.remove_server(&region.address),
+            _ => {}
+        }
+    }
+}
+
+/// The error of a look-up that takes too long.
+pub(super) fn look_up_timeout(table: &TableName, began: Instant, deadline: Instant) -> Error {
+    Error::Timeout {
+        what: "looking up a region of",
+        target: format!("table {table}"),
+        limit: deadline.saturating_duration_since(began),
+    }
+}

@@ -1,0 +1,542 @@
+//! One socket to one service of one server, with many calls in flight.
+//!
+//! 1. [`Connection::open`] connects, sends preamble and connection header, and starts two tasks: a writer that
+//!    joins waiting frames, and a reader that gives each response to the call with its id.
+//! 2. [`Connection::call`] waits for a permit, registers, hands its frame to the writer, and waits for its
+//!    response until the deadline.
+//!
+//! A connection that fails fails all its calls: with the socket's error, with the exception that ends the
+//! connection (its call id belongs to no call), or because a response is malformed. A call that ends early, by
+//! its deadline or because its future is dropped, takes its registration along, so that its response is
+//! discarded. When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the
+//! connection counts as lost.
+//!
+//! Bounds: [`ClusterOptions::calls_in_flight`] calls, a queue of frames of the same length, and
+//! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with what arrives.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use basalt_idl::native::compress::{Compressor, Room};
+use basalt_idl::native::frame::{CONNECTION_CALL_ID, Request, Response, put_connection_header};
+use basalt_idl::native::messages::{ConnectionHeader, RequestHeader, UserInformation, VersionInfo};
+use bytes::{Bytes, BytesMut};
+use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::connections::Service;
+use super::exception::{Origin, RemoteException};
+use super::options::ClusterOptions;
+use crate::error::{CONNECTING, Error, Result};
+
+/// "HBas", version 0, authentication SIMPLE.
+const PREAMBLE: &[u8] = b"HBas\0\x50";
+
+/// The codec of cell blocks.
+const CODEC: &str = "org.apache.hadoop.hbase.codec.KeyValueCodec";
+
+/// The version that this client behaves like. Servers answer older versions differently.
+const VERSION: (u32, u32) = (2, 6);
+
+/// Growth of the receive buffer at a time, in bytes.
+const READ_BYTES: usize = 16 << 10;
+
+/// Most growth of the receive buffer for a response that is known to be long, in bytes.
+const READ_BYTES_MAX: usize = 1 << 20;
+
+/// Frames are joined to writes of about this size, in bytes.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// A call: everything but its message and cells.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'a> {
+    /// The method's name.
+    pub(super) method: &'static str,
+    /// The region, for errors.
+    pub(super) region: Option<&'a [u8]>,
+    /// HBase's priority: 0 for user tables, 200 for `hbase:meta`.
+    pub(super) priority: u32,
+    /// When the call fails.
+    pub(super) deadline: Instant,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub(super) struct Reply<M> {
+    pub(super) message: M,
+    /// The cell block, unpacked.
+    pub(super) cells: Bytes,
+    /// The server's address.
+    target: Arc<str>,
+}
+
+impl<M> Reply<M> {
+    /// The error for a message or cells that cannot be right.
+    pub(super) fn malformed(&self, method: &'static str, what: String) -> Error {
+        Error::Malformed {
+            target: self.target.to_string(),
+            method,
+            what,
+        }
+    }
+}
+
+/// One socket to one service of one server. Clones share it; it is closed with the last one.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    target: Arc<str>,
+    shared: Arc<Shared>,
+    frames: mpsc::Sender<Vec<u8>>,
+    permits: Semaphore,
+    next_id: AtomicU32,
+    compressor: Option<Compressor>,
+    reply_bytes_max: usize,
+    call_timeout: Duration,
+    tasks: [AbortHandle; 2],
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+/// What the callers share with the reader and the writer.
+#[derive(Debug)]
+struct Shared {
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug)]
+struct Calls {
+    waiting: HashMap<u32, oneshot::Sender<std::result::Result<Response, Lost>>>,
+    lost: Option<Lost>,
+    /// When the last bytes arrived.
+    received: Instant,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Debug)]
+enum Lost {
+    Io(io::ErrorKind, String),
+    /// The server ended it with an exception.
+    Exception(Box<basalt_idl::native::messages::ExceptionResponse>),
+    Malformed(String),
+}
+
+impl Connection {
+    /// Connects to `target`, a `host:port`.
+    pub(super) async fn open(
+        target: Arc<str>,
+        service: Service,
+        options: &ClusterOptions,
+    ) -> Result<Connection> {
+        let compressor = compressor(options)?;
+        let mut stream = connect(&target, options).await?;
+        let mut opening = PREAMBLE.to_vec();
+        put_connection_header(&header(service, options), &mut opening);
+        let sent = stream.write_all(&opening).await;
+        sent.map_err(|source| Error::Connect {
+            target: target.to_string(),
+            source,
+        })?;
+        let (read, write) = stream.into_split();
+        let shared = Arc::new(Shared {
+            calls: Mutex::new(Calls {
+                waiting: HashMap::new(),
+                lost: None,
+                received: Instant::now(),
+            }),
+        });
+        let (frames, queue) = mpsc::channel(options.calls_in_flight.max(1));
+        let reader = Reader {
+            stream: read,
+            shared: Arc::clone(&shared),
+            received: BytesMut::new(),
+            reply_bytes_max: options.reply_bytes_max,
+            idle_timeout: options.idle_timeout,
+        };
+        let tasks = [
+            tokio::spawn(write_frames(write, queue, Arc::clone(&shared))).abort_handle(),
+            tokio::spawn(reader.run()).abort_handle(),
+        ];
+        Ok(Connection {
+            inner: Arc::new(Inner {
+                target,
+                shared,
+                frames,
+                permits: Semaphore::new(options.calls_in_flight.max(1)),
+                next_id: AtomicU32::new(0),
+                compressor,
+                reply_bytes_max: options.reply_bytes_max,
+                call_timeout: options.call_timeout,
+                tasks,
+            }),
+        })
+    }
+
+    /// The server's address.
+    pub(super) fn target(&self) -> &str {
+        &self.inner.target
+    }
+
+    /// Whether calls can be made as far as is known here.
+    pub(super) fn is_usable(&self) -> bool {
+        self.inner.shared.lock().lost.is_none()
+    }
+
+    /// Makes a call. `cells` is its cell block.
+    pub(super) async fn call<M: Message + Default>(
+        &self,
+        call: &Call<'_>,
+        parameter: &impl Message,
+        cells: &[u8],
+    ) -> Result<Reply<M>> {
+        let began = Instant::now();
+        let Ok(response) = timeout_at(call.deadline, self.exchange(call, parameter, cells)).await else {
+            self.give_up(began);
+            return Err(Error::Timeout {
+                what: call.method,
+                target: format!("at {}", self.target()),
+                limit: call.deadline.saturating_duration_since(began),
+            });
+        };
+        let response = response?;
+        if let Some(exception) = response.header.exception {
+            let exception = RemoteException::of_response(exception, self.origin(call));
+            return Err(Error::Remote(Box::new(exception)));
+        }
+        let message = M::decode(response.result).map_err(|error| self.malformed(call, &error))?;
+        Ok(Reply {
+            message,
+            cells: self.unpack(call, response.cells)?,
+            target: Arc::clone(&self.inner.target),
+        })
+    }
+
+    async fn exchange(&self, call: &Call<'_>, parameter: &impl Message, cells: &[u8]) -> Result<Response> {
+        let inner = &*self.inner;
+        let _permit = inner
+            .permits
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        // Ids stay positive in Java.
+        let id = inner.next_id.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1);
+        let frame = self.frame(id, call, parameter, cells)?;
+        let (registered, response) = self.register(id).map_err(|lost| self.lost(lost, call))?;
+        // The writer is gone only if the connection is lost, of which the response informs.
+        drop(inner.frames.send(frame).await);
+        let outcome = response.await;
+        registered.done();
+        match outcome {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(lost)) => Err(self.lost(lost, call)),
+            Err(_) => Err(self.lost(Lost::closed("the connection was given up"), call)),
+        }
+    }
+
+    fn frame(&self, id: u32, call: &Call<'_>, parameter: &impl Message, cells: &[u8]) -> Result<Vec<u8>> {
+        let left = call.deadline.saturating_duration_since(Instant::now());
+        let header = RequestHeader {
+            call_id: Some(id),
+            method_name: Some(call.method.to_owned()),
+            priority: (call.priority > 0).then_some(call.priority),
+            timeout: Some(u32::try_from(left.as_millis()).unwrap_or(u32::MAX >> 1).max(1)),
+            ..RequestHeader::default()
+        };
+        let mut frame = Vec::new();
+        match self.inner.compressor.filter(|_| !cells.is_empty()) {
+            Some(compressor) => {
+                let packed = compressor.pack(cells);
+                let packed = packed.map_err(|error| self.malformed(call, &error))?;
+                Request::encode(&header, parameter, &packed, &mut frame);
+            }
+            None => Request::encode(&header, parameter, cells, &mut frame),
+        }
+        Ok(frame)
+    }
+
+    fn unpack(&self, call: &Call<'_>, cells: Bytes) -> Result<Bytes> {
+        let Some(compressor) = self.inner.compressor.filter(|_| !cells.is_empty()) else {
+            return Ok(cells);
+        };
+        let plain = compressor.unpack(&cells, self.inner.reply_bytes_max, &mut Unreserved);
+        Ok(plain.map_err(|error| self.malformed(call, &error))?.into())
+    }
+
+    fn register(
+        &self,
+        id: u32,
+    ) -> std::result::Result<
+        (
+            Registered<'_>,
+            oneshot::Receiver<std::result::Result<Response, Lost>>,
+        ),
+        Lost,
+    > {
+        let (sender, receiver) = oneshot::channel();
+        let mut calls = self.inner.shared.lock();
+        if let Some(lost) = &calls.lost {
+            return Err(lost.clone());
+        }
+        calls.waiting.insert(id, sender);
+        let shared = Some(&*self.inner.shared);
+        Ok((Registered { shared, id }, receiver))
+    }
+
+    /// Fails the connection if the server was silent for a whole call.
+    fn give_up(&self, call_began: Instant) {
+        let silent_since = self.inner.shared.lock().received.max(call_began);
+        if silent_since.elapsed() >= self.inner.call_timeout {
+            self.inner.shared.fail(&Lost::Io(
+                io::ErrorKind::TimedOut,
+                format!("nothing was received for {:?}", self.inner.call_timeout),
+            ));
+        }
+    }
+
+    fn lost(&self, lost: Lost, call: &Call<'_>) -> Error {
+        match lost {
+            Lost::Io(kind, text) => Error::Io {
+                target: self.target().to_owned(),
+                method: call.method,
+                source: io::Error::new(kind, text),
+            },
+            Lost::Exception(exception) => Error::Remote(Box::new(RemoteException::of_response(
+                *exception,
+                self.origin(call),
+            ))),
+            Lost::Malformed(what) => self.malformed(call, &what),
+        }
+    }
+
+    /// The error for an answer that cannot be read.
+    pub(super) fn malformed(&self, call: &Call<'_>, what: &impl ToString) -> Error {
+        Error::Malformed {
+            target: self.target().to_owned(),
+            method: call.method,
+            what: what.to_string(),
+        }
+    }
+
+    /// Where exceptions of this call come from.
+    pub(super) fn origin(&self, call: &Call<'_>) -> Origin {
+        Origin {
+            method: call.method,
+            server: self.target().to_owned(),
+            region: call.region.map(|name| name.escape_ascii().to_string()),
+        }
+    }
+}
+
+impl Lost {
+    fn closed(text: &str) -> Lost {
+        Lost::Io(io::ErrorKind::UnexpectedEof, text.to_owned())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connection and all its calls.
+    fn fail(&self, lost: &Lost) {
+        let mut calls = self.lock();
+        let lost = calls.lost.get_or_insert_with(|| lost.clone()).clone();
+        for (_, waiting) in calls.waiting.drain() {
+            // A call that is gone needs no answer.
+            drop(waiting.send(Err(lost.clone())));
+        }
+    }
+
+    /// Ends the connection unless calls wait.
+    fn close_if_idle(&self) -> bool {
+        let mut calls = self.lock();
+        if calls.waiting.is_empty() {
+            calls.lost = Some(Lost::closed("it was closed for lack of calls"));
+        }
+        calls.lost.is_some()
+    }
+
+    fn respond(&self, response: Response) -> std::result::Result<(), Lost> {
+        let id = response.header.call_id.unwrap_or_default();
+        if id == CONNECTION_CALL_ID {
+            let exception = response.header.exception.unwrap_or_default();
+            return Err(Lost::Exception(Box::new(exception)));
+        }
+        let waiting = self.lock().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            // A call that is gone needs no answer.
+            drop(waiting.send(Ok(response)));
+        }
+        Ok(())
+    }
+}
+
+/// A call that waits. Dropping it discards its response.
+struct Registered<'a> {
+    shared: Option<&'a Shared>,
+    id: u32,
+}
+
+impl Registered<'_> {
+    /// The response has arrived: nothing is registered any more.
+    fn done(mut self) {
+        self.shared = None;
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared {
+            shared.lock().waiting.remove(&self.id);
+        }
+    }
+}
+
+/// Memory for unpacking is bounded by the size of a reply alone.
+struct Unreserved;
+
+impl Room for Unreserved {
+    fn reserve(&mut self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn release(&mut self, _bytes: usize) {}
+}
+
+fn compressor(options: &ClusterOptions) -> Result<Option<Compressor>> {
+    let Some(class) = &options.compressor else {
+        return Ok(None);
+    };
+    match Compressor::of_class(class) {
+        Some(compressor) => Ok(Some(compressor)),
+        None => Err(Error::InvalidRequest(format!("unknown compressor class {class}"))),
+    }
+}
+
+fn header(service: Service, options: &ClusterOptions) -> ConnectionHeader {
+    ConnectionHeader {
+        user_info: Some(UserInformation {
+            effective_user: options.user.clone(),
+            ..UserInformation::default()
+        }),
+        service_name: Some(service.name().to_owned()),
+        cell_block_codec_class: Some(CODEC.to_owned()),
+        cell_block_compressor_class: options.compressor.clone(),
+        version_info: Some(VersionInfo {
+            version: format!("{}.{}.0", VERSION.0, VERSION.1),
+            version_major: Some(VERSION.0),
+            version_minor: Some(VERSION.1),
+            ..VersionInfo::default()
+        }),
+        ..ConnectionHeader::default()
+    }
+}
+
+/// Connects a socket within the limit.
+pub(super) async fn connect(target: &str, options: &ClusterOptions) -> Result<TcpStream> {
+    let failed = |source| Error::Connect {
+        target: target.to_owned(),
+        source,
+    };
+    let Ok(connected) = timeout(options.connect_timeout, TcpStream::connect(target)).await else {
+        return Err(Error::Timeout {
+            what: CONNECTING,
+            target: target.to_owned(),
+            limit: options.connect_timeout,
+        });
+    };
+    let stream = connected.map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
+}
+
+async fn write_frames(mut stream: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>, shared: Arc<Shared>) {
+    while let Some(mut bytes) = frames.recv().await {
+        while bytes.len() < WRITE_BYTES
+            && let Ok(more) = frames.try_recv()
+        {
+            bytes.extend_from_slice(&more);
+        }
+        if let Err(error) = stream.write_all(&bytes).await {
+            shared.fail(&Lost::Io(error.kind(), error.to_string()));
+            return;
+        }
+    }
+}
+
+struct Reader {
+    stream: OwnedReadHalf,
+    shared: Arc<Shared>,
+    received: BytesMut,
+    reply_bytes_max: usize,
+    idle_timeout: Duration,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let lost = loop {
+            match self.take_frame() {
+                Ok(Some(frame)) => {
+                    let responded = Response::decode(frame)
+                        .map_err(|error| Lost::Malformed(error.to_string()))
+                        .and_then(|response| self.shared.respond(response));
+                    if let Err(lost) = responded {
+                        break lost;
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(lost) => break lost,
+            }
+            match timeout(self.idle_timeout, self.stream.read_buf(&mut self.received)).await {
+                Ok(Ok(0)) => break Lost::closed("the server closed it"),
+                Ok(Ok(_)) => self.shared.lock().received = Instant::now(),
+                Ok(Err(error)) => break Lost::Io(error.kind(), error.to_string()),
+                Err(_) if self.shared.close_if_idle() => return,
+                Err(_) => {}
+            }
+        };
+        self.shared.fail(&lost);
+    }
+
+    /// The next whole frame without its length; `None` makes room for more bytes.
+    fn take_frame(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
+        let Some(length) = self.received.first_chunk::<4>() else {
+            self.received.reserve(READ_BYTES);
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > self.reply_bytes_max {
+            return Err(Lost::Malformed(format!(
+                "{length} bytes, more than the limit of {} (reply_bytes_max)",
+                self.reply_bytes_max
+            )));
+        }
+        let missing = (4 + length).saturating_sub(self.received.len());
+        if missing > 0 {
+            self.received.reserve(missing.clamp(READ_BYTES, READ_BYTES_MAX));
+            return Ok(None);
+        }
+        let mut frame = self.received.split_to(4 + length);
+        Ok(Some(frame.split_off(4).freeze()))
+    }
+}

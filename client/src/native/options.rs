@@ -1,0 +1,163 @@
+//! How a cluster is found and how long its client waits. The defaults are those of HBase's client.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// Port of ZooKeeper where an entry of the quorum names none.
+pub const ZOOKEEPER_PORT: u16 = 2181;
+
+/// Base node of HBase in ZooKeeper: `zookeeper.znode.parent`.
+pub const BASE_ZNODE: &str = "/hbase";
+
+/// Where a client finds the server of `hbase:meta` and the active master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registry {
+    /// In ZooKeeper, which every version of HBase maintains.
+    ZooKeeper {
+        /// Addresses `host:port`. They are tried in turn.
+        servers: Vec<String>,
+        /// The base node, for example `/hbase`.
+        base: String,
+    },
+    /// From masters and region servers by ClientMetaService: HBase 2.5 and later.
+    Rpc {
+        /// Addresses `host:port`. They are tried in turn.
+        servers: Vec<String>,
+    },
+}
+
+impl Registry {
+    /// ZooKeeper with `hbase.zookeeper.quorum`, a list of `host` or `host:port` separated by commas.
+    /// `client_port` is the port of entries without one.
+    pub fn zookeeper(quorum: &str, client_port: u16, base: &str) -> Result<Registry> {
+        let base = base.trim_end_matches('/');
+        if !base.starts_with('/') {
+            return Err(Error::InvalidRequest(format!(
+                "base znode '{base}' does not start with '/': HBase's default is {BASE_ZNODE}"
+            )));
+        }
+        Ok(Registry::ZooKeeper {
+            servers: addresses("quorum", quorum, Some(client_port))?,
+            base: base.to_owned(),
+        })
+    }
+
+    /// The RPC registry with `hbase.client.bootstrap.servers`, a list of `host:port` separated by commas.
+    pub fn bootstrap(servers: &str) -> Result<Registry> {
+        let servers = addresses("list of bootstrap servers", servers, None)?;
+        Ok(Registry::Rpc { servers })
+    }
+}
+
+/// Reads a list of addresses.
+fn addresses(what: &str, list: &str, default_port: Option<u16>) -> Result<Vec<String>> {
+    let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let servers = entries.map(|entry| address(what, entry, default_port));
+    let servers = servers.collect::<Result<Vec<_>>>()?;
+    if servers.is_empty() {
+        return Err(Error::InvalidRequest(format!("{what} '{list}' names no server")));
+    }
+    Ok(servers)
+}
+
+fn address(what: &str, entry: &str, default_port: Option<u16>) -> Result<String> {
+    let wrong = |text: &str| Err(Error::InvalidRequest(format!("{what}: '{entry}' {text}")));
+    match (entry.rsplit_once(':'), default_port) {
+        (None, Some(port)) => Ok(format!("{entry}:{port}")),
+        (None, None) => wrong("has no port: name servers as host:port"),
+        (Some((host, port)), _) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(entry.to_owned()),
+        (Some(_), _) => wrong("is not host:port"),
+    }
+}
+
+/// How a cluster is found, and the limits of its client.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// Where to find the servers.
+    pub registry: Registry,
+    /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`.
+    pub user: String,
+    /// Longest time to connect to one server. Default 10 s.
+    pub connect_timeout: Duration,
+    /// Longest time of one RPC, `hbase.rpc.timeout`. Default 60 s.
+    pub call_timeout: Duration,
+    /// Longest time of an operation with all its retries, `hbase.client.operation.timeout`; of a scan, the
+    /// time without a result. Default 20 min.
+    pub operation_timeout: Duration,
+    /// Attempts of an operation after the first, `hbase.client.retries.number`. Default 15.
+    pub retries: u32,
+    /// Pause after the first failed attempt, `hbase.client.pause`. Later pauses are 2, 3, 5, 10, 20, 40, 100
+    /// and 200 times as long. Default 100 ms.
+    pub pause: Duration,
+    /// The same after an answer that says the server is overloaded. Default 500 ms.
+    pub overload_pause: Duration,
+    /// Most calls in flight on one connection; further calls wait. Default 256.
+    pub calls_in_flight: usize,
+    /// A connection without calls for this long is closed. Default 2 min.
+    pub idle_timeout: Duration,
+    /// Longest reply in bytes. Default 256 MiB.
+    pub reply_bytes_max: usize,
+    /// Size of one fetch of a scan in bytes, `hbase.client.scanner.max.result.size`. Default 2 MiB.
+    pub fetch_bytes: u64,
+    /// Most actions of a batch in one call. Default 2,048.
+    pub batch_actions: usize,
+    /// Bytes of cells after which a batch goes on in a further call. Default 4 MiB.
+    pub batch_bytes: usize,
+    /// Java class that compresses cell blocks, `hbase.client.rpc.compressor`, for example
+    /// `org.apache.hadoop.io.compress.GzipCodec`. Default none.
+    pub compressor: Option<String>,
+}
+
+impl ClusterOptions {
+    /// The default limits.
+    pub fn new(registry: Registry) -> ClusterOptions {
+        ClusterOptions {
+            registry,
+            user: std::env::var("USER").unwrap_or_else(|_| "basalt".to_owned()),
+            connect_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_mins(1),
+            operation_timeout: Duration::from_mins(20),
+            retries: 15,
+            pause: Duration::from_millis(100),
+            overload_pause: Duration::from_millis(500),
+            calls_in_flight: 256,
+            idle_timeout: Duration::from_mins(2),
+            reply_bytes_max: 256 << 20,
+            fetch_bytes: 2 << 20,
+            batch_actions: 2_048,
+            batch_bytes: 4 << 20,
+            compressor: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quorum_has_default_ports() {
+        let registry = Registry::zookeeper("a, b:2182,", ZOOKEEPER_PORT, "/hbase/").unwrap();
+        let expected = Registry::ZooKeeper {
+            servers: vec!["a:2181".to_owned(), "b:2182".to_owned()],
+            base: "/hbase".to_owned(),
+        };
+        assert_eq!(registry, expected);
+    }
+
+    #[test]
+    fn bad_addresses_are_named() {
+        for (list, text) in [
+            ("", "names no server"),
+            ("a:b", "'a:b'"),
+            (":1", "':1'"),
+            ("a", "no port"),
+        ] {
+            let error = Registry::bootstrap(list).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+        let error = Registry::zookeeper("a", 1, "hbase").unwrap_err().to_string();
+        assert!(error.contains("'hbase'"), "{error}");
+    }
+}

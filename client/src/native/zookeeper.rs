@@ -1,0 +1,139 @@
+//! As much of ZooKeeper as a client of HBase needs: connect, read one node, close.
+//!
+//! Every packet is an int32 length and that many bytes; strings and buffers have an int32 length of their own.
+//! A session lives for one look-up, as with gohbase and asynchbase.
+
+use std::io;
+
+use bytes::{Buf, BufMut, Bytes};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::connection::connect;
+use super::options::ClusterOptions;
+use crate::error::{Error, Result};
+
+const GET_DATA: i32 = 4;
+const CLOSE: i32 = -11;
+/// Error code of a node that does not exist.
+const NO_NODE: i32 = -101;
+/// Session timeout that the client asks for.
+const SESSION_MS: i32 = 30_000;
+/// Longest packet that is read, in bytes: ZooKeeper's own limit for nodes.
+const PACKET_BYTES_MAX: usize = 1 << 20;
+/// The method in errors.
+const METHOD: &str = "getData";
+
+/// The data of a node.
+pub(super) async fn get_data(server: &str, path: &str, options: &ClusterOptions) -> Result<Bytes> {
+    let stream = connect(server, options).await?;
+    let mut session = Session { server, stream };
+    session.open().await?;
+    let data = session.get_data(path).await;
+    session.close().await;
+    data
+}
+
+struct Session<'a> {
+    server: &'a str,
+    stream: TcpStream,
+}
+
+impl Session<'_> {
+    async fn open(&mut self) -> Result<()> {
+        let mut request = Vec::new();
+        request.put_i32(0);
+        request.put_i64(0);
+        request.put_i32(SESSION_MS);
+        request.put_i64(0);
+        put_buffer(&[0; 16], &mut request);
+        request.put_u8(0);
+        self.send(&request).await?;
+        let mut answer = self.receive().await?;
+        let _version = self.take_i32(&mut answer)?;
+        match self.take_i32(&mut answer)? {
+            timeout if timeout > 0 => Ok(()),
+            _ => Err(self.malformed("the session has no timeout")),
+        }
+    }
+
+    async fn get_data(&mut self, path: &str) -> Result<Bytes> {
+        let mut request = Vec::new();
+        request.put_i32(1);
+        request.put_i32(GET_DATA);
+        put_buffer(path.as_bytes(), &mut request);
+        request.put_u8(0);
+        self.send(&request).await?;
+        let mut answer = self.receive().await?;
+        let _xid = self.take_i32(&mut answer)?;
+        let _zxid = answer.try_get_i64().map_err(|error| self.malformed(&error))?;
+        match self.take_i32(&mut answer)? {
+            0 => {}
+            NO_NODE => {
+                return Err(Error::Registry {
+                    target: self.server.to_owned(),
+                    what: format!(
+                        "ZooKeeper has no node {path}: HBase is not running, or its base znode is another one"
+                    ),
+                });
+            }
+            code => return Err(self.malformed(&format!("error {code} for {path}"))),
+        }
+        let length = self.take_i32(&mut answer)?;
+        match usize::try_from(length) {
+            Ok(length) if length <= answer.len() => Ok(answer.split_to(length)),
+            _ => Err(self.malformed(&format!("{path} claims {length} bytes"))),
+        }
+    }
+
+    /// Ends the session. One that cannot be ended expires on the server.
+    async fn close(mut self) {
+        let mut request = Vec::new();
+        request.put_i32(2);
+        request.put_i32(CLOSE);
+        drop(self.send(&request).await);
+    }
+
+    async fn send(&mut self, packet: &[u8]) -> Result<()> {
+        let mut bytes = Vec::with_capacity(4 + packet.len());
+        put_buffer(packet, &mut bytes);
+        let sent = self.stream.write_all(&bytes).await;
+        sent.map_err(|error| self.io(error))
+    }
+
+    async fn receive(&mut self) -> Result<Bytes> {
+        let length = self.stream.read_u32().await.map_err(|error| self.io(error))? as usize;
+        if length > PACKET_BYTES_MAX {
+            return Err(self.malformed(&format!("packet of {length} bytes")));
+        }
+        let mut packet = vec![0; length];
+        let received = self.stream.read_exact(&mut packet).await;
+        received.map_err(|error| self.io(error))?;
+        Ok(packet.into())
+    }
+
+    fn take_i32(&self, packet: &mut Bytes) -> Result<i32> {
+        packet.try_get_i32().map_err(|error| self.malformed(&error))
+    }
+
+    fn io(&self, source: io::Error) -> Error {
+        Error::Io {
+            target: format!("ZooKeeper at {}", self.server),
+            method: METHOD,
+            source,
+        }
+    }
+
+    fn malformed(&self, what: &(impl ToString + ?Sized)) -> Error {
+        Error::Malformed {
+            target: format!("ZooKeeper at {}", self.server),
+            method: METHOD,
+            what: what.to_string(),
+        }
+    }
+}
+
+fn put_buffer(bytes: &[u8], out: &mut Vec<u8>) {
+    out.put_i32(i32::try_from(bytes.len()).expect("requests are short"));
+    out.put_slice(bytes);
+}
