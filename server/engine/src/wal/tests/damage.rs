@@ -341,7 +341,7 @@ fn a_newer_format_is_refused_as_such() {
     assert!(
         error
             .to_string()
-            .contains("WAL format version 3; this program knows versions 1 to 2"),
+            .contains("WAL format version 3, this release reads versions 1 to 2; it was written by a newer release"),
         "{error}"
     );
 }
