@@ -7,8 +7,9 @@ use basalt_idl::admin::args;
 use bytes::Bytes;
 
 pub use basalt_idl::admin::{
-    TBackgroundState, TBackgroundWork, TCacheState, TFault, TJobKind, TMemstoreState, TQuotaScope, TRegionMemstore,
-    TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType, TTimeUnit,
+    TBackgroundState, TBackgroundWork, TCacheState, TFault, TJobKind, TMemstoreState, TQuotaScope,
+    TRegionMemstore, TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType,
+    TTimeUnit,
 };
 
 use crate::client::Client;

@@ -1,12 +1,14 @@
-"""Makes a kept data directory: make.py PROGRAM NAME.
+"""Makes a kept data directory: make.py PROGRAM NAME [native].
 
 Starts PROGRAM, a `basalt` of any release, on an empty directory, fills it by Thrift 2, kills it (so that rows stand in
-the log that no store file has), and packs the directory as NAME.tar.gz beside this script. Needs thriftpy2.
+the log that no store file has), and packs the directory as NAME.tar.gz beside this script. With `native`, which needs
+a release that has bulk load, it also loads a file and makes an increment with a nonce. Needs thriftpy2.
 tests/tests/upgrade.rs opens the directories and has what is in them.
 """
 
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,6 +19,8 @@ from pathlib import Path
 import thriftpy2
 from thriftpy2.rpc import make_client
 from thriftpy2.thrift import TApplicationException
+
+import native
 
 HERE = Path(__file__).resolve().parent
 IDL = HERE.parent.parent / "idl"
@@ -69,18 +73,34 @@ def fill(client, own):
     client.increment(CELLS, H.TIncrement(row=b"q", columns=one))
 
 
-def main(program, name):
+def fill_natively(client, own, address, data, source):
+    """Loads a store file of kept:cells into kept:loaded, and increments a cell with a nonce."""
+    create(client, b"kept", b"loaded", [H.TColumnFamilyDescriptor(name=b"f")])
+    region = own.basaltRegionMetrics(b"kept:loaded")[0].regionName
+    newest = max((data / "tables/kept/cells/f").iterdir())
+    shutil.copy(newest, source / "file")
+    rpc = native.Client(*address)
+    rpc.call("BulkLoadHFile", native.bulk_load(region, b"f", source / "file"))
+    rpc.call("Mutate", native.increment(region, b"counted", b"f", b"q", 7, nonce_group=11, nonce=12))
+
+
+def main(program, name, is_native=None):
     with tempfile.TemporaryDirectory() as below:
-        data = Path(below) / name
-        settings = ["thrift.listen=127.0.0.1:0", "http.listen=127.0.0.1:0", "wal.segment_bytes=1048576"]
+        data, source = Path(below) / name, Path(below) / "source"
+        source.mkdir()
+        settings = ['thrift.listen="127.0.0.1:0"', 'http.listen="127.0.0.1:0"', "wal.segment_bytes=1048576"]
+        if is_native:
+            settings.append(f'bulkload.directories=["{source}"]')
         command = [program, "serve", "--data-dir", str(data)]
-        command += [word for setting in settings for word in ("--set", re.sub("=(.*:0)$", r'="\1"', setting))]
+        command += [word for setting in settings for word in ("--set", setting)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = server.stdout.readline()
         host, port = re.search(r"on (\S+):(\d+) and", line).groups()
-        client = make_client(H.THBaseService, host, int(port))
-        own = make_client(OWN.BasaltAdmin, host, int(port))
+        address = (host, int(port))
+        client, own = make_client(H.THBaseService, *address), make_client(OWN.BasaltAdmin, *address)
         fill(client, own)
+        if is_native:
+            fill_natively(client, own, address, data, source)
         server.kill()
         server.wait()
         with tarfile.open(HERE / f"{name}.tar.gz", "w:gz") as archive:

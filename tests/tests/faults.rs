@@ -117,18 +117,36 @@ fn faults_that_cannot_be_are_refused() {
     let before = json!([{ "method": "Get", "fault": "drop_reply", "calls": 1 }]);
     arm(&server, &before);
     for (fault, words) in [
-        (json!({ "method": "Gett", "fault": "delay", "calls": 1 }), ["delay_ms", "600000"]),
-        (json!({ "method": "Gett", "fault": "move", "calls": 1 }), ["\"Gett\"", "putMultiple"]),
-        (json!({ "method": "Get", "fault": "late", "calls": 1 }), ["\"late\"", "not_serving_region"]),
-        (json!({ "method": "Get", "fault": "drop_reply", "calls": 0 }), ["calls is 0", "1000000"]),
-        (json!({ "method": "Get", "fault": "drop_reply" }), ["faults[1]", "calls"]),
+        (
+            json!({ "method": "Gett", "fault": "delay", "calls": 1 }),
+            ["delay_ms", "600000"],
+        ),
+        (
+            json!({ "method": "Gett", "fault": "move", "calls": 1 }),
+            ["\"Gett\"", "putMultiple"],
+        ),
+        (
+            json!({ "method": "Get", "fault": "late", "calls": 1 }),
+            ["\"late\"", "not_serving_region"],
+        ),
+        (
+            json!({ "method": "Get", "fault": "drop_reply", "calls": 0 }),
+            ["calls is 0", "1000000"],
+        ),
+        (
+            json!({ "method": "Get", "fault": "drop_reply" }),
+            ["faults[1]", "calls"],
+        ),
     ] {
         let body = json!({ "faults": [before[0], fault] });
         let (status, text) = server.http_post("/test/faults", &body.to_string());
         let error: Value = serde_json::from_str(&text).expect("JSON");
         let error = error["error"].as_str().expect("a text");
         assert_eq!(status, 400, "{error}");
-        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+        assert!(
+            words.iter().all(|word| error.contains(word)),
+            "{words:?}: {error}"
+        );
     }
     run(async {
         let fault = TFault {
@@ -138,7 +156,10 @@ fn faults_that_cannot_be_are_refused() {
             ..TFault::default()
         };
         let admin = Admin::new(&client(&server).await);
-        let refused = admin.set_faults(vec![fault]).await.expect_err("not between two results");
+        let refused = admin
+            .set_faults(vec![fault])
+            .await
+            .expect_err("not between two results");
         assert!(refused.to_string().contains("between two results"), "{refused}");
         assert_eq!(refused.kind(), ErrorKind::Request);
     });
@@ -179,7 +200,11 @@ fn a_busy_region_can_be_retried() {
         let table = table(&client).await;
         for (fault, class, words) in [
             ("region_too_busy", "RegionTooBusyException", "Over memstore limit"),
-            ("not_serving_region", "NotServingRegionException", "is not online on"),
+            (
+                "not_serving_region",
+                "NotServingRegionException",
+                "is not online on",
+            ),
         ] {
             arm(&server, &json!([{ "method": "*", "fault": fault, "calls": 2 }]));
             let read = table.get(Get::new("row-00")).await.expect_err("a fault");
@@ -206,7 +231,11 @@ fn a_read_survives_a_dropped_connection_and_a_write_says_that_it_does_not_know()
         let table = table(&client).await;
         for fault in ["drop_connection", "drop_reply"] {
             arm(&server, &json!([{ "method": "get", "fault": fault, "calls": 1 }]));
-            table.get(Get::new("row-00")).await.expect("repeated").expect("a row");
+            table
+                .get(Get::new("row-00"))
+                .await
+                .expect("repeated")
+                .expect("a row");
             arm(&server, &json!([{ "method": "Get", "fault": fault, "calls": 2 }]));
             let twice = table.get(Get::new("row-00")).await.expect_err("lost twice");
             assert_eq!(twice.kind(), ErrorKind::Unknown, "{twice}");
@@ -218,8 +247,16 @@ fn a_read_survives_a_dropped_connection_and_a_write_says_that_it_does_not_know()
             let is_applied = table.exists(Get::new(fault)).await.expect("no fault");
             assert_eq!(is_applied, fault == "drop_reply");
         }
-        arm(&server, &json!([{ "method": "openScanner", "fault": "drop_connection", "calls": 1 }]));
-        let rows = table.scan(Scan::new()).expect("a scan").collect().await.expect("opened again");
+        arm(
+            &server,
+            &json!([{ "method": "openScanner", "fault": "drop_connection", "calls": 1 }]),
+        );
+        let rows = table
+            .scan(Scan::new())
+            .expect("a scan")
+            .collect()
+            .await
+            .expect("opened again");
         assert_eq!(rows.len(), 11);
     });
     server.stop();
@@ -268,7 +305,12 @@ fn a_scan_survives_a_split_and_a_move() {
     run(async {
         let client = client(&server).await;
         let table = table(&client).await;
-        let scan = || table.scan(Scan::new().rows_per_fetch(2)).expect("a scan").collect();
+        let scan = || {
+            table
+                .scan(Scan::new().rows_per_fetch(2))
+                .expect("a scan")
+                .collect()
+        };
         arm(
             &server,
             &json!([
@@ -283,13 +325,18 @@ fn a_scan_survives_a_split_and_a_move() {
         let regions = Admin::new(&client).regions(Some("t")).await.expect("answered");
         let starts: Vec<_> = regions.iter().map(|region| &region.start_key[..]).collect();
         assert_eq!(starts[2], b"row-07");
-        assert!(starts[1].starts_with(b"row-0") && starts[1].ends_with(b"\0"), "{starts:?}");
+        assert!(
+            starts[1].starts_with(b"row-0") && starts[1].ends_with(b"\0"),
+            "{starts:?}"
+        );
 
         arm(
             &server,
             &json!([{ "method": "Scan", "fault": "split", "calls": 1, "split_row": "row-07" }]),
         );
-        scan().await.expect("a region begins there, so that it is not split");
+        scan()
+            .await
+            .expect("a region begins there, so that it is not split");
         assert_eq!(armed(&server)[0]["calls"], 1);
     });
     server.stop();
@@ -305,7 +352,10 @@ fn a_region_moves_to_another_virtual_server() {
         let table = table(&client).await;
         let place = async || table.region_of("row-00").await.expect("answered").host;
         let before = place().await;
-        arm(&server, &json!([{ "method": "Scan", "fault": "move", "calls": 1 }]));
+        arm(
+            &server,
+            &json!([{ "method": "Scan", "fault": "move", "calls": 1 }]),
+        );
         let scan = table.scan(Scan::new().rows_per_fetch(3)).expect("a scan");
         assert_eq!(keys(&scan.collect().await.expect("survived")), all_rows());
         assert_ne!(place().await, before);
@@ -332,9 +382,12 @@ fn a_call_over_http_loses_its_connection() {
     let answer = || {
         let mut socket = std::net::TcpStream::connect(server.http).expect("the port is open");
         let length = call.len();
-        write!(socket, "POST /thrift2 HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n")
-            .and_then(|()| socket.write_all(&call))
-            .expect("the server reads");
+        write!(
+            socket,
+            "POST /thrift2 HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .and_then(|()| socket.write_all(&call))
+        .expect("the server reads");
         let mut answer = Vec::new();
         // A reset is an end without an answer, too.
         let _ = socket.read_to_end(&mut answer);
@@ -343,7 +396,8 @@ fn a_call_over_http_loses_its_connection() {
     for fault in ["drop_connection", "drop_reply"] {
         arm(&server, &json!([{ "method": "Get", "fault": fault, "calls": 1 }]));
         assert_eq!(answer(), b"");
-        assert!(answer().starts_with(b"HTTP/1.0 200 OK"));
+        let answered = String::from_utf8_lossy(&answer()).into_owned();
+        assert!(answered.contains(" 200 OK\r\n"), "{answered}");
     }
     server.stop();
 }

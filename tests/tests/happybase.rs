@@ -97,7 +97,8 @@ def fails(call, *kinds):
 
 # A busy or moved region: an application that tries again succeeds.
 for fault, name in [("region_too_busy", "RegionTooBusyException"), ("not_serving_region", "NotServingRegionException")]:
-    arm({"method": "Mutate", "fault": fault, "calls": 2, "table": "t"}, {"method": "scannerGetList", "fault": fault, "calls": 1})
+    # A put of HappyBase is a call of mutateRows.
+    arm({"method": "Multi", "fault": fault, "calls": 2, "table": "t"}, {"method": "scannerGetList", "fault": fault, "calls": 1})
     for _ in range(2):
         error = fails(lambda: table.put(b"new", {b"f:q": b"1"}), HBaseError)
         assert error.message.startswith("org.apache.hadoop.hbase." + name), error
@@ -108,7 +109,7 @@ for fault, name in [("region_too_busy", "RegionTooBusyException"), ("not_serving
 
 # A connection that is lost, with and without the call's effect.
 for fault, row in [("drop_connection", {}), ("drop_reply", {b"f:q": b"1"})]:
-    arm({"method": "mutateRow", "fault": fault, "calls": 1})
+    arm({"method": "mutateRows", "fault": fault, "calls": 1})
     fails(lambda: table.put(b"new", {b"f:q": b"1"}), TTransportException, OSError)
     connection = happybase.Connection(host, port)
     table = connection.table("t")

@@ -10,18 +10,51 @@ use basalt_client::{Client, Get, Increment, Put, Row, Scan, counter_from_value};
 use basalt_engine::checksum::crc32c;
 use basalt_tests::{Server, binary, workspace};
 
-/// The kept directories: name, version of the manifest, version of the log, and whether the release
-/// had snapshots.
-const KEPT: [(&str, u32, u32, bool); 4] = [
-    ("manifest-1", 1, 1, false),
-    ("manifest-2", 2, 1, false),
-    ("manifest-3", 3, 1, true),
-    ("manifest-4", 4, 2, true),
+/// A kept directory.
+struct Kept {
+    name: &'static str,
+    /// Versions of the formats.
+    manifest: u32,
+    log: u32,
+    /// What its release had.
+    has_snapshot: bool,
+    has_loads: bool,
+}
+
+const KEPT: [Kept; 4] = [
+    Kept::new("manifest-1", 1, 1),
+    Kept::new("manifest-2", 2, 1),
+    Kept {
+        has_snapshot: true,
+        ..Kept::new("manifest-3", 3, 1)
+    },
+    Kept {
+        has_snapshot: true,
+        has_loads: true,
+        ..CURRENT
+    },
 ];
+
+/// The directory with the versions that this program writes.
+const CURRENT: Kept = Kept::new("manifest-4", 4, 2);
+
+impl Kept {
+    const fn new(name: &'static str, manifest: u32, log: u32) -> Self {
+        Self {
+            name,
+            manifest,
+            log,
+            has_snapshot: false,
+            has_loads: false,
+        }
+    }
+}
 
 /// Unpacks a kept directory below `below`.
 fn unpack(name: &str, below: &Path) -> PathBuf {
-    let packed = workspace().join("tests/directories").join(format!("{name}.tar.gz"));
+    let packed = workspace()
+        .join("tests/directories")
+        .join(format!("{name}.tar.gz"));
     let status = Command::new("tar")
         .arg("--extract")
         .arg("--file")
@@ -76,7 +109,8 @@ async fn client(server: &Server) -> Client {
 
 /// Rows as text: key, then each cell's qualifier, value and timestamp.
 fn shown(rows: &[Row]) -> Vec<String> {
-    let cell = |cell: &basalt_client::Cell| format!(" {}@{}", String::from_utf8_lossy(&cell.value), cell.timestamp);
+    let cell =
+        |cell: &basalt_client::Cell| format!(" {}@{}", String::from_utf8_lossy(&cell.value), cell.timestamp);
     let row = |row: &Row| {
         let cells: String = row.cells.iter().map(cell).collect();
         format!("{}{cells}", String::from_utf8_lossy(&row.key))
@@ -88,7 +122,14 @@ fn shown(rows: &[Row]) -> Vec<String> {
 async fn rows(client: &Client, table: &str) -> Vec<String> {
     let table = client.table(table).expect("a name");
     let scan = Scan::new().family("f").versions(9);
-    shown(&table.scan(scan).expect("a scan").collect().await.expect("scanned"))
+    shown(
+        &table
+            .scan(scan)
+            .expect("a scan")
+            .collect()
+            .await
+            .expect("scanned"),
+    )
 }
 
 /// What `make.py` left in family `f` of `kept:cells`: three versions of four, a deleted row, one in the
@@ -100,16 +141,20 @@ fn expected_rows() -> Vec<String> {
     rows
 }
 
-async fn counter(client: &Client) -> i64 {
-    let table = client.table("kept:cells").expect("a name");
-    let row = table.get(Get::new("q")).await.expect("read").expect("a row");
-    counter_from_value(row.value("t", "count").expect("a cell")).expect("eight bytes")
+async fn counter(client: &Client, table: &str, row: &'static str, family: &str, qualifier: &str) -> i64 {
+    let table = client.table(table).expect("a name");
+    let row = table.get(Get::new(row)).await.expect("read").expect("a row");
+    counter_from_value(row.value(family, qualifier).expect("a cell")).expect("eight bytes")
+}
+
+async fn count(client: &Client) -> i64 {
+    counter(client, "kept:cells", "q", "t", "count").await
 }
 
 /// Everything that `make.py` left, but for the snapshot.
 async fn check_contents(client: &Client) {
     assert_eq!(rows(client, "kept:cells").await, expected_rows());
-    assert_eq!(counter(client).await, 6);
+    assert_eq!(count(client).await, 6);
     let namespace = client.describe_namespace("kept").await.expect("a namespace");
     assert_eq!(namespace.configuration["owner"], "tests");
     assert!(client.is_table_disabled("closed").await.expect("a table"));
@@ -126,7 +171,10 @@ async fn check_contents(client: &Client) {
             (&b"t"[..], Some(1), Some(1_000_000_000))
         ]
     );
-    let regions = Admin::new(client).regions(Some("kept:cells")).await.expect("regions");
+    let regions = Admin::new(client)
+        .regions(Some("kept:cells"))
+        .await
+        .expect("regions");
     let starts: Vec<_> = regions.iter().map(|region| &region.start_key[..]).collect();
     assert_eq!(starts, [&b""[..], b"m"]);
 }
@@ -145,21 +193,46 @@ async fn check_snapshot(client: &Client) {
     client.drop_table("clone").await.expect("dropped");
 }
 
+/// `kept:loaded` has the rows of a loaded file, and a counter whose increment had a nonce.
+async fn check_loads(client: &Client) {
+    let loaded = rows(client, "kept:loaded").await;
+    let is_loaded = |row: &str| loaded.iter().any(|shown| shown.starts_with(row));
+    assert!(
+        loaded.len() == 3 && is_loaded("n\0") && is_loaded("o kept for 200 years@"),
+        "{loaded:?}"
+    );
+    assert_eq!(counter(client, "kept:loaded", "counted", "f", "q").await, 7);
+}
+
 /// Goal: a directory of each version of the formats opens with all rows, versions, TTLs, states,
 /// namespaces and snapshots, takes writes, and has everything after a kill and after a stop.
 #[test]
 fn directories_of_older_releases_are_opened() {
-    for (name, manifest, log, has_snapshot) in KEPT {
+    for kept in KEPT {
+        let name = kept.name;
+        println!("{name}");
         let below = tempfile::tempdir().expect("a temporary folder");
         let data = unpack(name, below.path());
-        assert!(files(&data, "MANIFEST-").iter().all(|file| version(file) == manifest), "{name}");
-        assert_eq!(version(&data.join("wal/0000000000000001.wal")), log, "{name}");
+        let versions = |version_of: &Kept| {
+            let manifests = files(&data, "MANIFEST-");
+            assert!(!manifests.is_empty());
+            manifests.iter().all(|file| version(file) == version_of.manifest)
+        };
+        assert!(versions(&kept), "{name}");
+        assert_eq!(
+            version(&data.join("wal/0000000000000001.wal")),
+            kept.log,
+            "{name}"
+        );
         let server = Server::start(&data, &[]);
         run(async {
             let client = client(&server).await;
             check_contents(&client).await;
-            if has_snapshot {
+            if kept.has_snapshot {
                 check_snapshot(&client).await;
+            }
+            if kept.has_loads {
+                check_loads(&client).await;
             }
             let table = client.table("kept:cells").expect("a name");
             table
@@ -178,14 +251,17 @@ fn directories_of_older_releases_are_opened() {
         let server = Server::start(&data, &[]);
         run(check_new_contents(&server));
         server.stop();
-        let current = KEPT[KEPT.len() - 1];
-        assert!(files(&data, "MANIFEST-").iter().all(|file| version(file) == current.1), "{name}");
+        assert!(versions(&CURRENT), "{name}");
         let check = Command::new(binary("basalt"))
             .args(["check", "--data-dir"])
             .arg(&data)
             .output()
             .expect("the binary was built");
-        assert!(check.status.success(), "{name}: {}", String::from_utf8_lossy(&check.stdout));
+        assert!(
+            check.status.success(),
+            "{name}: {}",
+            String::from_utf8_lossy(&check.stdout)
+        );
     }
 }
 
@@ -194,7 +270,7 @@ async fn check_new_contents(server: &Server) {
     let mut expected = expected_rows();
     expected[1] = "late-00 new@21".to_owned();
     assert_eq!(rows(&client, "kept:cells").await, expected);
-    assert_eq!(counter(&client).await, 7);
+    assert_eq!(count(&client).await, 7);
 }
 
 /// Makes a file's header say another version: at offset 8, with the checksum of the bytes before
@@ -223,23 +299,34 @@ fn raise_current(data: &Path) {
 /// release reads, and the remedy, and not a byte of it changes.
 #[test]
 fn a_directory_of_a_newer_release_is_left_as_it_is() {
-    let (name, manifest, log, _) = KEPT[KEPT.len() - 1];
+    let Kept {
+        name, manifest, log, ..
+    } = CURRENT;
     let newer_manifest = |data: &Path| {
         for file in files(data, "MANIFEST-") {
             assert_eq!(raise_version(&file, 60), manifest + 1);
         }
     };
     let newer_log = |data: &Path| {
-        assert_eq!(raise_version(&data.join("wal/0000000000000001.wal"), 4092), log + 1);
+        assert_eq!(
+            raise_version(&data.join("wal/0000000000000001.wal"), 4092),
+            log + 1
+        );
     };
     let cases: [(&dyn Fn(&Path), String); 3] = [
         (
             &newer_manifest,
-            format!("manifest format version {}, this release reads versions 1 to {manifest}", manifest + 1),
+            format!(
+                "manifest format version {}, this release reads versions 1 to {manifest}",
+                manifest + 1
+            ),
         ),
         (
             &newer_log,
-            format!("WAL format version {}, this release reads versions 1 to {log}", log + 1),
+            format!(
+                "WAL format version {}, this release reads versions 1 to {log}",
+                log + 1
+            ),
         ),
         (
             &raise_current,
@@ -252,7 +339,10 @@ fn a_directory_of_a_newer_release_is_left_as_it_is() {
         make_newer(&data);
         let before = contents(&data);
         let refused = Server::try_start(&data, &[]).expect_err("a newer format");
-        for word in [&words[..], "newer release: start that one, nothing has been changed"] {
+        for word in [
+            &words[..],
+            "newer release: start that one, nothing has been changed",
+        ] {
             assert!(refused.contains(word), "{word:?} is not in\n{refused}");
         }
         assert!(contents(&data) == before, "{words}: the directory was changed");

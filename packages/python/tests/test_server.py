@@ -45,7 +45,7 @@ def test_calls_meet_faults():
         connection = happybase.Connection(server.host, server.port)
         connection.create_table("t", {"f": {}})
         table = connection.table("t")
-        fault = {"method": "Mutate", "fault": "region_too_busy", "calls": 1, "table": "t"}
+        fault = {"method": "mutateRows", "fault": "region_too_busy", "calls": 1, "table": "t"}
         assert server.faults(fault) == [fault]
         with pytest.raises(HBaseError, match="RegionTooBusyException"):
             table.put(b"row", {b"f:q": b"v"})

@@ -6,14 +6,19 @@
 //! the scan goes on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{Escaped, TableName};
 use basalt_idl::schema::StructDescriptor;
 use basalt_idl::wire::{Reader, WireError, WireType};
+use tokio::time::{Instant, sleep_until};
 
 use super::{Called, Caller, Failure, Server, method_of, slow_log};
 use crate::faults::{Call, Faults, Kind, ScanPosition, is_data, is_fetch};
 use crate::sessions::Owner;
+
+/// How often a call that is delayed checks whether the server stops.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a fault leaves for its call's adapter to do.
 #[derive(Debug)]
@@ -53,13 +58,21 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
         Kind::RegionTooBusy => Some(fails(too_busy(server, &call))),
         Kind::NotServingRegion => Some(fails(not_serving(server, &call))),
         Kind::Delay(delay) => {
-            tokio::time::sleep(delay).await;
+            wait(server, delay).await;
             None
         }
         Kind::DropConnection => Some(Consequence::DropsConnection),
         Kind::DropReply => Some(Consequence::DropsReply),
         Kind::Split(row) => change_region(server, call, move |server, scan| split(server, &scan, row)).await,
         Kind::Move => change_region(server, call, |server, scan| move_region(server, &scan)).await,
+    }
+}
+
+/// Waits so long, or until the server stops.
+async fn wait(server: &Server, delay: Duration) {
+    let end = Instant::now() + delay;
+    while server.is_ready() && Instant::now() < end {
+        sleep_until(end.min(Instant::now() + LOOK)).await;
     }
 }
 
@@ -116,7 +129,7 @@ fn too_busy(server: &Server, call: &Call) -> Failure {
 /// HBase's text for a region that is elsewhere.
 fn not_serving(server: &Server, call: &Call) -> Failure {
     let region = match &call.scan {
-        Some(scan) => basalt_engine::schema::Escaped(&scan.region.name()).to_string(),
+        Some(scan) => Escaped(&scan.region.name()).to_string(),
         None => format!("A region of {}", call.table),
     };
     Failure::not_serving(format!(

@@ -72,7 +72,10 @@ impl Given {
     fn table(&self) -> Result<Option<TableName>, String> {
         let parse = |name: &String| TableName::parse(name.as_bytes());
         self.table.as_ref().map(parse).transpose().map_err(|error| {
-            format!("table is {:?}, and must be the name of a table: {error}", self.table.as_deref().unwrap_or_default())
+            format!(
+                "table is {:?}, and must be the name of a table: {error}",
+                self.table.as_deref().unwrap_or_default()
+            )
         })
     }
 
@@ -102,7 +105,9 @@ impl Given {
 
     fn delay(&self) -> Result<Duration, String> {
         let allowed = format!("must be from 1 to {DELAY_MS_MAX} for the fault delay");
-        let given = self.delay_ms.ok_or_else(|| format!("delay_ms is missing, and {allowed}"))?;
+        let given = self
+            .delay_ms
+            .ok_or_else(|| format!("delay_ms is missing, and {allowed}"))?;
         u64::try_from(given)
             .ok()
             .filter(|ms| (1..=DELAY_MS_MAX).contains(ms))
@@ -117,7 +122,9 @@ pub(crate) fn check_all(
 ) -> Result<Vec<Fault>, String> {
     let count = given.len();
     if count > FAULTS_MAX {
-        return Err(format!("{count} faults are given, and at most {FAULTS_MAX} can be armed together"));
+        return Err(format!(
+            "{count} faults are given, and at most {FAULTS_MAX} can be armed together"
+        ));
     }
     let checked = given.enumerate().map(|(index, given)| {
         given

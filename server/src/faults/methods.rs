@@ -64,7 +64,13 @@ const OPERATIONS: [Operation; 6] = [
             "mutateRowsTs",
             "incrementRows",
         ],
-        thrift2: &["getMultiple", "existsAll", "putMultiple", "deleteMultiple", "mutateRow"],
+        thrift2: &[
+            "getMultiple",
+            "existsAll",
+            "putMultiple",
+            "deleteMultiple",
+            "mutateRow",
+        ],
     },
     Operation {
         native: "Scan",
@@ -208,7 +214,12 @@ mod tests {
             }
         }
         for fetch in FETCHES {
-            assert!(OPERATIONS.iter().flat_map(Operation::thrift).any(|method| method == fetch));
+            assert!(
+                OPERATIONS
+                    .iter()
+                    .flat_map(Operation::thrift)
+                    .any(|method| method == fetch)
+            );
         }
     }
 
@@ -222,7 +233,10 @@ mod tests {
         }
         assert!(!contain("Mutate", Api::Thrift2, "mutateRow"), "that is a Multi");
         assert!(contain("Multi", Api::Thrift2, "mutateRow"));
-        assert!(contain("mutateRow", Api::Thrift1, "mutateRow") && contain("mutateRow", Api::Thrift2, "mutateRow"));
+        assert!(
+            contain("mutateRow", Api::Thrift1, "mutateRow")
+                && contain("mutateRow", Api::Thrift2, "mutateRow")
+        );
         assert!(!contain("mutateRow", Api::Thrift1, "mutateRowTs"));
         assert!(contain("get", Api::Native, "Get") && contain("get", Api::Thrift1, "getRow"));
         assert!(!contain("*", Api::Native, "CreateTable") && !contain("*", Api::Admin, "basaltFlush"));

@@ -125,9 +125,7 @@ impl Fault {
     /// Whether the call's scan, if this fault needs one, is where it can happen.
     fn can_happen(&self, call: &Call) -> bool {
         match (&self.kind, &call.scan) {
-            (Kind::Split(Some(row)), Some(scan)) => {
-                scan.region.contains(row) && *row != scan.region.start
-            }
+            (Kind::Split(Some(row)), Some(scan)) => scan.region.contains(row) && *row != scan.region.start,
             (kind, scan) => scan.is_some() || !kind.needs_scan(),
         }
     }

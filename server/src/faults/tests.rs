@@ -54,8 +54,10 @@ fn system_tables_meet_only_faults_that_name_them() {
     );
     assert_eq!(faults.take(&meta), None, "it is not between two results");
     faults.set(
-        from_json(br#"{"faults": [{"method": "Scan", "fault": "drop_reply", "calls": 1, "table": "hbase:meta"}]}"#)
-            .unwrap(),
+        from_json(
+            br#"{"faults": [{"method": "Scan", "fault": "drop_reply", "calls": 1, "table": "hbase:meta"}]}"#,
+        )
+        .unwrap(),
     );
     assert_eq!(faults.take(&meta), Some(Kind::DropReply));
 }
@@ -80,9 +82,16 @@ fn a_split_waits_for_a_scan_of_the_region_that_has_its_row() {
     let faults = armed(at_p);
     assert_eq!(faults.take(&call(Api::Thrift2, "getScannerRows", "t")), None);
     assert_eq!(faults.take(&scan_at(engine, b"a")), None);
-    assert_eq!(faults.take(&scan_at(engine, b"n")), Some(Kind::Split(Some(b"p".to_vec()))));
+    assert_eq!(
+        faults.take(&scan_at(engine, b"n")),
+        Some(Kind::Split(Some(b"p".to_vec())))
+    );
     let at_start = armed(&at_p.replace("\"p\"", "\"m\""));
-    assert_eq!(at_start.take(&scan_at(engine, b"n")), None, "a region begins there");
+    assert_eq!(
+        at_start.take(&scan_at(engine, b"n")),
+        None,
+        "a region begins there"
+    );
 }
 
 #[test]
@@ -105,18 +114,33 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     let wrong = |fault: &str| from_json(format!("{{\"faults\": [{fault}]}}").as_bytes()).unwrap_err();
     let with = |more: &str| wrong(&format!(r#"{{"method": "Get", "fault": "delay", {more}}}"#));
     for (error, words) in [
-        (wrong(r#"{"fault": "delay", "calls": 1}"#), &["faults[0]", "`method`"][..]),
+        (
+            wrong(r#"{"fault": "delay", "calls": 1}"#),
+            &["faults[0]", "`method`"][..],
+        ),
         (wrong(r#"{"method": "Get", "calls": 1}"#), &["`fault`"]),
         (wrong(r#"{"method": "Get", "fault": "move"}"#), &["`calls`"]),
         (with("\"call\": 1"), &["`call`", "`calls`"]),
         (with("\"calls\": \"3\""), &["string \"3\""]),
-        (with("\"calls\": 0, \"delay_ms\": 1"), &["calls is 0", "from 1 to 1000000"]),
+        (
+            with("\"calls\": 0, \"delay_ms\": 1"),
+            &["calls is 0", "from 1 to 1000000"],
+        ),
         (with("\"calls\": -3, \"delay_ms\": 1"), &["calls is -3"]),
         (with("\"calls\": 1000001, \"delay_ms\": 1"), &["calls is 1000001"]),
         (with("\"calls\": 1"), &["delay_ms is missing", "from 1 to 600000"]),
-        (with("\"calls\": 1, \"delay_ms\": 600001"), &["delay_ms is 600001"]),
-        (with("\"calls\": 1, \"delay_ms\": 1, \"table\": \"a:b:c\""), &["table is \"a:b:c\""]),
-        (with("\"calls\": 1, \"delay_ms\": 1, \"split_row\": \"m\""), &["split_row", "split only"]),
+        (
+            with("\"calls\": 1, \"delay_ms\": 600001"),
+            &["delay_ms is 600001"],
+        ),
+        (
+            with("\"calls\": 1, \"delay_ms\": 1, \"table\": \"a:b:c\""),
+            &["table is \"a:b:c\""],
+        ),
+        (
+            with("\"calls\": 1, \"delay_ms\": 1, \"split_row\": \"m\""),
+            &["split_row", "split only"],
+        ),
         (
             wrong(r#"{"method": "Get", "fault": "busy", "calls": 1}"#),
             &["fault is \"busy\"", "region_too_busy", "drop_reply", "move"],
@@ -143,7 +167,13 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         assert!(error.contains("the body must be like {\"faults\": ["), "{error}");
     }
     let one = r#"{"method": "Get", "fault": "move", "calls": 1}"#;
-    let many = format!("{{\"faults\": [{}]}}", vec![one; given::FAULTS_MAX + 1].join(", "));
+    let many = format!(
+        "{{\"faults\": [{}]}}",
+        vec![one; given::FAULTS_MAX + 1].join(", ")
+    );
     let error = from_json(many.as_bytes()).unwrap_err();
-    assert!(error.contains("101 faults") && error.contains("at most 100"), "{error}");
+    assert!(
+        error.contains("101 faults") && error.contains("at most 100"),
+        "{error}"
+    );
 }

@@ -500,7 +500,9 @@ async fn answer(
     }
     let drops_reply = matches!(fault, Some(Consequence::DropsReply));
     let answered = match (prepared, fault) {
-        (Ok(_), Some(Consequence::Fails(failure))) => faults::refuse(method, parameter.clone(), *failure, &mut reply),
+        (Ok(_), Some(Consequence::Fails(failure))) => {
+            faults::refuse(method, parameter.clone(), *failure, &mut reply)
+        }
         (Ok(call), _) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
         (Err(failure), _) => Err(failure),
     };

@@ -1,10 +1,10 @@
 //! Faults on demand of an ephemeral server, as native clients meet them. `client_native` shows that
 //! HBase's own client survives them.
 
+use basalt_idl::native::messages::mutation_proto::MutationType;
 use basalt_idl::native::messages::{
     GetResponse, MultiResponse, MutateResponse, RegionSpecifier, Scan, ScanRequest, ScanResponse,
 };
-use basalt_idl::native::messages::mutation_proto::MutationType;
 use basalt_tests::Server;
 use tempfile::TempDir;
 
@@ -62,9 +62,15 @@ fn calls_fail_with_the_classes_that_clients_retry() {
         assert!(are_all_used(&server));
     }
     // A client that looks for its region meets nothing.
-    arm(&server, r#"{"method": "*", "fault": "region_too_busy", "calls": 1}"#);
+    arm(
+        &server,
+        r#"{"method": "*", "fault": "region_too_busy", "calls": 1}"#,
+    );
     assert_eq!(region(&server, "t"), t);
-    assert_eq!(client.refusal("Mutate", &put(&t, "a"), b"").0, "RegionTooBusyException");
+    assert_eq!(
+        client.refusal("Mutate", &put(&t, "a"), b"").0,
+        "RegionTooBusyException"
+    );
     server.stop();
 }
 
@@ -72,7 +78,10 @@ fn calls_fail_with_the_classes_that_clients_retry() {
 #[test]
 fn the_regions_of_a_multi_fail() {
     let (_dir, server, t, mut client) = start();
-    arm(&server, r#"{"method": "Multi", "fault": "region_too_busy", "calls": 1}"#);
+    arm(
+        &server,
+        r#"{"method": "Multi", "fault": "region_too_busy", "calls": 1}"#,
+    );
     let mut call = multi(&t, vec![action(0, inline(MutationType::Put, "b", "q", b"2"))]);
     call.region_action.push(call.region_action[0].clone());
     let refused: MultiResponse = client.ask("Multi", &call);
@@ -119,7 +128,9 @@ fn a_delay_holds_one_call() {
     );
     client.call(1, "Mutate", &put(&t, "a"), b"");
     client.call(2, "Get", &get(&t, "a"), b"");
-    let order: Vec<_> = (0..2).map(|_| client.response().unwrap().header.call_id).collect();
+    let order: Vec<_> = (0..2)
+        .map(|_| client.response().unwrap().header.call_id)
+        .collect();
     assert_eq!(order, [Some(2), Some(1)]);
     server.stop();
 }
@@ -191,7 +202,10 @@ fn a_busy_region_leaves_the_scanner() {
         next_call_seq: Some(0),
         ..ScanRequest::default()
     };
-    arm(&server, r#"{"method": "Scan", "fault": "region_too_busy", "calls": 1}"#);
+    arm(
+        &server,
+        r#"{"method": "Scan", "fault": "region_too_busy", "calls": 1}"#,
+    );
     assert_eq!(client.refusal("Scan", &next, b"").0, "RegionTooBusyException");
     let rest: ScanResponse = client.ask("Scan", &next);
     assert_eq!(rest.cells_per_result, [1]);

@@ -30,8 +30,8 @@ use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is
 use crate::{Error, Result};
 
 use super::segment::{
-    BadHeader, HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader, chain_after,
-    segment_number, segment_path,
+    BadHeader, HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader,
+    chain_after, segment_number, segment_path,
 };
 
 /// One edit read back; everything in it has been checked.
