@@ -95,15 +95,19 @@ def fails(call, *kinds):
         return error
     raise AssertionError("it did not fail")
 
+def text(error):
+    # Some versions of thriftpy2 leave text as bytes.
+    return error.message if isinstance(error.message, str) else error.message.decode()
+
 # A busy or moved region: an application that tries again succeeds.
 for fault, name in [("region_too_busy", "RegionTooBusyException"), ("not_serving_region", "NotServingRegionException")]:
     # A put of HappyBase is a call of mutateRows.
     arm({"method": "Multi", "fault": fault, "calls": 2, "table": "t"}, {"method": "scannerGetList", "fault": fault, "calls": 1})
     for _ in range(2):
         error = fails(lambda: table.put(b"new", {b"f:q": b"1"}), HBaseError)
-        assert error.message.startswith("org.apache.hadoop.hbase." + name), error
+        assert text(error).startswith("org.apache.hadoop.hbase." + name), error
     assert table.row(b"new") == {}
-    assert name in fails(lambda: list(table.scan()), HBaseError).message
+    assert name in text(fails(lambda: list(table.scan()), HBaseError))
     assert list(table.scan()) == rows
     assert armed() == []
 

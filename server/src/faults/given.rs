@@ -20,7 +20,7 @@ const CALLS_MAX: u32 = 1_000_000;
 const DELAY_MS_MAX: u64 = 600_000;
 
 /// A fault as a test gives it, in any protocol.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
     pub(crate) method: String,
