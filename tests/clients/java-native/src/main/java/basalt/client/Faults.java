@@ -23,7 +23,6 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.client.ResultScanner;
 import org.apache.hadoop.hbase.client.Scan;
-import org.apache.hadoop.hbase.client.ScanResultConsumer;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -206,7 +205,7 @@ public final class Faults {
   }
 
   /** The same with the asynchronous client, whose code for retries is another one. */
-  private void async(AsyncTable<ScanResultConsumer> table) throws Exception {
+  private void async(AsyncTable<?> table) throws Exception {
     String[] each = {
       "\"region_too_busy\", \"calls\": 3",
       "\"not_serving_region\", \"calls\": 1",
