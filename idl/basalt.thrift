@@ -193,6 +193,22 @@ struct TSnapshot {
   7: required i64 bytes
 }
 
+/** What the next calls of a data method meet. docs/operations.md has the methods and faults. */
+struct TFault {
+  /** A native method's name for all protocols, a Thrift method's name, or *. */
+  1: required string method,
+  /** region_too_busy, not_serving_region, delay, drop_connection, drop_reply, split, or move. */
+  2: required string fault,
+  /** The calls that are still to meet it. */
+  3: required i32 calls,
+  /** The full name of the calls' table. Unset: any user table. */
+  4: optional binary table,
+  /** Of a delay. */
+  5: optional i32 delayMs,
+  /** Where a split is made. Unset: behind the last row that the scan has come to. */
+  6: optional binary splitRow
+}
+
 /** An operation failed. The same fields as in HBase's THBaseService. */
 exception TIOError {
   1: optional string message,
@@ -285,5 +301,12 @@ service BasaltAdmin {
 
   /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
       since 1970. Only a server that was started with --ephemeral does that. */
-  i64 basaltAdvanceClock(1: required i64 ms) throws (1: TIOError io)
+  i64 basaltAdvanceClock(1: required i64 ms) throws (1: TIOError io),
+
+  /** Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a server that was started
+      with --ephemeral does that. */
+  list<TFault> basaltSetFaults(1: required list<TFault> faults) throws (1: TIOError io),
+
+  /** The faults that are armed, each with the calls that are left. Only a server that was started with --ephemeral has any. */
+  list<TFault> basaltFaults() throws (1: TIOError io)
 }

@@ -7,8 +7,9 @@ use basalt_idl::admin::args;
 use bytes::Bytes;
 
 pub use basalt_idl::admin::{
-    TBackgroundState, TBackgroundWork, TCacheState, TJobKind, TMemstoreState, TQuotaScope, TRegionMemstore,
-    TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType, TTimeUnit,
+    TBackgroundState, TBackgroundWork, TCacheState, TFault, TJobKind, TMemstoreState, TQuotaScope,
+    TRegionMemstore, TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType,
+    TTimeUnit,
 };
 
 use crate::client::Client;
@@ -218,6 +219,17 @@ impl Admin {
     /// started with `--ephemeral` does that.
     pub async fn advance_clock(&self, ms: i64) -> Result<i64> {
         self.client.call(&args::BasaltAdvanceClock { ms }).await
+    }
+
+    /// Arms faults for the next calls of data methods instead of the present ones, and returns what is
+    /// armed. An empty list clears them. Only a server that was started with `--ephemeral` does that.
+    pub async fn set_faults(&self, faults: Vec<TFault>) -> Result<Vec<TFault>> {
+        self.client.call(&args::BasaltSetFaults { faults }).await
+    }
+
+    /// The faults that are armed, each with the calls that are left.
+    pub async fn faults(&self) -> Result<Vec<TFault>> {
+        self.client.call(&args::BasaltFaults {}).await
     }
 
     /// The state of the server.

@@ -96,6 +96,7 @@ fn only_reads(method: &str) -> bool {
             | "basaltServerStatus"
             | "basaltListQuotas"
             | "basaltListSnapshots"
+            | "basaltFaults"
     )
 }
 
@@ -155,6 +156,7 @@ mod tests {
             "basaltRestoreSnapshot",
             "basaltReset",
             "basaltAdvanceClock",
+            "basaltSetFaults",
         ];
         for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
             assert_ne!(

@@ -16,6 +16,7 @@ mod capacity;
 mod command_line;
 mod descriptors;
 mod ephemeral;
+mod faults;
 mod health;
 mod heat;
 mod http;

@@ -31,6 +31,7 @@ use crate::api::Server;
 use crate::config::{Address, Config};
 use crate::descriptors::Descriptors;
 use crate::ephemeral::{self, Controls, Home};
+use crate::faults::Faults;
 use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
 use crate::reload::Reload;
 use crate::supervisor::Supervisor;
@@ -84,6 +85,7 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
     })?;
     let controls = home.is_some().then(|| Controls {
         clock: Arc::new(MovableClock::new()),
+        faults: Faults::default(),
     });
     let (vfs, clock): (Arc<dyn Vfs>, Arc<dyn Clock>) = match &controls {
         None => (Arc::new(RealFs), Arc::new(SystemClock::new())),

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::engine::Scanner;
 use basalt_engine::op::ReadTier;
+use basalt_engine::schema::TableName;
 use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
@@ -285,6 +286,14 @@ impl Sessions {
     pub(crate) fn renew(self: &Arc<Self>, id: i32, owner: Owner) -> Result<(), SessionError> {
         // Dropping the fetch returns the scan to its session, which renews the lease.
         self.fetch(id, owner).map(drop)
+    }
+
+    /// The table of an idle scan, and the row that it has come to, if any.
+    pub(crate) fn position(&self, id: i32, owner: Owner) -> Option<(TableName, Option<Vec<u8>>)> {
+        let mut session = self.by_id.get_mut(&id).filter(|session| session.owner == owner)?;
+        let scan = session.scan.get_mut().as_ref()?;
+        let row = scan.scanner.as_ref().and_then(Scanner::row_in_hand);
+        Some((scan.pending.table.clone(), row.map(<[u8]>::to_vec)))
     }
 
     /// Closes a session of that owner; tells whether there was one.

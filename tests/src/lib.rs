@@ -310,6 +310,25 @@ impl Server {
         value.unwrap_or_else(|| panic!("{series} is not in\n{page}")) as u64
     }
 
+    /// Status and body of a POST of JSON to the HTTP port.
+    pub fn http_post(&self, path: &str, json: &str) -> (u16, String) {
+        use std::io::{Read, Write};
+        let mut socket = std::net::TcpStream::connect(self.http).expect("the HTTP port is open");
+        let length = json.len();
+        write!(
+            socket,
+            "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
+        )
+        .expect("the server reads");
+        let mut answer = String::new();
+        socket
+            .read_to_string(&mut answer)
+            .expect("the server answers with text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("a status"), body.to_owned())
+    }
+
     /// The body of a page of the HTTP port.
     pub fn http_get(&self, path: &str) -> String {
         use std::io::{Read, Write};

@@ -1,6 +1,5 @@
 //! `--ephemeral`: the line on standard output, what is left behind, and the calls for tests.
 
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -40,22 +39,6 @@ async fn create(client: &Client, table: &str) {
         .await
         .expect("no error")
         .expect("a row");
-}
-
-/// Status and body of a POST.
-fn post(server: &Server, path: &str, body: &str) -> (u16, String) {
-    let mut socket = std::net::TcpStream::connect(server.http).expect("the HTTP port is open");
-    let length = body.len();
-    write!(
-        socket,
-        "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .expect("the server reads");
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).expect("text");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.expect("a status"), body.to_owned())
 }
 
 /// Goal: the line says where the server is, and a clean stop leaves nothing.
@@ -162,7 +145,7 @@ fn a_reset_leaves_an_empty_server() {
         quickest
     });
     assert!(quickest < Duration::from_millis(5), "{quickest:?}");
-    let (status, body) = post(&server, "/test/reset", "");
+    let (status, body) = server.http_post("/test/reset", "");
     let removed: serde_json::Value = serde_json::from_str(&body).expect("JSON");
     assert_eq!(
         (status, &removed["tables"], &removed["namespaces"]),
@@ -194,7 +177,7 @@ fn the_clock_is_moved() {
         let now = Admin::new(&client).advance_clock(1_800_000).await.expect("moved");
         assert!(now >= before + 1_800_000 && is_there().await);
         // A cell that is exactly as old as its TTL is still there.
-        let (status, body) = post(&server, "/test/clock", "{\"advance_ms\": 1801000}");
+        let (status, body) = server.http_post("/test/clock", "{\"advance_ms\": 1801000}");
         assert!(status == 200 && body.contains("now_ms"), "{status} {body}");
         assert!(!is_there().await);
         table
@@ -209,7 +192,7 @@ fn the_clock_is_moved() {
         assert!(refused.to_string().contains("forward only"), "{refused}");
     });
     for body in ["", "{}", "{\"advance_ms\": 1, \"more\": 2}"] {
-        let (status, text) = post(&server, "/test/clock", body);
+        let (status, text) = server.http_post("/test/clock", body);
         assert!(status == 400 && text.contains("advance_ms"), "{status} {text}");
     }
     server.stop();
@@ -226,7 +209,7 @@ fn other_servers_refuse_calls_for_tests() {
         let refused = Admin::new(&client).reset().await.expect_err("not ephemeral");
         assert!(refused.to_string().contains("--ephemeral"), "{refused}");
     });
-    let (status, body) = post(&server, "/test/reset", "");
+    let (status, body) = server.http_post("/test/reset", "");
     assert!(status == 403 && body.contains("--ephemeral"), "{status} {body}");
     run(async {
         let table = client(&server).await.table("t").expect("a name");

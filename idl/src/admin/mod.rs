@@ -1,7 +1,7 @@
 //! Basalt's own interface: `basalt.thrift`.
 //!
 //! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, where regions
-//! are, quotas, snapshots of tables, and the state of the server. Method names start with `basalt`, so they never collide with HBase's.
+//! are, quotas, snapshots of tables, the state of the server, and calls for tests. Method names start with `basalt`, so they never collide with HBase's.
 
 mod service;
 
@@ -187,6 +187,22 @@ thrift_struct! {
         7: optional TQuotaScope scope,
     }
 
+    /// What the next calls of a data method meet. docs/operations.md has the methods and faults.
+    pub struct TFault {
+        /// A native method's name for all protocols, a Thrift method's name, or *.
+        1: required string method,
+        /// region_too_busy, not_serving_region, delay, drop_connection, drop_reply, split, or move.
+        2: required string fault,
+        /// The calls that are still to meet it.
+        3: required i32 calls,
+        /// The full name of the calls' table. Unset: any user table.
+        4: optional binary table,
+        /// Of a delay.
+        5: optional i32 delayMs as delay_ms,
+        /// Where a split is made. Unset: behind the last row that the scan has come to.
+        6: optional binary splitRow as split_row,
+    }
+
     /// A snapshot of a table.
     pub struct TSnapshot {
         1: required string name,
@@ -221,6 +237,7 @@ pub const STRUCTS: &[&StructDescriptor] = &[
     &TBackgroundState::DESCRIPTOR,
     &TThrottle::DESCRIPTOR,
     &TSnapshot::DESCRIPTOR,
+    &TFault::DESCRIPTOR,
     &TIOError::DESCRIPTOR,
 ];
 

@@ -124,6 +124,15 @@ thrift_service! {
         /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
         /// since 1970. Only a server that was started with --ephemeral does that.
         i64 basaltAdvanceClock as BasaltAdvanceClock(1: required i64 ms) throws (1: TIOError io);
+
+        /// Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a server that was started
+        /// with --ephemeral does that.
+        list<TFault> basaltSetFaults as BasaltSetFaults(
+            1: required list<TFault> faults
+        ) throws (1: TIOError io);
+
+        /// The faults that are armed, each with the calls that are left. Only a server that was started with --ephemeral has any.
+        list<TFault> basaltFaults as BasaltFaults() throws (1: TIOError io);
     }
     legacy {
     }

@@ -66,7 +66,43 @@ func Start(t testing.TB, settings ...string) *Server {
 	return server
 }
 
-// Reset drops all user tables and namespaces.
+// Fault is what the next calls of a data method meet. The server's documentation has the methods and faults.
+type Fault struct {
+	// Method is a method of HBase's native protocol, which stands for the same in Thrift, or a Thrift method, or "*".
+	Method string `json:"method"`
+	// Fault is what happens, such as "region_too_busy" or "drop_connection".
+	Fault string `json:"fault"`
+	// Calls is the number of calls that are still to meet it.
+	Calls int `json:"calls"`
+	// Table restricts it to calls of one table.
+	Table string `json:"table,omitempty"`
+	// DelayMs is the time that the fault "delay" takes.
+	DelayMs int `json:"delay_ms,omitempty"`
+	// SplitRow is where the fault "split" splits a region; by default, behind the scan's last row.
+	SplitRow string `json:"split_row,omitempty"`
+}
+
+// Faults lets the next calls meet these faults instead of the present ones; without any, it clears them.
+func (s *Server) Faults(t testing.TB, faults ...Fault) {
+	t.Helper()
+	body, err := json.Marshal(map[string][]Fault{"faults": append([]Fault{}, faults...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Post(t, "/test/faults", string(body))
+}
+
+// FaultsLeft returns the faults that are still armed, each with the calls that are left.
+func (s *Server) FaultsLeft(t testing.TB) []Fault {
+	t.Helper()
+	var armed struct{ Faults []Fault }
+	if err := json.Unmarshal([]byte(s.send(t, http.MethodGet, "/test/faults", "")), &armed); err != nil {
+		t.Fatal(err)
+	}
+	return armed.Faults
+}
+
+// Reset drops all user tables and namespaces, and clears faults.
 func (s *Server) Reset(t testing.TB) {
 	t.Helper()
 	s.Post(t, "/test/reset", "{}")
@@ -76,8 +112,18 @@ func (s *Server) Reset(t testing.TB) {
 // the test.
 func (s *Server) Post(t testing.TB, path, body string) string {
 	t.Helper()
+	return s.send(t, http.MethodPost, path, body)
+}
+
+func (s *Server) send(t testing.TB, method, path, body string) string {
+	t.Helper()
+	request, err := http.NewRequest(method, "http://"+s.HTTP+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
 	client := http.Client{Timeout: startLimit, Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Post("http://"+s.HTTP+path, "application/json", strings.NewReader(body))
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.Log())
 	}
@@ -87,7 +133,7 @@ func (s *Server) Post(t testing.TB, path, body string) string {
 		t.Fatal(err)
 	}
 	if response.StatusCode/100 != 2 {
-		t.Fatalf("POST %s: %s: %s", path, response.Status, answer)
+		t.Fatalf("%s %s: %s: %s", method, path, response.Status, answer)
 	}
 	return string(answer)
 }

@@ -3,6 +3,7 @@ package basalttest
 import (
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,20 @@ func TestServersHavePortsOfTheirOwnUntilTheTestEnds(t *testing.T) {
 	}
 	if _, err := os.Stat(one.DataDir); !os.IsNotExist(err) {
 		t.Fatalf("%s is left: %v", one.DataDir, err)
+	}
+}
+
+func TestFaultsAreArmedAndCleared(t *testing.T) {
+	server := Start(t)
+	busy := Fault{Method: "Get", Fault: "region_too_busy", Calls: 3, Table: "t"}
+	late := Fault{Method: "putMultiple", Fault: "delay", Calls: 1, DelayMs: 20}
+	server.Faults(t, busy, late)
+	if armed := server.FaultsLeft(t); !reflect.DeepEqual(armed, []Fault{busy, late}) {
+		t.Fatal(armed)
+	}
+	server.Faults(t)
+	if armed := server.FaultsLeft(t); len(armed) != 0 {
+		t.Fatal(armed)
 	}
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import basalt_server
 import happybase
 import pytest
+from Hbase_thrift import IOError as HBaseError
 
 
 def test_the_installed_program_is_found_without_a_variable():
@@ -36,6 +37,25 @@ def test_two_servers_run_beside_each_other_and_are_emptied():
         connection.create_table("t", {"f": {}})
         one.reset()
         assert connection.tables() == []
+        connection.close()
+
+
+def test_calls_meet_faults():
+    with basalt_server.start() as server:
+        connection = happybase.Connection(server.host, server.port)
+        connection.create_table("t", {"f": {}})
+        table = connection.table("t")
+        fault = {"method": "mutateRows", "fault": "region_too_busy", "calls": 1, "table": "t"}
+        assert server.faults(fault) == [fault]
+        with pytest.raises(HBaseError, match="RegionTooBusyException"):
+            table.put(b"row", {b"f:q": b"v"})
+        assert server.faults_left() == []
+        table.put(b"row", {b"f:q": b"v"})
+        server.faults(fault)
+        server.faults()
+        table.put(b"row", {b"f:q": b"v"})
+        with pytest.raises(basalt_server.BasaltError, match="400.*must be one of"):
+            server.faults({**fault, "method": "gett"})
         connection.close()
 
 

@@ -91,6 +91,10 @@ pub(super) async fn call<P: Codec>(
         Method::BasaltAdvanceClock => on_pool!(BasaltAdvanceClock, |server, args| {
             testing::advance_clock(server, args.ms)
         }),
+        Method::BasaltSetFaults => on_pool!(BasaltSetFaults, |server, args| {
+            testing::set_faults(server, args.faults)
+        }),
+        Method::BasaltFaults => on_pool!(BasaltFaults, |server, _args| testing::list_faults(server)),
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ use crate::sessions::SessionError;
 
 /// The class by which clients know that they should wait and try again.
 const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+/// The class by which native clients know that they should locate the region again.
+const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
 /// Which exception of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,11 @@ impl Failure {
             message: message.into(),
             can_retry: true,
         }
+    }
+
+    /// The region is not served here: clients locate it again.
+    pub(crate) fn not_serving(message: impl Into<String>) -> Self {
+        Self::native(NOT_SERVING, message, true)
     }
 
     /// A failure that trying again cannot cure.
@@ -239,10 +246,11 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// As Thrift 2 clients expect it: the text alone. But for a busy server, which HBase's gateway reports when its own client has given
-    /// up: then the text lists what that has met, with its class.
+    /// As Thrift 2 clients expect it: the text alone. But for a busy server and a region that is not
+    /// served, which HBase's gateway reports when its own client has given up: then the text lists
+    /// what that has met, with its class.
     fn for_thrift2(&self) -> String {
-        if self.class == REGION_TOO_BUSY {
+        if [REGION_TOO_BUSY, NOT_SERVING].contains(&self.class) {
             self.with_class()
         } else {
             self.message.clone()
@@ -314,11 +322,7 @@ impl From<Error> for Failure {
             Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
             Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
             Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),
-            Error::NotServingRegion(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.NotServingRegionException",
-                true,
-            ),
+            Error::NotServingRegion(_) => (Kind::Io, NOT_SERVING, true),
             Error::WrongRegion(_) => (
                 Kind::Io,
                 "org.apache.hadoop.hbase.regionserver.WrongRegionException",

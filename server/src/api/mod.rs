@@ -46,6 +46,7 @@ mod basalt_admin;
 mod charge;
 mod codec;
 mod failure;
+pub(crate) mod faults;
 mod from_thrift;
 mod gather;
 mod hbase1;
@@ -65,6 +66,7 @@ pub(crate) mod writes;
 
 use codec::{Binary, Codec, Compact, Reply};
 pub(crate) use failure::Failure;
+use faults::Consequence;
 pub(crate) use from_thrift::{has_regex, select};
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
@@ -136,6 +138,8 @@ pub(crate) struct Caller {
     arguments_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
     gone: Arc<AtomicBool>,
+    /// The call in hand has met a fault that closes the connection without an answer.
+    is_cut: bool,
 }
 
 /// Which of HBase's services a caller speaks.
@@ -168,6 +172,7 @@ impl Caller {
             reply: Held::nothing(memory),
             arguments_bytes: 0,
             gone: Arc::default(),
+            is_cut: false,
         }
     }
 
@@ -197,6 +202,11 @@ impl Caller {
     /// Whether the client has closed the connection, as the wire finds out while a call runs.
     pub(crate) fn gone(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.gone)
+    }
+
+    /// Whether the connection is to be closed without an answer to the call in hand.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The table of the scanner that the call in hand has fetched from.
@@ -585,8 +595,20 @@ impl Server {
             return;
         };
         let (api, number) = called.number();
+        let fault = match self.armed_faults() {
+            None => None,
+            // Boxed: only a server that a test owns has faults.
+            Some(faults) => Box::pin(faults::meet(self, faults, caller, called, reader.clone())).await,
+        };
+        if matches!(fault, Some(Consequence::DropsConnection)) {
+            caller.is_cut = true;
+            return;
+        }
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
-        let mut outcome = if is_small {
+        let mut outcome = if let Some(Consequence::Fails(failure)) = &fault {
+            reply.refused(api, method_of(api, number).1, failure);
+            Ok(())
+        } else if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
             pin!(self.dispatch(caller, called, reader, &mut reply)).await
         } else {
@@ -604,6 +626,10 @@ impl Server {
             reply.application(header.name(), &TApplicationException::from(&error));
         }
         let (took, failed) = (began.elapsed(), reply.failed());
+        if matches!(fault, Some(Consequence::DropsReply)) {
+            caller.is_cut = true;
+            return out.truncate(length_before);
+        }
         if let Some(method) = self.calls.method(api, number) {
             method.answered(took);
             if let Some(class) = failed {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use basalt_engine::clock::MovableClock;
 
+use crate::faults::Faults;
+
 mod home;
 
 pub(crate) use home::Home;
@@ -20,6 +22,8 @@ pub(crate) use home::Home;
 pub(crate) struct Controls {
     /// The engine's clock.
     pub(crate) clock: Arc<MovableClock>,
+    /// What the next calls meet.
+    pub(crate) faults: Faults,
 }
 
 /// Settings that differ from the defaults in this mode, as arguments of `--set`. Later ones win.

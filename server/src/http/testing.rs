@@ -1,6 +1,7 @@
-//! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, and `/test/clock`
-//! with `{"advance_ms": 60000}`. Only an ephemeral server answers them; others refuse with 403.
-//! Answers are JSON objects; an error has the member `error`.
+//! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, `/test/clock` with
+//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::faults`]), which GET
+//! shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
+//! error has the member `error`.
 
 use std::time::Instant;
 
@@ -8,19 +9,21 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Site;
 use crate::api::{Failure, testing};
+use crate::faults::{from_json, to_json};
 
 /// The routes of this module.
 pub(super) fn router() -> Router<Site> {
     Router::new()
         .route("/test/reset", post(reset))
         .route("/test/clock", post(move_clock))
+        .route("/test/faults", get(show_faults).post(set_faults))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }
 
@@ -45,6 +48,25 @@ async fn move_clock(State(site): State<Site>, body: Bytes) -> Response {
     };
     let now = testing::advance_clock(&site.server, wanted.advance_ms);
     answer(now.map(|now_ms| json!({ "now_ms": now_ms })))
+}
+
+/// Shows the faults that are armed.
+async fn show_faults(State(site): State<Site>) -> Response {
+    let faults = testing::faults(&site.server, "/test/faults");
+    answer(faults.map(|faults| to_json(&faults.list())))
+}
+
+/// Arms faults instead of the present ones, and shows them.
+async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
+    let faults = match testing::faults(&site.server, "/test/faults") {
+        Ok(faults) => faults,
+        Err(failure) => return answer(Err(failure)),
+    };
+    match from_json(&body) {
+        Ok(given) => faults.set(given),
+        Err(error) => return with_body(StatusCode::BAD_REQUEST, &json!({ "error": error })),
+    }
+    answer(Ok(to_json(&faults.list())))
 }
 
 /// Makes the server empty, and says what was removed.

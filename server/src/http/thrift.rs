@@ -113,6 +113,7 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let server = Arc::clone(&site.server);
     let mut caller = Caller::over_http(service, site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
+    let cut = closing.clone();
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
@@ -120,12 +121,24 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
         server.call(&mut caller, protocol, message, &mut answer).await;
         held.join(caller.reply());
         held.set(answer.capacity());
-        Answer::new(answer, held, peer_ip, closing)
+        (!caller.is_cut()).then(|| Answer::new(answer, held, peer_ip, closing))
     });
     // A call ends early only with the runtime.
     let answer = answer.await.map_err(|_| Refusal::Stopping);
     drop(told);
-    answer
+    match answer? {
+        Some(answer) => Ok(answer),
+        None => close_without_answer(cut).await,
+    }
+}
+
+/// Ends the connection of a call that has met such a fault. Never returns: the end of the connection
+/// drops this.
+async fn close_without_answer(closing: Option<Closing>) -> ! {
+    if let Some(Closing(closing)) = closing {
+        closing.cancel();
+    }
+    std::future::pending().await
 }
 
 /// Ends a connection whose client does not read a large answer while other calls need its memory.

@@ -44,8 +44,9 @@ use super::deadline::Deadline;
 use super::peer::{Codec, Method, Peer};
 use super::reply::{CellBlock, Reply};
 use super::scan::ScanState;
-use super::{admin, arguments, client, compress, master, registry, slow_log};
+use super::{admin, arguments, client, compress, faults, master, registry, slow_log};
 use crate::admission::{Held, Purpose, SlowClient, dropped};
+use crate::api::faults::Consequence;
 use crate::api::{Caller, Failure, Server};
 
 /// Most unanswered calls of a connection. Java's client has at most a hundred by default.
@@ -76,6 +77,8 @@ pub(crate) enum End {
     Frame(#[from] FrameError),
     #[error("others needed the memory of a frame or response (requests.memory_bytes)")]
     Slow,
+    #[error("a fault that a test asked for")]
+    Fault,
 }
 
 impl End {
@@ -346,6 +349,20 @@ struct Response {
     /// Memory of the request frame until the response is complete, then of the response.
     held: Held,
     permit: OwnedSemaphorePermit,
+    /// Whether the connection is closed instead of this response.
+    is_cut: bool,
+}
+
+impl Response {
+    /// The refusal of a frame.
+    fn refusal(bytes: Vec<u8>, held: Held, permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            bytes,
+            held,
+            permit,
+            is_cut: false,
+        }
+    }
 }
 
 /// Reads calls and starts a task for each, until the client closes or the server stops.
@@ -379,13 +396,13 @@ async fn serve(
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
             let bytes = refuse_frame(input, length, ExceptionClass::RequestTooBig, &message).await?;
             // Sending fails only when the writer has ended: the client is gone.
-            let _ = sender.send(Response { bytes, held, permit });
+            let _ = sender.send(Response::refusal(bytes, held, permit));
             return Err(End::refused(ExceptionClass::RequestTooBig, message));
         }
         if let Err(busy) = held.raise(length).await {
             connection.server.admission().count(busy);
             let bytes = refuse_frame(input, length, ExceptionClass::RegionTooBusy, &busy.to_string()).await?;
-            let _ = sender.send(Response { bytes, held, permit });
+            let _ = sender.send(Response::refusal(bytes, held, permit));
             return Err(End::refused(ExceptionClass::RegionTooBusy, busy.to_string()));
         }
         if held.is_something() {
@@ -407,9 +424,14 @@ async fn serve(
             if let Some(cells) = &mut reply.held {
                 held.join(cells);
             }
-            let bytes = reply.out;
+            let (bytes, is_cut) = (reply.out, reply.is_cut);
             held.set(bytes.capacity());
-            let _ = sender.send(Response { bytes, held, permit });
+            let _ = sender.send(Response {
+                bytes,
+                held,
+                permit,
+                is_cut,
+            });
         });
     }
 }
@@ -460,20 +482,39 @@ async fn answer(
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
     };
+    let fault = match connection.server.armed_faults() {
+        Some(armed) if prepared.is_ok() => {
+            Box::pin(faults::meet(connection, armed, method, &parameter)).await
+        }
+        _ => None,
+    };
+    reply.is_cut = matches!(fault, Some(Consequence::DropsConnection));
+    if reply.is_cut {
+        return Some(reply);
+    }
     if deadline.has_passed(std::time::Instant::now()) {
         let (server, number) = (&connection.server, method.number(service));
         server.answered_native(number, began.elapsed(), Some(TIMED_OUT));
         tracing::debug!(method = name, "native call dropped: its client has given up");
         return None;
     }
-    let answered = match prepared {
-        Ok(call) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
-        Err(failure) => Err(failure),
+    let drops_reply = matches!(fault, Some(Consequence::DropsReply));
+    let answered = match (prepared, fault) {
+        (Ok(_), Some(Consequence::Fails(failure))) => {
+            faults::refuse(method, parameter.clone(), *failure, &mut reply)
+        }
+        (Ok(call), _) => Box::pin(dispatch(connection, method, call, &mut reply)).await,
+        (Err(failure), _) => Err(failure),
     };
     let answered = match answered {
         Ok(()) => reply.pack_cells(&connection.server).await,
         failed => failed,
     };
+    if drops_reply {
+        reply.out.clear();
+        reply.is_cut = true;
+        return Some(reply);
+    }
     let failed = answered.err();
     if let Some(failure) = &failed {
         tracing::debug!(
@@ -548,9 +589,11 @@ async fn write_responses(
     let limit = Duration::from_millis(connection.server.config().thrift.write_timeout_ms);
     while let Some(mut first) = responses.recv().await {
         let mut others = Vec::new();
-        while first.bytes.len() < WRITE_BYTES
+        while !first.is_cut
+            && first.bytes.len() < WRITE_BYTES
             && let Ok(next) = responses.try_recv()
         {
+            first.is_cut = next.is_cut;
             first.bytes.extend_from_slice(&next.bytes);
             others.push((next.held, next.permit));
         }
@@ -580,6 +623,9 @@ async fn write_responses(
             .connections()
             .sent_bytes
             .add(first.bytes.len() as u64);
+        if first.is_cut {
+            return Err(End::Fault);
+        }
     }
     Ok(write.shutdown().await?)
 }

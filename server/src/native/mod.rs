@@ -16,6 +16,7 @@
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
+//! | `faults` | what calls meet that a test has asked for |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -37,6 +38,7 @@ mod compress;
 mod connection;
 mod coprocessor;
 mod deadline;
+mod faults;
 mod group;
 mod load;
 mod master;

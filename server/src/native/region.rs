@@ -80,6 +80,14 @@ pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<Re
     }
 }
 
+/// The table of the region with this name.
+pub(super) fn table(server: &Server, specifier: &RegionSpecifier) -> Result<TableName, Failure> {
+    if is_encoded(specifier) {
+        return Ok(by_name(server, specifier)?.table);
+    }
+    table_of(&specifier.value)
+}
+
 fn is_encoded(specifier: &RegionSpecifier) -> bool {
     specifier.r#type == RegionSpecifierType::EncodedRegionName as i32
 }

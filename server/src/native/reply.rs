@@ -26,6 +26,8 @@ pub(super) struct Reply {
     pub(super) held: Option<Held>,
     /// The table of the scanner that the call has fetched from.
     pub(super) scanned: Option<TableName>,
+    /// Whether the connection is closed instead of a response: the call has met such a fault.
+    pub(super) is_cut: bool,
     compressor: Option<Compressor>,
     /// An encoded message and its cells, which are compressed when the call has ended.
     to_pack: Option<(Vec<u8>, Vec<u8>)>,
@@ -38,6 +40,7 @@ impl Reply {
             out: Vec::new(),
             held: None,
             scanned: None,
+            is_cut: false,
             compressor,
             to_pack: None,
         }

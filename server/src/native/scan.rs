@@ -94,6 +94,11 @@ fn rows_wanted(call: &ScanRequest) -> u32 {
     call.number_of_rows.unwrap_or(u32::from(!closes))
 }
 
+/// Whether a Scan opens or fetches; others renew or close a scanner.
+pub(super) fn reads(call: &ScanRequest) -> bool {
+    call.scanner_id.is_none() || (call.renew != Some(true) && rows_wanted(call) > 0)
+}
+
 /// Answers a Scan.
 pub(super) async fn call(
     connection: &Arc<Connection>,
@@ -221,7 +226,7 @@ pub(super) fn confine(scan: &mut Scan, region: &RegionInfo) {
     }
 }
 
-fn session_id(id: u64) -> Result<i32, Failure> {
+pub(super) fn session_id(id: u64) -> Result<i32, Failure> {
     i32::try_from(id).map_err(|_| Failure::unknown_scanner(id))
 }
 
@@ -241,7 +246,8 @@ fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Resul
     Ok(())
 }
 
-fn close(connection: &Connection, id: u64) {
+/// Closes a scanner of this connection.
+pub(super) fn close(connection: &Connection, id: u64) {
     connection.scanners.lock().remove(&id);
     if let Ok(id) = session_id(id) {
         scans::close(&connection.server, &connection.caller(), id);
@@ -419,7 +425,7 @@ fn metrics(seen: RowsSeen) -> ScanMetrics {
 
 impl Connection {
     /// Owner of the scanners that this connection opens.
-    fn owner(&self) -> Owner {
+    pub(super) fn owner(&self) -> Owner {
         self.caller().owner()
     }
 }

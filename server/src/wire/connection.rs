@@ -64,6 +64,8 @@ pub(super) enum End {
     Busy(#[from] Busy),
     #[error("the answer of {0} bytes is larger than a frame can say")]
     AnswerTooLarge(usize),
+    #[error("a fault that a test asked for")]
+    Fault,
 }
 
 /// A connection with another protocol that this port serves.
@@ -118,6 +120,10 @@ pub(super) async fn run(
                     &mut answers,
                 ))
                 .await?;
+                if caller.is_cut() {
+                    send(&server, &socket, &mut answers.ready).await?;
+                    return Err(End::Fault);
+                }
                 held.join(caller.reply());
                 held.set(messages.buffered_bytes() + answers.capacity());
                 if answers.ready.len() < FLUSH_BYTES {
@@ -298,9 +304,12 @@ async fn answer(
     // The first one needs no place of its own: there is nothing to send before it.
     let is_first = ready.is_empty();
     let (out, before) = if is_first { (ready, next) } else { (next, ready) };
+    let length_before = out.len();
     let frame = speech.framed.then(|| begin_frame(out));
     pin!(call(server, socket, gone, caller, speech, message, out, before)).await?;
-    if let Some(frame) = frame {
+    if caller.is_cut() {
+        out.truncate(length_before);
+    } else if let Some(frame) = frame {
         end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
     }
     if !is_first {

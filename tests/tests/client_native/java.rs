@@ -83,8 +83,8 @@ fn hbase_shaded_client_1_7_2() {
     });
 }
 
-/// The tour against this version of `hbase-client`.
-fn version(version: &str) -> Option<JavaProgram> {
+/// The programs with this version of `hbase-client`.
+pub(super) fn version(version: &str) -> Option<JavaProgram> {
     JavaProgram::find_variant(
         "clients/java-native",
         &format!("clients/java-native-{version}"),

@@ -6,6 +6,7 @@
 //! | `asynchbase` | asynchbase 1.8.2 |
 //! | `mapreduce` | HBase's MapReduce tools, 2.6.1 |
 //! | `shell` | HBase's shell, 2.4.17 |
+//! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
 //!
 //! Each client makes a tour of a server and prints a transcript, one line for each request. The
@@ -19,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use basalt_tests::{Oracle, Server, workspace};
 
 mod asynchbase;
+mod faults;
 mod getting_started;
 mod java;
 mod mapreduce;

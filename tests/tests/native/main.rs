@@ -8,6 +8,7 @@ mod client;
 mod closing;
 mod compressed;
 mod endpoints;
+mod faults;
 mod gohbase;
 mod groups;
 mod hostile;

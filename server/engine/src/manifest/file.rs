@@ -112,13 +112,18 @@ fn check_version(path: &Path, found: u64, known: RangeInclusive<u64>) -> Result<
     if known.contains(&found) {
         return Ok(());
     }
-    let current = known.end();
+    let (oldest, current) = (known.start(), known.end());
+    let versions = if oldest == current {
+        format!("version {current}")
+    } else {
+        format!("versions {oldest} to {current}")
+    };
     let advice = if found > *current {
         "it was written by a newer release: start that one, nothing has been changed"
     } else {
         "it is older than anything this release can read"
     };
-    let text = format!("manifest format version {found}, this release reads version {current}; {advice}");
+    let text = format!("manifest format version {found}, this release reads {versions}; {advice}");
     let source = io::Error::new(io::ErrorKind::Unsupported, text);
     Err(Error::io("opening", path, source))
 }

@@ -2,7 +2,8 @@
 //!
 //! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything
 //!    is written, and so is a second process.
-//! 2. Read the manifest: what there should be.
+//! 2. Read the manifest: what there should be. A directory that a newer release has written to is
+//!    refused before anything is written: by the log's version, or by the manifest's.
 //! 3. Open every store file it names, through the handle cache, so that a start has no more of them
 //!    open at a time than a running server. A file that is missing, damaged, or has another
 //!    identity or size costs only the regions that need it: they are refused until the file is back
@@ -43,7 +44,7 @@ use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, StoreVersion, file_path, store_dir};
-use crate::wal::{LogSummary, Wal, WalOptions, recover, require_segments};
+use crate::wal::{LogSummary, Wal, WalOptions, recover, refuse_newer, require_segments};
 
 mod check;
 mod directory;
@@ -86,7 +87,9 @@ pub fn open(
 ) -> Result<Opened> {
     let began = clock.mono();
     let claim = directory::claim(&**vfs, dir)?;
-    let (mut manifest, state) = match Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes) {
+    let opened = refuse_newer(&**vfs, &wal_dir(dir))
+        .and_then(|()| Manifest::open(Arc::clone(vfs), dir, options.manifest_roll_bytes));
+    let (mut manifest, state) = match opened {
         Ok(opened) => opened,
         Err(error) => {
             claim.undo(&**vfs);

@@ -67,7 +67,7 @@ use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
 pub use self::batch::EDIT_BYTES_MAX;
 pub use self::commit::{Appended, Commit};
 pub use self::dump::{dump, verify};
-pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments, require_segments};
+pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments, refuse_newer, require_segments};
 pub use self::recover::recover;
 pub use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;

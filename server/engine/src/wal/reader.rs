@@ -18,6 +18,7 @@
 //! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown kind) was written
 //! so: always refused.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cell::Cell;
@@ -29,8 +30,8 @@ use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is
 use crate::{Error, Result};
 
 use super::segment::{
-    HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader, chain_after,
-    segment_number, segment_path,
+    BadHeader, HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader,
+    chain_after, segment_number, segment_path,
 };
 
 /// One edit read back; everything in it has been checked.
@@ -465,9 +466,32 @@ pub(super) fn read_sealed(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<Walk
 /// Reads only a segment's header.
 pub(super) fn read_header(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<SegmentHeader> {
     let path = segment_path(dir, number);
+    header_of(vfs, &path)?.map_err(|bad| bad.into_error(&path))
+}
+
+/// The header of a segment file, or why it is not believed.
+fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHeader, BadHeader>> {
     let mut block = vec![0; HEADER_BLOCK_BYTES];
-    vfs.open(&path, Open::Read)
-        .and_then(|file| file.read_exact_at(&mut block, 0))
-        .map_err(|e| Error::io("reading", &path, e))?;
-    SegmentHeader::decode(&block).map_err(|bad| bad.into_error(&path))
+    let read = vfs
+        .open(path, Open::Read)
+        .and_then(|file| file.read_exact_at(&mut block, 0));
+    match read {
+        Ok(()) => Ok(SegmentHeader::decode(&block)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(SegmentHeader::decode(&[])),
+        Err(error) => Err(Error::io("reading", path, error)),
+    }
+}
+
+/// Refuses a log that a newer release has written to. Its segments come last, so the last header that
+/// is intact decides. Reports nothing else that is wrong: recovery does.
+pub fn refuse_newer(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    for number in list_segments(vfs, dir)?.into_iter().rev() {
+        let path = segment_path(dir, number);
+        match header_of(vfs, &path)? {
+            Err(bad @ BadHeader::Newer(_)) => return Err(bad.into_error(&path)),
+            Err(BadHeader::Torn(_)) => {}
+            Ok(_) | Err(BadHeader::Unknown(_)) => break,
+        }
+    }
+    Ok(())
 }

@@ -33,6 +33,7 @@
 //! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has an intact header, and
 //! without a seal it is not shorter than what was preallocated for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -121,6 +122,8 @@ pub(super) enum BadHeader {
     Torn(&'static str),
     /// Intact and not for us.
     Unknown(String),
+    /// Intact and of this format version, which only newer releases know.
+    Newer(u32),
 }
 
 impl BadHeader {
@@ -129,6 +132,13 @@ impl BadHeader {
         match self {
             Self::Torn(what) => Error::corrupt(path, 0, what),
             Self::Unknown(what) => Error::corrupt(path, 0, what),
+            Self::Newer(version) => {
+                let text = format!(
+                    "WAL format version {version}, this release reads versions {OLDEST_VERSION} to {FORMAT_VERSION}; it was written \
+                     by a newer release: start that one, nothing has been changed"
+                );
+                Error::io("opening", path, io::Error::new(io::ErrorKind::Unsupported, text))
+            }
         }
     }
 }
@@ -201,13 +211,11 @@ impl SegmentHeader {
             })
         };
         let header = read().ok_or(BadHeader::Torn("the segment header is too short"))?;
-        let version = header.version;
-        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
-            return Err(BadHeader::Unknown(format!(
-                "WAL format version {version}; this program knows versions {OLDEST_VERSION} to {FORMAT_VERSION}"
-            )));
+        match header.version {
+            OLDEST_VERSION..=FORMAT_VERSION => Ok(header),
+            0 => Err(BadHeader::Unknown("WAL format version 0".to_string())),
+            newer => Err(BadHeader::Newer(newer)),
         }
-        Ok(header)
     }
 
     /// Where the chain of the segment's frames begins.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use basalt_engine::schema::TableName;
 use basalt_idl::call::MethodDescriptor;
+use basalt_idl::schema::StructDescriptor;
 use basalt_idl::thrift2::{self, TFilterByOperator, TLogType};
 use basalt_idl::wire::Reader;
 use bytes::Bytes;
@@ -70,6 +71,13 @@ pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
         gets: summary.gets,
         mutations: summary.mutations,
     });
+}
+
+/// The first table that a call's arguments name. `reader` is at them.
+pub(super) fn table_named<R: Reader>(reader: &mut R, args: &StructDescriptor) -> Option<Vec<u8>> {
+    let mut summary = Summary::default();
+    summary.put_struct(reader, args).ok()?;
+    summary.table
 }
 
 /// `getSlowLogResponses`. No server named: no records, as in HBase.

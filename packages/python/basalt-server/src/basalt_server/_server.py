@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import IO, Iterable, Mapping, Optional, Tuple, Union
+from typing import IO, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from basalt_server._program import BasaltError, program
 
@@ -39,14 +39,27 @@ class Server:
         self.pid: int = line["pid"]
 
     def reset(self) -> None:
-        """Drops all user tables and namespaces."""
+        """Drops all user tables and namespaces, and clears faults."""
         self.post("/test/reset")
+
+    def faults(self, *faults: Mapping[str, object]) -> List[Dict[str, object]]:
+        """Lets the next calls of data methods meet these faults instead of the present ones; without arguments,
+        clears them. A fault is like `{"method": "Get", "fault": "region_too_busy", "calls": 3}`; the server's
+        documentation has the methods and faults. Returns what is armed."""
+        return json.loads(self.post("/test/faults", {"faults": list(faults)}))["faults"]
+
+    def faults_left(self) -> List[Dict[str, object]]:
+        """The faults that are still armed, each with the calls that are left."""
+        return json.loads(self._send("/test/faults", None))["faults"]
 
     def post(self, path: str, body: Optional[Mapping[str, object]] = None) -> bytes:
         """Posts JSON to the server's HTTP port and returns the answer."""
+        return self._send(path, json.dumps(body or {}).encode())
+
+    def _send(self, path: str, data: Optional[bytes]) -> bytes:
+        """Posts the data, or else gets the path."""
         url = f"{self._url()}{path}"
-        data = json.dumps(body or {}).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method="POST")
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
         try:
             with _HTTP.open(request, timeout=START_TIMEOUT) as answer:
                 return answer.read()

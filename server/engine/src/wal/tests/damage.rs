@@ -339,9 +339,9 @@ fn a_newer_format_is_refused_as_such() {
     bytes[segment::HEADER_BLOCK_BYTES - 4..segment::HEADER_BLOCK_BYTES].copy_from_slice(&crc.to_le_bytes());
     let error = recover_from(&disk_with(&bytes), 0).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("WAL format version 3; this program knows versions 1 to 2"),
+        error.to_string().contains(
+            "WAL format version 3, this release reads versions 1 to 2; it was written by a newer release"
+        ),
         "{error}"
     );
 }

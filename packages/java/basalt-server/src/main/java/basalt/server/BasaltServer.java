@@ -92,20 +92,36 @@ public final class BasaltServer implements AutoCloseable {
     return URI.create(http.contains("://") ? http : "http://" + http);
   }
 
-  /** Drops all user tables and namespaces. */
+  /** Drops all user tables and namespaces, and clears faults. */
   public void reset() {
     post("/test/reset", "{}");
   }
 
+  /**
+   * Lets the next calls of data methods meet these faults instead of the present ones; without arguments, clears them.
+   * Each is a JSON object such as {@code {"method": "Get", "fault": "region_too_busy", "calls": 3}}; the server's
+   * documentation has the methods and faults. Returns what is armed, as JSON.
+   */
+  public String faults(String... faults) {
+    return post("/test/faults", "{\"faults\": [" + String.join(", ", faults) + "]}");
+  }
+
+  /** The faults that are still armed, each with the calls that are left, as JSON: {@code {"faults":[]}} at the end. */
+  public String faultsLeft() {
+    return send(HttpRequest.newBuilder(http().resolve("/test/faults")).GET()).strip();
+  }
+
   /** Posts JSON to the HTTP port and returns the answer's body. */
   public String post(String path, String json) {
-    URI uri = http().resolve(path);
-    HttpRequest request =
-        HttpRequest.newBuilder(uri)
+    return send(
+        HttpRequest.newBuilder(http().resolve(path))
             .header("Content-Type", "application/json")
-            .timeout(START_LIMIT)
-            .POST(HttpRequest.BodyPublishers.ofString(json))
-            .build();
+            .POST(HttpRequest.BodyPublishers.ofString(json)));
+  }
+
+  private String send(HttpRequest.Builder builder) {
+    HttpRequest request = builder.timeout(START_LIMIT).build();
+    URI uri = request.uri();
     try {
       HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
       if (response.statusCode() / 100 != 2) {

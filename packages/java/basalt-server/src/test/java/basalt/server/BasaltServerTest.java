@@ -47,6 +47,23 @@ class BasaltServerTest {
   }
 
   @Test
+  void faultsAreArmedAndCleared() {
+    try (BasaltServer server = BasaltServer.start()) {
+      String fault = "{\"calls\":3,\"fault\":\"region_too_busy\",\"method\":\"Get\"}";
+      assertTrue(server.faults(fault).contains(fault));
+      assertTrue(server.faultsLeft().contains(fault));
+      server.reset();
+      assertEquals("{\"faults\":[]}", server.faultsLeft());
+      server.faults(fault);
+      server.faults();
+      assertEquals("{\"faults\":[]}", server.faultsLeft());
+      String wrong = fault.replace("Get", "Gett");
+      BasaltException error = assertThrows(BasaltException.class, () -> server.faults(wrong));
+      assertTrue(error.getMessage().contains("must be one of"), error.getMessage());
+    }
+  }
+
+  @Test
   void aMissingPlatformIsNamedWithTheRemedy() {
     assertEquals("linux-amd64", Program.platform("Linux", "x86_64"));
     assertEquals("linux-arm64", Program.platform("Linux", "aarch64"));

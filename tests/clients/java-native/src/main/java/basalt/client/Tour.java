@@ -15,7 +15,8 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
 public final class Tour {
   private Tour() {}
 
-  public static void main(String[] arguments) throws Exception {
+  /** The client's configuration for the cluster that the arguments lead to. */
+  static Configuration configuration(String[] arguments) {
     Configuration conf = HBaseConfiguration.create();
     if (arguments[0].equals("rpc")) {
       conf.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry");
@@ -29,6 +30,11 @@ public final class Tour {
       conf.set("hbase.zookeeper.quorum", arguments[1]);
       conf.set("hbase.zookeeper.property.clientPort", arguments[2]);
     }
+    return conf;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Configuration conf = configuration(arguments);
     TableName name = TableName.valueOf("jt");
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
       Tables tables = new Tables(connection, name);
