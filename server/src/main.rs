@@ -32,6 +32,7 @@ mod rig;
 mod serve;
 mod sessions;
 mod settings;
+mod sharded;
 mod slow_log;
 mod supervisor;
 mod wire;

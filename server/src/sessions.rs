@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::engine::Scanner;
 use basalt_engine::op::ReadTier;
-use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
 use crate::admission::ScannerMemory;
 use crate::config;
 use crate::metrics::names;
+use crate::sharded::Sharded;
 
 /// Who may use a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,8 +106,8 @@ struct Session {
 /// All sessions of the server.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: DashMap<i32, Session>,
-    owners: DashMap<Owner, Arc<AtomicUsize>>,
+    by_id: Sharded<i32, Session>,
+    owners: Sharded<Owner, Arc<AtomicUsize>>,
     open: Arc<AtomicUsize>,
     limits: config::Scanner,
     opened: Counter,
@@ -179,8 +179,8 @@ impl Sessions {
     /// No sessions yet. REQUIRES: the recorder is installed.
     pub(crate) fn new(config: &config::Scanner) -> Self {
         Self {
-            by_id: DashMap::new(),
-            owners: DashMap::new(),
+            by_id: Sharded::default(),
+            owners: Sharded::default(),
             open: Arc::default(),
             limits: config.clone(),
             opened: counter!(names::SCANNERS_OPENED),
@@ -193,29 +193,29 @@ impl Sessions {
     pub(crate) fn open(&self, owner: Owner, lease: Duration, scan: OpenScan) -> Result<i32, SessionError> {
         let slot = self.take_slot(owner)?;
         let now = Instant::now();
-        let mut session = Some(Session {
+        let mut session = Session {
             owner,
             lease,
             scan: Mutex::new(Some(Box::new(scan))),
             expires: now + lease,
             opened: now,
             _slot: slot,
-        });
+        };
         // Ids are drawn until one is free: with at most a few thousand of two thousand million taken, at once.
         loop {
             let id: i32 = rand::random::<i32>() & i32::MAX;
-            if let dashmap::Entry::Vacant(vacant) = self.by_id.entry(id) {
-                if let Some(session) = session.take() {
-                    vacant.insert(session);
+            match self.by_id.insert_new(id, session) {
+                Ok(()) => {
+                    self.opened.increment(1);
+                    return Ok(id);
                 }
-                self.opened.increment(1);
-                return Ok(id);
+                Err(returned) => session = returned,
             }
         }
     }
 
     fn take_slot(&self, owner: Owner) -> Result<Slot, SessionError> {
-        let mine = Arc::clone(&self.owners.entry(owner).or_default());
+        let mine = self.owners.get_or_default(owner);
         let take = |counter: &AtomicUsize, limit: &'static str, value: usize| {
             counter
                 .fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
@@ -290,23 +290,23 @@ impl Sessions {
     /// Closes a session of that owner; tells whether there was one.
     pub(crate) fn close(&self, id: i32, owner: Owner) -> bool {
         self.by_id
-            .remove_if(&id, |_, session| session.owner == owner)
+            .remove_if(&id, |session| session.owner == owner)
             .is_some()
     }
 
     /// Closes the sessions of an owner that is gone.
     pub(crate) fn close_owner(&self, owner: Owner) {
-        if let Some((_, open)) = self.owners.remove(&owner)
+        if let Some(open) = self.owners.remove(&owner)
             && open.load(Ordering::Acquire) > 0
         {
-            self.by_id.retain(|_, session| session.owner != owner);
+            self.by_id.retain(|session| session.owner != owner);
         }
     }
 
     /// Closes sessions whose lease or age has run out.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
-        self.by_id.retain(|_, session| {
+        self.by_id.retain(|session| {
             let ended = self.has_ended(session, now);
             if ended {
                 self.expired.increment(1);
@@ -318,7 +318,7 @@ impl Sessions {
     /// Makes scans that have been idle for at least `idle` release blocks and read-ahead windows.
     pub(crate) fn rest(&self, idle: Duration) {
         let now = Instant::now();
-        for mut session in self.by_id.iter_mut() {
+        self.by_id.for_each_mut(|session| {
             // The lease began with the last fetch.
             let since = session.expires.checked_sub(session.lease).unwrap_or(now);
             if now.saturating_duration_since(since) >= idle
@@ -327,23 +327,23 @@ impl Sessions {
             {
                 scanner.rest();
             }
-        }
+        });
     }
 
     /// Makes idle scans let go of memory and files that their regions have let go of. One that is being fetched from has done so.
     pub(crate) fn let_go(&self) {
-        for mut session in self.by_id.iter_mut() {
+        self.by_id.for_each_mut(|session| {
             if let Some(scan) = session.scan.get_mut()
                 && let Some(scanner) = &mut scan.scanner
             {
                 scanner.let_go();
             }
-        }
+        });
     }
 
     /// Closes everything.
     pub(crate) fn close_all(&self) {
-        self.by_id.clear();
+        self.by_id.retain(|_| false);
     }
 
     /// Open sessions.

@@ -93,7 +93,7 @@ fn an_expired_session_is_gone_but_not_one_in_use() {
 fn a_fetch_renews_the_lease() {
     let sessions = sessions(|_| {});
     let id = sessions.open(ME, LEASE, scan()).unwrap();
-    let expires = |sessions: &Sessions| sessions.by_id.get(&id).unwrap().expires;
+    let expires = |sessions: &Sessions| sessions.by_id.get_mut(&id).unwrap().expires;
     let before = expires(&sessions);
     let fetching = sessions.fetch(id, ME).unwrap();
     let middle = Instant::now();
