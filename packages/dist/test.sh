@@ -30,10 +30,15 @@ check_program() {
 }
 
 check_contents() {
-  local dir=$1 machine=$2 file
-  for file in bin/basalt bin/basalt-shell bin/basalt-bench; do check_program "$dir/$file" "$machine"; done
-  for file in README.md LICENSE CHANGELOG.md etc/basalt.toml share/man/man1/basalt.1 \
-    share/bash-completion/completions/basalt share/zsh/site-functions/_basalt share/fish/vendor_completions.d/basalt.fish \
+  local dir=$1 machine=$2 program file
+  for program in basalt basalt-shell basalt-bench basalt-twibase; do
+    check_program "$dir/bin/$program" "$machine"
+    for file in "man/man1/$program.1" "bash-completion/completions/$program" "zsh/site-functions/_$program" \
+      "fish/vendor_completions.d/$program.fish"; do
+      [ -s "$dir/share/$file" ] || fail "$dir/share/$file is missing or empty"
+    done
+  done
+  for file in README.md LICENSE CHANGELOG.md etc/basalt.toml share/man/man1/basalt-serve.1 \
     sbom/basalt.cdx.json sbom/basalt-shell.cdx.json sbom/basalt-bench.cdx.json THIRD-PARTY-LICENSES.txt; do
     [ -s "$dir/$file" ] || fail "$dir/$file is missing or empty"
   done
