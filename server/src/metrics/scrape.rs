@@ -4,16 +4,15 @@ use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, Work};
 use basalt_engine::jobs::{JobKind, RunningJob};
 use metrics::{counter, gauge};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::{names, process};
+use super::{Recorder, names, process};
 use crate::admission::Admission;
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
 /// Everything, in Prometheus' text format.
 pub(crate) fn render(
-    handle: &PrometheusHandle,
+    recorder: &Recorder,
     engine: &Engine,
     memstore_limit_bytes: u64,
     max_regions: usize,
@@ -21,7 +20,7 @@ pub(crate) fn render(
     publish_engine(engine, memstore_limit_bytes);
     counter!(names::LOG_LINES_LOST).absolute(crate::log_queue::dropped());
     process::publish();
-    let mut text = handle.render();
+    let mut text = recorder.render();
     text.push_str(&render_regions(&engine.region_stats(), max_regions));
     text
 }
@@ -141,7 +140,7 @@ fn publish_background(engine: &Engine) {
 
 /// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves no series behind.
 fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
-    let recorder = PrometheusBuilder::new().build_recorder();
+    let recorder = Recorder::default();
     metrics::with_local_recorder(&recorder, || {
         names::describe_all();
         gauge!(names::REGIONS).set(stats.len() as f64);
@@ -158,7 +157,7 @@ fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
             publish_region("other", "other", others);
         }
     });
-    recorder.handle().render()
+    recorder.render()
 }
 
 /// The sums over `regions`, under one pair of labels.
