@@ -21,7 +21,9 @@ in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRON
 dpkg_run() { in_root dpkg --force-confold "$@" >"$work/log" 2>&1 || fail "dpkg $*: $(cat "$work/log")"; }
 started() { in_root python3 /tmp/started.py "$@"; }
 
+begin=$(date +%s%N)
 in_root apt-get install --yes --quiet "$(package 0.0.1)" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+echo "installed in $((($(date +%s%N) - begin) / 1000000)) ms"
 in_root getent passwd basalt >/dev/null || fail "no user basalt"
 [ "$(in_root stat -c '%U:%G %a' /var/lib/basalt)" = "basalt:basalt 750" ] || fail "the data directory's owner"
 in_root test -e /etc/systemd/system/multi-user.target.wants/basalt.service || fail "the unit is not enabled"
