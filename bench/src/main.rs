@@ -85,7 +85,9 @@ fn main() -> ExitCode {
         }
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),
-        Workload::Completions { shell } => output::bytes(&help_files::completions(CommandLine::command(), shell)),
+        Workload::Completions { shell } => {
+            output::bytes(&help_files::completions(CommandLine::command(), shell))
+        }
         Workload::Man { dir } => write_man_pages(dir),
     };
     match result {

@@ -195,7 +195,9 @@ fn completions_and_man_pages_are_written() {
     for (program, prefix, word) in HELP_FILES {
         let run = |what: &str, argument: &str| {
             let mut command = Command::new(binary(program));
-            command.current_dir(dir.path()).args([&format!("{prefix}{what}"), argument]);
+            command
+                .current_dir(dir.path())
+                .args([&format!("{prefix}{what}"), argument]);
             command.output().expect("it was built")
         };
         for shell in ["bash", "zsh", "fish"] {
@@ -217,11 +219,19 @@ fn completions_and_man_pages_are_written() {
         );
     }
     let pages = ["basalt", "basalt-shell", "basalt-bench", "basalt-twibase"];
-    let of_commands = ["basalt-serve", "basalt-config-print", "basalt-bench-hotspot", "basalt-twibase-feed"];
+    let of_commands = [
+        "basalt-serve",
+        "basalt-config-print",
+        "basalt-bench-hotspot",
+        "basalt-twibase-feed",
+    ];
     for page in pages.into_iter().chain(of_commands) {
         let path = dir.path().join(page).with_extension("1");
         let text = fs::read_to_string(path).expect("the page is there");
-        assert!(text.contains(".TH") && text.contains(&page.replace('-', "\\-")), "{text}");
+        assert!(
+            text.contains(".TH") && text.contains(&page.replace('-', "\\-")),
+            "{text}"
+        );
     }
 }
 

@@ -237,7 +237,9 @@ const TWICE: &[(&str, &str)] = &[(
 /// Whether a package is a procedural macro: it runs in the compiler and is in no program.
 fn is_macro(package: &Value) -> bool {
     let targets = package["targets"].as_array().expect("a package has targets");
-    let kinds = targets.iter().flat_map(|target| target["kind"].as_array().expect("a target has kinds"));
+    let kinds = targets
+        .iter()
+        .flat_map(|target| target["kind"].as_array().expect("a target has kinds"));
     kinds.into_iter().any(|kind| kind == "proc-macro")
 }
 
@@ -251,14 +253,19 @@ fn the_server_has_each_crate_once() {
         .map(|package| (package["id"].as_str().expect("an id is text"), package))
         .collect();
     // What only macros depend on is not in the program either.
-    let mut nodes = metadata["resolve"]["nodes"].as_array().expect("a resolved graph").clone();
+    let mut nodes = metadata["resolve"]["nodes"]
+        .as_array()
+        .expect("a resolved graph")
+        .clone();
     for node in &mut nodes {
         if is_macro(by_id[node["id"].as_str().expect("an id is text")]) {
             node["deps"] = Value::Array(Vec::new());
         }
     }
     let server = packages.iter().find(|package| package["name"] == "basalt");
-    let server = server.and_then(|package| package["id"].as_str()).expect("the server's package");
+    let server = server
+        .and_then(|package| package["id"].as_str())
+        .expect("the server's package");
     let linked = reachable(&nodes, std::iter::once(server), Edges::Shipped);
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for id in linked.iter().filter(|id| !is_macro(by_id[*id])) {
@@ -266,7 +273,11 @@ fn the_server_has_each_crate_once() {
         versions.entry(text("name")).or_default().insert(text("version"));
     }
     assert!(versions.len() > 50, "{versions:?}");
-    let twice: Vec<&str> = versions.iter().filter(|(_, found)| found.len() > 1).map(|(name, _)| *name).collect();
+    let twice: Vec<&str> = versions
+        .iter()
+        .filter(|(_, found)| found.len() > 1)
+        .map(|(name, _)| *name)
+        .collect();
     let allowed: Vec<&str> = TWICE.iter().map(|(name, _)| *name).collect();
     assert_eq!(twice, allowed, "{versions:?}");
 }

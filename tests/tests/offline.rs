@@ -255,7 +255,10 @@ fn a_directory_of_a_newer_release_is_refused() {
         files_below(&data, &mut files);
         files.sort();
         let content = |path: &PathBuf| std::fs::read(path).expect("a file");
-        files.iter().map(|path| (path.clone(), content(path))).collect::<Vec<_>>()
+        files
+            .iter()
+            .map(|path| (path.clone(), content(path)))
+            .collect::<Vec<_>>()
     };
     let before = contents();
     let started = Server::try_start(&data, &[]).map(Server::stop);

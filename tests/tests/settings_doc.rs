@@ -100,10 +100,15 @@ fn troubleshooting_quotes_messages_of_the_server() {
     for folder in ["server/src", "server/engine/src"] {
         sources(&workspace().join(folder), &mut source);
     }
-    let messages = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let messages = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     let mut quoted = 0;
     for (message, _) in messages {
-        for part in message.split("...").map(|part| part.trim_matches([' ', ',', ';', ':'])) {
+        for part in message
+            .split("...")
+            .map(|part| part.trim_matches([' ', ',', ';', ':']))
+        {
             assert!(source.contains(part), "no source has {part:?} of {message:?}");
             quoted += part.len().min(1);
         }

@@ -22,15 +22,27 @@ const START_SECONDS: &str = "process_start_time_seconds";
 
 /// Registers help texts and units with the installed recorder.
 pub(super) fn describe() {
-    describe_counter!(CPU_SECONDS, Unit::Seconds, "CPU time of the process, in whole seconds.");
+    describe_counter!(
+        CPU_SECONDS,
+        Unit::Seconds,
+        "CPU time of the process, in whole seconds."
+    );
     for (name, unit, help) in [
         (RESIDENT_BYTES, Unit::Bytes, "Memory in use."),
         (VIRTUAL_BYTES, Unit::Bytes, "Address space in use."),
-        (VIRTUAL_MAX_BYTES, Unit::Bytes, "Limit of the address space; 0 is none."),
+        (
+            VIRTUAL_MAX_BYTES,
+            Unit::Bytes,
+            "Limit of the address space; 0 is none.",
+        ),
         (OPEN_FDS, Unit::Count, "Open file descriptors."),
         (MAX_FDS, Unit::Count, "Limit of file descriptors."),
         (THREADS, Unit::Count, "Threads."),
-        (START_SECONDS, Unit::Seconds, "When the process started, in seconds since 1970."),
+        (
+            START_SECONDS,
+            Unit::Seconds,
+            "When the process started, in seconds since 1970.",
+        ),
     ] {
         describe_gauge!(name, unit, help);
     }

@@ -96,7 +96,9 @@ impl metrics::Recorder for Recorder {
     fn register_histogram(&self, key: &Key, _metadata: &Metadata<'_>) -> Histogram {
         let buckets = || Arc::new(Buckets::new(names::buckets(key.name())));
         self.family(key.name(), |family| match family.series.histograms() {
-            Some(series) => Histogram::from_arc(Arc::clone(series.entry(labels(key)).or_insert_with(buckets))),
+            Some(series) => {
+                Histogram::from_arc(Arc::clone(series.entry(labels(key)).or_insert_with(buckets)))
+            }
             None => Histogram::noop(),
         })
     }
@@ -252,7 +254,10 @@ mod tests {
             gauge!("g").increment(2.0);
             gauge!("g").decrement(0.5);
         });
-        assert_eq!(recorder.render(), "# TYPE c counter\nc 6\n# TYPE g gauge\ng 1.5\n");
+        assert_eq!(
+            recorder.render(),
+            "# TYPE c counter\nc 6\n# TYPE g gauge\ng 1.5\n"
+        );
     }
 
     #[test]

@@ -75,7 +75,10 @@ fn node() {
         let package: serde_json::Value = serde_json::from_str(&package).expect("JSON");
         let version = package["dependencies"]["thrift"].as_str().expect("a version");
         let install = format!("npm install thrift@{version}\n");
-        assert!(Page::read("node").0.contains(&install), "the page lacks {install}");
+        assert!(
+            Page::read("node").0.contains(&install),
+            "the page lacks {install}"
+        );
         copy_files(&tour.join("gen/thrift2"), &dir.join("gen"));
         std::fs::write(dir.join("main.js"), program).expect("the folder is ours");
         let mut node = Command::new("node");
@@ -91,7 +94,10 @@ fn cpp() {
         std::fs::write(dir.join("main.cpp"), program).expect("the folder is ours");
         let mut shell = Command::new("sh");
         let compile = "g++ -std=c++17 -o example main.cpp gen/*.cpp -lthrift";
-        assert!(Page::read("cpp").0.contains(compile), "the page has another command");
+        assert!(
+            Page::read("cpp").0.contains(compile),
+            "the page has another command"
+        );
         printed(shell.args(["-c", compile]).current_dir(dir));
         printed(&mut Command::new(dir.join("example")))
     });

@@ -65,7 +65,13 @@ fn a_table_is_copied_to_another_server() {
     };
     with_server(|server, dir| {
         let other = Server::start(&dir.join("other"), &[]);
-        copy(&client, dir, "copied_over", server.thrift.port(), other.thrift.port());
+        copy(
+            &client,
+            dir,
+            "copied_over",
+            server.thrift.port(),
+            other.thrift.port(),
+        );
         other.stop();
     });
 }
