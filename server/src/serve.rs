@@ -31,7 +31,7 @@ use crate::api::Server;
 use crate::config::{Address, Config};
 use crate::descriptors::Descriptors;
 use crate::ephemeral::{self, Controls, Home};
-use crate::metrics::{EngineEvents, Recorder};
+use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
 use crate::reload::Reload;
 use crate::supervisor::Supervisor;
 use crate::{parking, wire};
@@ -161,7 +161,7 @@ async fn serve(
     (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
-    recorder: Recorder,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
     descriptors: Descriptors,
 ) -> Result<(), Failure> {
     let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
@@ -179,7 +179,7 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
-    tasks.spawn(upkeep(Arc::clone(&server), stop.clone()));
+    tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());
     tasks.spawn({
         let (supervisor, stop) = (Arc::clone(&supervisor), stop.clone());
@@ -258,17 +258,19 @@ fn print_line(line: String) -> std::io::Result<()> {
     thread.spawn(print).map(drop)
 }
 
-/// Between two rounds of housekeeping.
-const UPKEEP_PERIOD: Duration = Duration::from_secs(1);
-
-/// Housekeeping once a second: expired scanners, memory that idle scanners hold, what pages show of the load.
-async fn upkeep(server: Arc<Server>, stop: CancellationToken) {
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold, what pages show of the load.
+async fn upkeep(
+    server: Arc<Server>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+    stop: CancellationToken,
+) {
     let mut ticks = tokio::time::interval(UPKEEP_PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {
+                recorder.run_upkeep();
                 server.sessions().expire();
                 // With what scans let go of, files may have to be removed.
                 let idle = Arc::clone(&server);

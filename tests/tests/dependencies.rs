@@ -229,10 +229,18 @@ fn every_dependency_is_licensed_sourced_and_sound() {
 }
 
 /// Crates that the server has in two versions, and why.
-const TWICE: &[(&str, &str)] = &[(
-    "bitflags",
-    "pprof needs version 1 for nix 0.26; all else has version 2",
-)];
+const TWICE: &[(&str, &str)] = &[
+    (
+        "bitflags",
+        "pprof needs version 1 for nix 0.26; all else has version 2",
+    ),
+    ("getrandom", METRICS),
+    ("hashbrown", METRICS),
+    ("rand", METRICS),
+    ("rand_core", METRICS),
+];
+
+const METRICS: &str = "metrics-exporter-prometheus needs the version before the latest";
 
 /// Whether a package is a procedural macro: it runs in the compiler and is in no program.
 fn is_macro(package: &Value) -> bool {

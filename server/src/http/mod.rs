@@ -9,11 +9,11 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Server;
-use crate::metrics::Recorder;
 use crate::wire::{Listener, StrangerLog};
 
 mod connection;
@@ -30,7 +30,7 @@ pub(crate) use guard::AllowedHosts;
 #[derive(Clone)]
 struct Site {
     server: Arc<Server>,
-    recorder: Recorder,
+    recorder: PrometheusHandle,
     /// Where calls run that must end although their connection may not live that long.
     tasks: TaskTracker,
     /// Whether a profile is being taken.
@@ -43,7 +43,7 @@ struct Site {
 pub(crate) async fn serve(
     listener: Listener,
     server: Arc<Server>,
-    recorder: Recorder,
+    recorder: PrometheusHandle,
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {

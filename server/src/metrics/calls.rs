@@ -207,13 +207,15 @@ impl std::fmt::Debug for Connections {
 mod tests {
     use std::time::Instant;
 
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
     use super::*;
-    use crate::metrics::Recorder;
 
     /// Everything that a call counts wherever it comes from. Prints what that takes.
     #[test]
     fn all_calls_of_a_flood_are_counted() {
-        let recorder = Recorder::default();
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
             let (calls, connections) = (Calls::new([(Api::Thrift2, "get")]), Connections::new());
             let flood = 400_000_u32;
@@ -234,7 +236,7 @@ mod tests {
             assert_eq!(calls.counts(), [counted]);
             calls.publish();
             connections.publish();
-            let text = recorder.render();
+            let text = handle.render();
             let labels = r#"{api="thrift2",method="get"}"#;
             for line in [
                 format!("{}{labels} {flood}", names::REQUESTS),

@@ -177,7 +177,7 @@ const JOB_BUCKETS: &[f64] = &[
 const GROUP_BUCKETS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// The histograms and their buckets.
-const HISTOGRAMS: &[(&str, &[f64])] = &[
+pub(super) const HISTOGRAMS: &[(&str, &[f64])] = &[
     (REQUEST_SECONDS, LATENCY_BUCKETS),
     (HELD_BACK_SECONDS, LATENCY_BUCKETS),
     (WAL_SYNC_SECONDS, LATENCY_BUCKETS),
@@ -185,12 +185,6 @@ const HISTOGRAMS: &[(&str, &[f64])] = &[
     (FLUSH_SECONDS, JOB_BUCKETS),
     (COMPACTION_SECONDS, JOB_BUCKETS),
 ];
-
-/// The upper bounds of a histogram's buckets. None for a name that is not in the list.
-pub(super) fn buckets(name: &str) -> &'static [f64] {
-    let found = HISTOGRAMS.iter().find(|(histogram, _)| *histogram == name);
-    found.map_or(&[], |(_, bounds)| bounds)
-}
 
 #[cfg(test)]
 mod tests {
@@ -217,7 +211,7 @@ mod tests {
         }
     }
 
-    /// A histogram without buckets would tell only the number and the sum of its values.
+    /// A histogram without buckets would come out as a summary, which cannot be aggregated.
     #[test]
     fn every_histogram_has_buckets() {
         let with_buckets: Vec<&str> = HISTOGRAMS.iter().map(|(name, _)| *name).collect();

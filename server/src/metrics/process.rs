@@ -118,8 +118,9 @@ fn ticks(ticks: u64) -> Duration {
 mod tests {
     use std::time::SystemTime;
 
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
     use super::*;
-    use crate::metrics::Recorder;
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
@@ -146,9 +147,9 @@ mod tests {
     /// Goal: the figures are this process's. Method: compare them with what the test knows otherwise.
     #[test]
     fn the_figures_are_of_this_process() {
-        let recorder = Recorder::default();
+        let recorder = PrometheusBuilder::new().build_recorder();
         metrics::with_local_recorder(&recorder, publish);
-        let text = recorder.render();
+        let text = recorder.handle().render();
         let value = |name: &str| -> f64 {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
             let value = line.and_then(|line| line.trim().parse().ok());

@@ -4,15 +4,16 @@ use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, Work};
 use basalt_engine::jobs::{JobKind, RunningJob};
 use metrics::{counter, gauge};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::{Recorder, names, process};
+use super::{names, process};
 use crate::admission::Admission;
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
 /// Everything, in Prometheus' text format.
 pub(crate) fn render(
-    recorder: &Recorder,
+    handle: &PrometheusHandle,
     engine: &Engine,
     memstore_limit_bytes: u64,
     max_regions: usize,
@@ -20,7 +21,7 @@ pub(crate) fn render(
     publish_engine(engine, memstore_limit_bytes);
     counter!(names::LOG_LINES_LOST).absolute(crate::log_queue::dropped());
     process::publish();
-    let mut text = recorder.render();
+    let mut text = handle.render();
     text.push_str(&render_regions(&engine.region_stats(), max_regions));
     text
 }
@@ -140,7 +141,7 @@ fn publish_background(engine: &Engine) {
 
 /// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves no series behind.
 fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
-    let recorder = Recorder::default();
+    let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
         names::describe_all();
         gauge!(names::REGIONS).set(stats.len() as f64);
@@ -157,7 +158,7 @@ fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
             publish_region("other", "other", others);
         }
     });
-    recorder.render()
+    recorder.handle().render()
 }
 
 /// The sums over `regions`, under one pair of labels.
