@@ -4,9 +4,11 @@
 //! Basalt's or a real HBase's. `report` runs all but `verify` and makes one report of them. `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it.
 //! `roundtrip` sends ready-made calls, side by side with a bare TCP echo and another server, as fast as they are answered or at one rate, and `overload` more of them than the server can answer.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use basalt_client::help_files::{self, Shell};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 #[macro_use]
 mod output;
@@ -51,6 +53,16 @@ enum Workload {
     Engine(Box<workload::engine::Arguments>),
     Roundtrip(Box<workload::roundtrip::Arguments>),
     Overload(Box<workload::roundtrip::overload::Arguments>),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write man pages.
+    Man {
+        /// An existing directory.
+        dir: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -73,6 +85,10 @@ fn main() -> ExitCode {
         }
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),
+        Workload::Completions { shell } => {
+            output::bytes(&help_files::completions(CommandLine::command(), shell))
+        }
+        Workload::Man { dir } => write_man_pages(dir),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -85,6 +101,11 @@ fn main() -> ExitCode {
             ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
         }
     }
+}
+
+fn write_man_pages(dir: PathBuf) -> Result<()> {
+    help_files::write_man_pages(CommandLine::command(), &dir)
+        .map_err(|source| Error::File { path: dir, source })
 }
 
 fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {

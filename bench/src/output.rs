@@ -27,6 +27,15 @@ pub(crate) fn line(text: Arguments<'_>) -> Result<()> {
     write_line(&mut std::io::stdout().lock(), text)
 }
 
+/// Writes a text that is a result as a whole to standard output.
+pub(crate) fn bytes(text: &[u8]) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    output
+        .write_all(text)
+        .and_then(|()| output.flush())
+        .map_err(Error::Output)
+}
+
 fn write_line(to: &mut impl Write, text: Arguments<'_>) -> Result<()> {
     writeln!(to, "{text}")
         .and_then(|()| to.flush())

@@ -31,6 +31,7 @@
 //! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
 //! | [`twibase`] | an application on six tables, as an example of schema design |
 //! | `shell` | the parts of `basalt-shell` |
+//! | `help_files` | completions and man pages of programs |
 //!
 //! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read are tried a second
 //! time if their connection is lost, all others never: [`client`] has the rule. [`native`] repeats calls as HBase's
@@ -45,6 +46,8 @@ pub mod admin;
 pub mod client;
 mod connection;
 mod error;
+#[cfg(feature = "shell")]
+pub mod help_files;
 pub mod keys;
 mod name;
 pub mod native;

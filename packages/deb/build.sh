@@ -2,11 +2,13 @@
 # Makes a Debian package: packages/deb/build.sh [PROCESSOR [PROGRAMS [VERSION]]]
 #
 # PROCESSOR is x86_64 or aarch64, by default this machine's. PROGRAMS is the folder with basalt, basalt-shell and
-# (if there) basalt-bench, by default target/dist/PROCESSOR. The native basalt among them, or that of
-# target/dist for this machine, prints completions, man pages and the example configuration.
+# (if there) basalt-bench and basalt-twibase, by default target/dist/PROCESSOR. These, or for another processor those of
+# target/dist for this machine, print completions, man pages and the example configuration.
 # The last line on standard output is the package's file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=packages/lib.sh
+. "$here/../lib.sh"
 root=$(cd "$here/../.." && pwd)
 processor=${1:-$(uname -m)}
 programs=${2:-$root/target/dist/$processor}
@@ -16,8 +18,8 @@ case $processor in
   aarch64) architecture=arm64 ;;
   *) echo "no Debian architecture for $processor" >&2; exit 2 ;;
 esac
-native=$programs/basalt
-[ "$processor" = "$(uname -m)" ] || native=$root/target/dist/$(uname -m)/basalt
+native=$programs
+[ "$processor" = "$(uname -m)" ] || native=$root/target/dist/$(uname -m)
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH
 
@@ -26,20 +28,19 @@ trap 'rm -rf "$tree"' EXIT
 chmod 755 "$tree"
 put() { install -D -m "$1" "$2" "$tree/$3"; }
 
-for program in basalt basalt-shell basalt-bench; do
-  [ -e "$programs/$program" ] || [ "$program" = basalt-bench ] || { echo "no program $programs/$program" >&2; exit 1; }
+for program in basalt basalt-shell; do
+  [ -e "$programs/$program" ] || fail "no program $programs/$program"
+done
+for program in basalt basalt-shell basalt-bench basalt-twibase; do
   [ ! -e "$programs/$program" ] || put 755 "$programs/$program" "usr/bin/$program"
 done
 put 644 "$here/files/basalt.service" lib/systemd/system/basalt.service
 put 644 "$here/files/basalt.toml" etc/basalt/basalt.toml
 
-install -d "$tree"/usr/share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/basalt/examples}
-"$native" completions bash >"$tree/usr/share/bash-completion/completions/basalt"
-"$native" completions zsh >"$tree/usr/share/zsh/vendor-completions/_basalt"
-"$native" completions fish >"$tree/usr/share/fish/vendor_completions.d/basalt.fish"
-"$native" man "$tree/usr/share/man/man1"
+install -d "$tree/usr/share/doc/basalt/examples"
+help_files "$native" "$tree/usr/share" zsh/vendor-completions
 gzip -9n "$tree"/usr/share/man/man1/*
-(cd / && env -i "$native" config print) >"$tree/usr/share/doc/basalt/examples/basalt.toml"
+(cd / && env -i "$native/basalt" config print) >"$tree/usr/share/doc/basalt/examples/basalt.toml"
 gzip -9nc "$root/CHANGELOG.md" >"$tree/usr/share/doc/basalt/changelog.gz"
 # Licences of what the programs contain, if packages/dist/build.sh has collected them.
 cat "$root/LICENSE" >"$tree/usr/share/doc/basalt/copyright"
@@ -67,8 +68,8 @@ Description: single-node wide-column server for Apache HBase clients
  client and the HBase shell by the native protocol, HappyBase and other clients
  by Thrift. It keeps its data in HBase's file format.
  .
- This package has the server with its systemd unit, the shell basalt-shell and
- the load generator basalt-bench.
+ This package has the server with its systemd unit, the shell basalt-shell, the
+ load generator basalt-bench and the example application basalt-twibase.
 CONTROL
 
 package=$root/target/dist/basalt_${version}_$architecture.deb

@@ -21,13 +21,19 @@ in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRON
 dpkg_run() { in_root dpkg --force-confold "$@" >"$work/log" 2>&1 || fail "dpkg $*: $(cat "$work/log")"; }
 started() { in_root python3 /tmp/started.py "$@"; }
 
+begin=$(date +%s%N)
 in_root apt-get install --yes --quiet "$(package 0.0.1)" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+echo "installed in $((($(date +%s%N) - begin) / 1000000)) ms"
 in_root getent passwd basalt >/dev/null || fail "no user basalt"
 [ "$(in_root stat -c '%U:%G %a' /var/lib/basalt)" = "basalt:basalt 750" ] || fail "the data directory's owner"
 in_root test -e /etc/systemd/system/multi-user.target.wants/basalt.service || fail "the unit is not enabled"
-for file in /usr/share/man/man1/basalt.1.gz /usr/share/bash-completion/completions/basalt /usr/share/doc/basalt/copyright; do
-  in_root test -s "$file" || fail "$file is missing"
+for program in basalt basalt-shell; do
+  for file in "man/man1/$program.1.gz" "bash-completion/completions/$program" "zsh/vendor-completions/_$program" \
+    "fish/vendor_completions.d/$program.fish"; do
+    in_root test -s "/usr/share/$file" || fail "/usr/share/$file is missing"
+  done
 done
+in_root test -s /usr/share/doc/basalt/copyright || fail "the licences are missing"
 in_root basalt --version
 in_root basalt config check --config /etc/basalt/basalt.toml >/dev/null || fail "the configuration is refused"
 

@@ -14,10 +14,12 @@
 # 4. Archives are reproducible: names in order, the commit's time, no owner.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=packages/lib.sh
+. packages/lib.sh
 export CARGO_INCREMENTAL=0
 dist=$PWD/target/dist
 tools=$dist/tools
-programs=(basalt basalt-shell basalt-bench)
+programs=(basalt basalt-shell basalt-bench basalt-twibase)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH
@@ -35,12 +37,13 @@ done
 
 step() { printf '\n== %s (%s)\n' "$*" "$(date -u +%H:%M:%S)"; }
 
-# A tool of crates.io, unless that version is there.
+# A tool of crates.io, unless that version is there. Built without optimization, since it runs once.
 cargo_tool() {
   local name=$1 tool_version=$2
   shift 2
   grep -qs "\"$name $tool_version " "$tools/.crates.toml" ||
-    CARGO_TARGET_DIR=$tools/target cargo install --quiet --locked --root "$tools" "$name@$tool_version" "$@"
+    CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 \
+      cargo install --quiet --debug --locked --root "$tools" "$name@$tool_version" "$@"
 }
 
 install_tools() {
@@ -84,16 +87,13 @@ compile() {
 # Writes the files that are the same for all processors into target/dist/common, with this machine's programs.
 common() {
   local native common=$dist/common
-  native=$dist/$(uname -m)/basalt
+  native=$dist/$(uname -m)
   step "completions, man pages, example configuration, licences, SBOM"
-  [ -x "$native" ] || { echo "$native prints completions and man pages: build $(uname -m) first" >&2; exit 1; }
+  [ -x "$native/basalt" ] || { echo "$native/basalt prints completions and man pages: build $(uname -m) first" >&2; exit 1; }
   rm -rf "$common"
-  mkdir -p "$common"/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d,man/man1} "$common/etc"
-  "$native" completions bash >"$common/share/bash-completion/completions/basalt"
-  "$native" completions zsh >"$common/share/zsh/site-functions/_basalt"
-  "$native" completions fish >"$common/share/fish/vendor_completions.d/basalt.fish"
-  "$native" man "$common/share/man/man1"
-  (cd / && env -i "$native" config print) >"$common/etc/basalt.toml"
+  mkdir -p "$common/etc"
+  help_files "$native" "$common/share" zsh/site-functions
+  (cd / && env -i "$native/basalt" config print) >"$common/etc/basalt.toml"
   cp README.md LICENSE CHANGELOG.md "$common"
   PATH="$tools/bin:$PATH" cargo about --color never generate --fail --locked \
     --config packages/dist/about.toml --workspace --output-file "$common/THIRD-PARTY-LICENSES.txt" packages/dist/about.hbs

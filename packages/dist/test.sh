@@ -30,10 +30,15 @@ check_program() {
 }
 
 check_contents() {
-  local dir=$1 machine=$2 file
-  for file in bin/basalt bin/basalt-shell bin/basalt-bench; do check_program "$dir/$file" "$machine"; done
-  for file in README.md LICENSE CHANGELOG.md etc/basalt.toml share/man/man1/basalt.1 \
-    share/bash-completion/completions/basalt share/zsh/site-functions/_basalt share/fish/vendor_completions.d/basalt.fish \
+  local dir=$1 machine=$2 program file
+  for program in basalt basalt-shell basalt-bench basalt-twibase; do
+    check_program "$dir/bin/$program" "$machine"
+    for file in "man/man1/$program.1" "bash-completion/completions/$program" "zsh/site-functions/_$program" \
+      "fish/vendor_completions.d/$program.fish"; do
+      [ -s "$dir/share/$file" ] || fail "$dir/share/$file is missing or empty"
+    done
+  done
+  for file in README.md LICENSE CHANGELOG.md etc/basalt.toml share/man/man1/basalt-serve.1 \
     sbom/basalt.cdx.json sbom/basalt-shell.cdx.json sbom/basalt-bench.cdx.json THIRD-PARTY-LICENSES.txt; do
     [ -s "$dir/$file" ] || fail "$dir/$file is missing or empty"
   done
@@ -69,6 +74,17 @@ answer=$(basalt basalt-shell --target "$listen" -e "create 't', 'f'" -e "put 't'
 end=$(date +%s%N)
 grep -q "value=first" <<<"$answer" || fail "the get did not find the put: $answer"
 echo "from the archive to the first put and get: $(((end - begin) / 1000000)) ms"
+
+# Bad input gets a message that names it.
+refused() {
+  local expected=$1 output
+  shift
+  if output=$("$@" 2>&1); then fail "$* was accepted"; fi
+  grep -q "$expected" <<<"$output" || fail "$* does not say $expected: $output"
+}
+program=$PWD/$(basename "$native" .tar.gz)/bin/basalt
+refused "another process has it" env -i "$program" serve --data-dir other --listen "$listen" --http-listen 127.0.0.1:0
+
 kill -TERM "$server"
 wait "$server" || fail "a clean stop ended with status $?: $(cat log)"
 server=
@@ -82,13 +98,5 @@ grep -q "$commit" <<<"$said" || echo "note: the archive was built from another c
 # The example configuration is one that the server takes.
 basalt basalt config check --config "$PWD/$(basename "$native" .tar.gz)/etc/basalt.toml" >/dev/null || fail "etc/basalt.toml is refused"
 
-# Bad input gets a message that names it.
-refused() {
-  local expected=$1 output
-  shift
-  if output=$("$@" 2>&1); then fail "$* was accepted"; fi
-  grep -q "$expected" <<<"$output" || fail "$* does not say $expected: $output"
-}
-program=$PWD/$(basename "$native" .tar.gz)/bin/basalt
 refused BASALT_TYPO env -i BASALT_TYPO=1 "$program" serve --ephemeral
 refused "neither empty nor a Basalt database" env -i "$program" serve --data-dir /etc --thrift-listen 127.0.0.1:0 --http-listen 127.0.0.1:0

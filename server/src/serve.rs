@@ -14,7 +14,7 @@
 //! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
 //!    ([`Home`]), also when a step of the start fails.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +147,14 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
         Some(address) => TcpListener::bind(address).await,
         None => TcpListener::bind(listen.to_string()).await,
     };
-    bound.map_err(|error| format!("{setting} = {listen}: the port cannot be bound: {error}").into())
+    bound.map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::AddrInUse => "; another process has it: stop that process or choose another port",
+            ErrorKind::PermissionDenied => "; it needs a privilege: choose a port from 1024 on",
+            _ => "",
+        };
+        format!("{setting} = {listen}: the port cannot be bound: {error}{remedy}").into()
+    })
 }
 
 async fn serve(

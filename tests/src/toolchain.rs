@@ -34,14 +34,15 @@ pub enum Language {
 /// A client program, ready to run.
 #[derive(Clone, Debug)]
 pub struct Client {
+    folder: PathBuf,
     program: PathBuf,
     arguments: Vec<PathBuf>,
 }
 
 impl Client {
-    /// The folder of the program, with the generated code in `gen`. Of languages that are compiled.
+    /// The folder of what the client is made of, with the generated code in `gen`.
     pub fn folder(&self) -> &Path {
-        self.program.parent().expect("a program lies in a folder")
+        &self.folder
     }
 
     /// The client in that language. `None`, with one line that says why, on a machine that lacks a tool or a package for it.
@@ -214,7 +215,11 @@ impl Language {
             Self::Node => ("node".into(), vec![dir.join("tour.js")]),
             Self::Python => (dir.join("venv/bin/python"), vec![dir.join("tour.py")]),
         };
-        Client { program, arguments }
+        Client {
+            folder: dir.to_owned(),
+            program,
+            arguments,
+        }
     }
 }
 

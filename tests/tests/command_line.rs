@@ -180,24 +180,59 @@ fn host_names_are_resolved() {
     );
 }
 
+/// Programs, how each asks for help files, and a word of its own command line.
+const HELP_FILES: [(&str, &str, &str); 4] = [
+    ("basalt", "", "http-listen"),
+    ("basalt-shell", "--", "noninteractive"),
+    ("basalt-bench", "", "roundtrip"),
+    ("basalt-twibase", "", "unfollow"),
+];
+
+/// Goal: packages get completions and man pages of all programs, and a folder that is missing is named.
 #[test]
 fn completions_and_man_pages_are_written() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    for shell in ["bash", "zsh", "fish"] {
-        let output = run(dir.path(), &[], &["completions", shell]);
+    for (program, prefix, word) in HELP_FILES {
+        let run = |what: &str, argument: &str| {
+            let mut command = Command::new(binary(program));
+            command
+                .current_dir(dir.path())
+                .args([&format!("{prefix}{what}"), argument]);
+            command.output().expect("it was built")
+        };
+        for shell in ["bash", "zsh", "fish"] {
+            let output = run("completions", shell);
+            let printed = text(&output.stdout);
+            assert!(
+                output.status.success() && printed.contains(program) && printed.contains(word),
+                "{program} {shell}: {printed}{}",
+                text(&output.stderr)
+            );
+        }
+        let output = run("man", ".");
+        assert!(output.status.success(), "{program}: {}", text(&output.stderr));
+        let output = run("man", "missing");
         assert!(
-            output.status.success() && text(&output.stdout).contains("http-listen"),
-            "{shell}"
+            !output.status.success() && text(&output.stderr).contains("missing"),
+            "{program}: {}",
+            text(&output.stderr)
         );
     }
-    let output = run(dir.path(), &[], &["man", "."]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    for page in ["basalt.1", "basalt-serve.1", "basalt-config-print.1"] {
-        let page = fs::read_to_string(dir.path().join(page)).expect("the page is there");
-        assert!(page.contains(".TH"), "{page}");
+    let pages = ["basalt", "basalt-shell", "basalt-bench", "basalt-twibase"];
+    let of_commands = [
+        "basalt-serve",
+        "basalt-config-print",
+        "basalt-bench-hotspot",
+        "basalt-twibase-feed",
+    ];
+    for page in pages.into_iter().chain(of_commands) {
+        let path = dir.path().join(page).with_extension("1");
+        let text = fs::read_to_string(path).expect("the page is there");
+        assert!(
+            text.contains(".TH") && text.contains(&page.replace('-', "\\-")),
+            "{text}"
+        );
     }
-    let output = run(dir.path(), &[], &["man", "missing"]);
-    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("missing"));
 }
 
 /// Goal: all programs say version and commit.

@@ -228,6 +228,68 @@ fn every_dependency_is_licensed_sourced_and_sound() {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
+/// Crates that the server has in two versions, and why.
+const TWICE: &[(&str, &str)] = &[
+    (
+        "bitflags",
+        "pprof needs version 1 for nix 0.26; all else has version 2",
+    ),
+    ("getrandom", METRICS),
+    ("hashbrown", METRICS),
+    ("rand", METRICS),
+    ("rand_core", METRICS),
+];
+
+const METRICS: &str = "metrics-exporter-prometheus needs the version before the latest";
+
+/// Whether a package is a procedural macro: it runs in the compiler and is in no program.
+fn is_macro(package: &Value) -> bool {
+    let targets = package["targets"].as_array().expect("a package has targets");
+    let kinds = targets
+        .iter()
+        .flat_map(|target| target["kind"].as_array().expect("a target has kinds"));
+    kinds.into_iter().any(|kind| kind == "proc-macro")
+}
+
+/// Goal: the server's program has no crate twice.
+#[test]
+fn the_server_has_each_crate_once() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let by_id: BTreeMap<&str, &Value> = packages
+        .iter()
+        .map(|package| (package["id"].as_str().expect("an id is text"), package))
+        .collect();
+    // What only macros depend on is not in the program either.
+    let mut nodes = metadata["resolve"]["nodes"]
+        .as_array()
+        .expect("a resolved graph")
+        .clone();
+    for node in &mut nodes {
+        if is_macro(by_id[node["id"].as_str().expect("an id is text")]) {
+            node["deps"] = Value::Array(Vec::new());
+        }
+    }
+    let server = packages.iter().find(|package| package["name"] == "basalt");
+    let server = server
+        .and_then(|package| package["id"].as_str())
+        .expect("the server's package");
+    let linked = reachable(&nodes, std::iter::once(server), Edges::Shipped);
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for id in linked.iter().filter(|id| !is_macro(by_id[*id])) {
+        let text = |key: &str| by_id[id][key].as_str().expect("text");
+        versions.entry(text("name")).or_default().insert(text("version"));
+    }
+    assert!(versions.len() > 50, "{versions:?}");
+    let twice: Vec<&str> = versions
+        .iter()
+        .filter(|(_, found)| found.len() > 1)
+        .map(|(name, _)| *name)
+        .collect();
+    let allowed: Vec<&str> = TWICE.iter().map(|(name, _)| *name).collect();
+    assert_eq!(twice, allowed, "{versions:?}");
+}
+
 /// The dependencies of our own packages (those without a source) by package, as the fuzzers' own `Cargo.lock` has them.
 fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
     let path = basalt_tests::workspace().join("fuzz/libfuzzer/Cargo.lock");

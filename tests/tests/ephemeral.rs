@@ -85,7 +85,7 @@ fn a_failed_start_leaves_nothing() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     for (arguments, code, word) in [
-        (["--listen", taken.as_str()], 1, "cannot be bound"),
+        (["--listen", taken.as_str()], 1, "another process has it"),
         (["--set", "wal.sync=maybe"], 1, "maybe"),
         (["--data-dir", "d"], 2, "cannot be used with"),
     ] {

@@ -237,3 +237,38 @@ fn a_missing_store_file_costs_its_region_only() {
     assert_eq!(server.http_get("/readyz"), "ready\n");
     server.stop();
 }
+
+/// Goal: a directory of a newer release is left as it is, and the error says what to do; `check` says
+/// the same. Method: CURRENT of another version, with the right checksum.
+#[test]
+fn a_directory_of_a_newer_release_is_refused() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let data = database(dir.path());
+    let current = data.join("CURRENT");
+    let line = std::fs::read_to_string(&current).expect("text");
+    let (text_of_newer, _) = line.trim_end().rsplit_once(' ').expect("a checksum");
+    let text_of_newer = text_of_newer.replacen(" 1 ", " 9 ", 1);
+    let checksum = basalt_engine::checksum::crc32c(text_of_newer.as_bytes());
+    std::fs::write(&current, format!("{text_of_newer} {checksum:08x}\n")).expect("written");
+    let contents = || {
+        let mut files = Vec::new();
+        files_below(&data, &mut files);
+        files.sort();
+        let content = |path: &PathBuf| std::fs::read(path).expect("a file");
+        files
+            .iter()
+            .map(|path| (path.clone(), content(path)))
+            .collect::<Vec<_>>()
+    };
+    let before = contents();
+    let started = Server::try_start(&data, &[]).map(Server::stop);
+    let refused = started.expect_err("a newer format must not be opened");
+    let checked = basalt(&["check", "--data-dir"], &data);
+    assert!(!checked.status.success());
+    for output in [refused, text(&checked.stdout) + &text(&checked.stderr)] {
+        for words in ["CURRENT", "version 9", "newer release", "start that one"] {
+            assert!(output.contains(words), "{words:?} is not in\n{output}");
+        }
+    }
+    assert!(contents() == before, "the refused start changed a file");
+}

@@ -1,7 +1,9 @@
 //! `docs/settings.md` is what `basalt config print --format markdown` prints, and the server runs
-//! with the settings that are listed there. `BASALT_GENERATE=1` writes the page anew.
+//! with the settings that are listed there. `BASALT_GENERATE=1` writes the page anew. Messages in
+//! `docs/troubleshooting.md` are the server's.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use basalt_tests::{binary, workspace};
@@ -75,4 +77,41 @@ fn the_page_lists_every_setting_in_force() {
         .collect();
     assert!(!in_force.is_empty(), "the server prints its settings");
     assert_eq!(listed, in_force);
+}
+
+/// The text of all Rust files below a folder.
+fn sources(dir: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(dir).expect("a folder of the repository") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            *text += &std::fs::read_to_string(&path).expect("source is text");
+        }
+    }
+}
+
+/// Goal: a message that docs/troubleshooting.md explains is one that the server has. Method: each part
+/// of a quoted message between dots stands in the source of the server or the engine.
+#[test]
+fn troubleshooting_quotes_messages_of_the_server() {
+    let page = std::fs::read_to_string(workspace().join("docs/troubleshooting.md")).expect("the page");
+    let mut source = String::new();
+    for folder in ["server/src", "server/engine/src"] {
+        sources(&workspace().join(folder), &mut source);
+    }
+    let messages = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let mut quoted = 0;
+    for (message, _) in messages {
+        for part in message
+            .split("...")
+            .map(|part| part.trim_matches([' ', ',', ';', ':']))
+        {
+            assert!(source.contains(part), "no source has {part:?} of {message:?}");
+            quoted += part.len().min(1);
+        }
+    }
+    assert!(quoted >= 8, "only {quoted} parts of messages were found");
 }

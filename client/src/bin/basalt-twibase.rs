@@ -4,12 +4,14 @@
 //! no to a question is printed, and exit code 0.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use basalt_client::help_files::{self, Shell};
 use basalt_client::twibase::{Person, Twibase, Twit, User};
 use basalt_client::{Client, Error, Result};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// A Twitter-like application on six tables of Basalt or HBase.
 #[derive(Debug, Parser)]
@@ -32,6 +34,23 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Call(Call),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write man pages.
+    Man {
+        /// An existing directory.
+        dir: PathBuf,
+    },
+}
+
+/// What needs a server.
+#[derive(Debug, Subcommand)]
+enum Call {
     /// Create the tables.
     Init {
         /// Regions of each table.
@@ -110,8 +129,15 @@ struct Limit {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let printed = run(&options).and_then(|text| {
-        let written = std::io::stdout().write_all(text.as_bytes());
+    let made = match &options.command {
+        Command::Completions { shell } => Ok(help_files::completions(Options::command(), *shell)),
+        Command::Man { dir } => help_files::write_man_pages(Options::command(), dir)
+            .map(|()| Vec::new())
+            .map_err(|error| Error::InvalidRequest(format!("man pages in {}: {error}", dir.display()))),
+        Command::Call(call) => run(&options, call).map(String::into_bytes),
+    };
+    let printed = made.and_then(|text| {
+        let written = std::io::stdout().write_all(&text);
         written.map_err(|error| Error::InvalidRequest(format!("standard output: {error}")))
     });
     match printed {
@@ -124,29 +150,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<String> {
+fn run(options: &Options, call: &Call) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Error::InvalidRequest(format!("the runtime cannot start: {error}")))?;
     runtime.block_on(async {
         let client = Client::connect(&options.target).await?;
         let twibase = Twibase::new(&client, &options.prefix)?;
-        carry_out(&twibase, &options.command).await
+        carry_out(&twibase, call).await
     })
 }
 
-/// Carries the command out and returns what to print.
-async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
-    match command {
-        Command::Init { regions } => {
+/// Carries the call out and returns what to print.
+async fn carry_out(twibase: &Twibase, call: &Call) -> Result<String> {
+    match call {
+        Call::Init { regions } => {
             twibase.create_tables(usize::from(*regions)).await?;
             Ok("created 6 tables\n".to_owned())
         }
-        Command::Drop => {
+        Call::Drop => {
             twibase.drop_tables().await?;
             Ok("dropped the tables\n".to_owned())
         }
-        Command::Join {
+        Call::Join {
             name,
             full_name,
             email,
@@ -161,7 +187,7 @@ async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
             }
             Err(Error::InvalidRequest(format!("the name {name} is taken")))
         }
-        Command::Show { name } => match twibase.user(name).await? {
+        Call::Show { name } => match twibase.user(name).await? {
             Some(user) => Ok(format!(
                 "{}\nfull name: {}\nemail: {}\ntwits: {}\n",
                 user.name, user.full_name, user.email, user.twits
@@ -170,21 +196,21 @@ async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
                 "there is no user with the name {name}"
             ))),
         },
-        Command::Follow { follower, followed } => {
+        Call::Follow { follower, followed } => {
             twibase.follow(follower, followed).await?;
             Ok(format!("{follower} follows {followed}\n"))
         }
-        Command::Unfollow { follower, followed } => {
+        Call::Unfollow { follower, followed } => {
             twibase.unfollow(follower, followed).await?;
             Ok(format!("{follower} does not follow {followed}\n"))
         }
-        Command::Follows { follower, followed } => {
+        Call::Follows { follower, followed } => {
             let follows = twibase.is_following(follower, followed).await?;
             Ok(if follows { "yes\n" } else { "no\n" }.to_owned())
         }
-        Command::Following { name, limit } => Ok(people(&twibase.following(name, limit.limit).await?)),
-        Command::Followers { name, limit } => Ok(people(&twibase.followers(name, limit.limit).await?)),
-        Command::Post {
+        Call::Following { name, limit } => Ok(people(&twibase.following(name, limit.limit).await?)),
+        Call::Followers { name, limit } => Ok(people(&twibase.followers(name, limit.limit).await?)),
+        Call::Post {
             name,
             text,
             no_copies,
@@ -199,8 +225,8 @@ async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
             };
             Ok(format!("twit {} of {name}, {copies} copies\n", twit.number))
         }
-        Command::Twits { name, limit } => Ok(twits(&twibase.twits_of(name, limit.limit).await?)),
-        Command::Feed {
+        Call::Twits { name, limit } => Ok(twits(&twibase.twits_of(name, limit.limit).await?)),
+        Call::Feed {
             name,
             limit,
             gathered,
@@ -209,7 +235,7 @@ async fn carry_out(twibase: &Twibase, command: &Command) -> Result<String> {
         } else {
             twibase.feed(name, limit.limit).await?
         })),
-        Command::Tag { tag, limit } => Ok(twits(&twibase.tagged(tag, limit.limit).await?)),
+        Call::Tag { tag, limit } => Ok(twits(&twibase.tagged(tag, limit.limit).await?)),
     }
 }
 

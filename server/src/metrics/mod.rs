@@ -1,9 +1,10 @@
 //! Metrics: every name, label and meaning is in `names`; handles are resolved once and then only touched.
 //!
-//! Three kinds of source:
+//! Four kinds of source:
 //! 1. Calls and connections record into handles of the global recorder ([`Calls`], [`Connections`]).
 //! 2. The engine's events (a WAL group, a flush, a compaction) arrive through [`EngineEvents`] and record into histograms.
-//! 3. The engine's counters and gauges are read when a scrape comes ([`render`]). Those with a region label go through a
+//! 3. Figures of the process are read from the system when a scrape comes (`process`).
+//! 4. The engine's counters and gauges are read when a scrape comes ([`render`]). Those with a region label go through a
 //!    recorder of their own that lives for one scrape, so that the series of a dropped or split region end at once.
 //!
 //! Invariant: the number of series is bounded: methods by the two services, regions by `metrics.max_regions`.
@@ -15,6 +16,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 mod calls;
 mod engine_events;
 pub(crate) mod names;
+mod process;
 mod scrape;
 
 pub(crate) use calls::{Api, CallCount, Calls, Connections, Port};
@@ -28,7 +30,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, metrics_exporter_prometheus:
     names::describe_all();
     ::metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION"), "commit" => crate::COMMIT)
         .set(1.0);
-    metrics_process::Collector::default().describe();
+    process::describe();
     Ok(handle)
 }
 

@@ -6,7 +6,7 @@ use basalt_engine::jobs::{JobKind, RunningJob};
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::names;
+use super::{names, process};
 use crate::admission::Admission;
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
@@ -20,7 +20,7 @@ pub(crate) fn render(
 ) -> String {
     publish_engine(engine, memstore_limit_bytes);
     counter!(names::LOG_LINES_LOST).absolute(crate::log_queue::dropped());
-    metrics_process::Collector::default().collect();
+    process::publish();
     let mut text = handle.render();
     text.push_str(&render_regions(&engine.region_stats(), max_regions));
     text

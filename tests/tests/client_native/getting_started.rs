@@ -56,33 +56,78 @@ fn shell() {
 
 #[test]
 fn go() {
-    let Some(client) = Client::new(Language::Go) else {
-        return;
-    };
-    let page = Page::read("go");
-    with_server(|server, dir| {
-        let program = page.program("go", server.thrift.port());
-        let printed = go_run(&program, client.folder(), dir);
-        assert_eq!(printed, page.block("text"));
+    runs_with_generated_code("go", Language::Go, "go", |program, tour, dir| {
+        let module = std::fs::read_to_string(tour.join("go.mod")).expect("the tour is a module");
+        let module = module.replace("module basalt/tour", "module example");
+        std::fs::write(dir.join("go.mod"), module).expect("the folder is ours");
+        std::fs::copy(tour.join("go.sum"), dir.join("go.sum")).expect("the tour has pinned its libraries");
+        copy_files(&tour.join("gen/thrift2/hbase"), &dir.join("gen/hbase"));
+        std::fs::write(dir.join("main.go"), program).expect("the folder is ours");
+        let mut go = Command::new("go");
+        printed(go.args(["run", "-buildvcs=false", "."]).current_dir(dir))
     });
 }
 
-/// Runs a Go program in `dir`, as a module `example` with the code generated for `tour`.
-fn go_run(program: &str, tour: &Path, dir: &Path) -> String {
-    let module = std::fs::read_to_string(tour.join("go.mod")).expect("the tour is a module");
-    let module = module.replace("module basalt/tour", "module example");
-    std::fs::write(dir.join("go.mod"), module).expect("the folder is ours");
-    std::fs::copy(tour.join("go.sum"), dir.join("go.sum")).expect("the tour has pinned its libraries");
-    std::fs::create_dir(dir.join("gen")).expect("the folder is ours");
-    let generated = tour.join("gen/thrift2/hbase");
-    std::fs::create_dir(dir.join("gen/hbase")).expect("the folder is ours");
-    for file in std::fs::read_dir(generated).expect("generated code") {
+#[test]
+fn node() {
+    runs_with_generated_code("node", Language::Node, "js", |program, tour, dir| {
+        let package = std::fs::read_to_string(tour.join("package.json")).expect("the tour is a package");
+        let package: serde_json::Value = serde_json::from_str(&package).expect("JSON");
+        let version = package["dependencies"]["thrift"].as_str().expect("a version");
+        let install = format!("npm install thrift@{version}\n");
+        assert!(
+            Page::read("node").0.contains(&install),
+            "the page lacks {install}"
+        );
+        copy_files(&tour.join("gen/thrift2"), &dir.join("gen"));
+        std::fs::write(dir.join("main.js"), program).expect("the folder is ours");
+        let mut node = Command::new("node");
+        node.env("NODE_PATH", tour.join("node_modules"));
+        printed(node.arg("main.js").current_dir(dir))
+    });
+}
+
+#[test]
+fn cpp() {
+    runs_with_generated_code("cpp", Language::Cpp, "cpp", |program, tour, dir| {
+        copy_files(&tour.join("gen/thrift2"), &dir.join("gen"));
+        std::fs::write(dir.join("main.cpp"), program).expect("the folder is ours");
+        let mut shell = Command::new("sh");
+        let compile = "g++ -std=c++17 -o example main.cpp gen/*.cpp -lthrift";
+        assert!(
+            Page::read("cpp").0.contains(compile),
+            "the page has another command"
+        );
+        printed(shell.args(["-c", compile]).current_dir(dir));
+        printed(&mut Command::new(dir.join("example")))
+    });
+}
+
+/// Runs the program of a page with the code and the library that the tour of its language has. `run`
+/// gets the program, the tour's folder and an empty one, and returns what the program prints.
+fn runs_with_generated_code(
+    page: &str,
+    language: Language,
+    block: &str,
+    run: impl FnOnce(&str, &Path, &Path) -> String,
+) {
+    let Some(client) = Client::new(language) else {
+        return;
+    };
+    let page = Page::read(page);
+    with_server(|server, dir| {
+        let program = page.program(block, server.thrift.port());
+        assert_eq!(run(&program, client.folder(), dir), page.block("text"));
+    });
+}
+
+/// Copies the files of a folder into a new one.
+fn copy_files(from: &Path, into: &Path) {
+    std::fs::create_dir_all(into).expect("the folder is ours");
+    for file in std::fs::read_dir(from).expect("generated code") {
         let file = file.expect("a file");
-        std::fs::copy(file.path(), dir.join("gen/hbase").join(file.file_name())).expect("copied");
+        std::fs::copy(file.path(), into.join(file.file_name())).expect("copied");
     }
-    std::fs::write(dir.join("main.go"), program).expect("the folder is ours");
-    let mut go = Command::new("go");
-    printed(go.args(["run", "-buildvcs=false", "."]).current_dir(dir))
 }
 
 /// Compiles and runs the Java program of a page with the jars of this project of the tests, whose

@@ -57,6 +57,49 @@ fn exports_of_one_are_imported_into_the_other() {
     });
 }
 
+/// CopyTable writes a table of one server into another.
+#[test]
+fn a_table_is_copied_to_another_server() {
+    let Some(client) = JavaProgram::find("clients/mapreduce") else {
+        return;
+    };
+    with_server(|server, dir| {
+        let other = Server::start(&dir.join("other"), &[]);
+        copy(
+            &client,
+            dir,
+            "copied_over",
+            server.thrift.port(),
+            other.thrift.port(),
+        );
+        other.stop();
+    });
+}
+
+#[test]
+fn tables_are_copied_between_hbase_and_basalt() {
+    let Some(client) = JavaProgram::find("clients/mapreduce") else {
+        return;
+    };
+    with_hbase(|hbase, dir| {
+        let hbase = hbase.zookeeper_port().expect("it has started");
+        let server = Server::start(&dir.join("data"), &[]);
+        let basalt = server.thrift.port();
+        copy(&client, dir, "from_hbase", hbase, basalt);
+        copy(&client, dir, "from_basalt", basalt, hbase);
+        server.stop();
+    });
+}
+
+/// Copies a table from the server at one port to that at another: equal cell by cell.
+fn copy(client: &JavaProgram, dir: &Path, table: &str, from: u16, to: u16) {
+    let target = format!("127.0.0.1:{to}");
+    tour(client, to, dir, &["create", table, &target]);
+    let source = tour(client, from, dir, &["copy", table, &target]);
+    let copied = tour(client, to, dir, &["cells", table, &target]);
+    assert_eq!(cells(&source), cells(&copied), "{table}");
+}
+
 /// The transcript of all tools, or of those that `rest` asks for. Files are made in `dir`.
 fn tour(client: &JavaProgram, port: u16, dir: &Path, rest: &[&str]) -> String {
     let (port, dir) = (port.to_string(), dir.display().to_string());

@@ -14,17 +14,18 @@ mod script;
 mod terminal;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use basalt_client::help_files::{self, Shell};
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::shell::output::Output;
 use basalt_client::shell::progress::Progress;
 use basalt_client::shell::session::Next;
 use basalt_client::shell::{Backend, Session, ShellError, ShellResult, parse};
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory as _, Parser, ValueEnum};
 
 /// A shell for Basalt that reads what HBase's shell reads.
 #[derive(Debug, Parser)]
@@ -60,6 +61,12 @@ struct Options {
     /// next command runs, unless -n is given.
     #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
     script: Option<PathBuf>,
+    /// Print completions for a shell and leave.
+    #[arg(long, value_name = "SHELL", conflicts_with_all = ["execute", "script"])]
+    completions: Option<Shell>,
+    /// Write the man page into an existing directory and leave.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["execute", "script", "completions"])]
+    man: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -78,7 +85,12 @@ enum Protocol {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    match run(&options) {
+    let outcome = match (options.completions, &options.man) {
+        (Some(shell), _) => print_completions(shell),
+        (None, Some(dir)) => write_man_page(dir),
+        (None, None) => run(&options),
+    };
+    match outcome {
         Ok(code) => code,
         Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
@@ -86,6 +98,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print_completions(shell: Shell) -> ShellResult<ExitCode> {
+    let text = help_files::completions(Options::command(), shell);
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_man_page(dir: &Path) -> ShellResult<ExitCode> {
+    let what = format!("man page in {}", dir.display());
+    help_files::write_man_pages(Options::command(), dir).map_err(|source| ShellError::Io { what, source })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run(options: &Options) -> ShellResult<ExitCode> {

@@ -25,7 +25,9 @@ import org.apache.hadoop.util.ToolRunner;
  * Runs HBase's MapReduce tools on small tables, and prints the outcome of each on one line.
  *
  * <p>Arguments: {@code zookeeper}, host, port and an empty folder for files. Then nothing for all tools, or
- * {@code export TABLE FOLDER} to fill and export a table, or {@code import TABLE FOLDER} to import such an export.
+ * {@code export TABLE FOLDER} to fill and export a table, or {@code import TABLE FOLDER} to import such an export. Or
+ * {@code create TABLE SERVER} for an empty table, which {@code copy TABLE SERVER} at another server fills with a copy of
+ * its own, and {@code cells TABLE SERVER} to look at the copy; SERVER is the address of the other one's ZooKeeper.
  */
 public final class Tour {
   /** Standard output, which belongs to the transcript: tools print to standard error. */
@@ -55,10 +57,8 @@ public final class Tour {
         tour.count();
         tour.copies();
         tour.text();
-      } else if (arguments[4].equals("export")) {
-        tour.give(arguments[5], arguments[6]);
       } else {
-        tour.take(arguments[5], arguments[6]);
+        tour.step(arguments[4], arguments[5], arguments[6]);
       }
     }
     TRANSCRIPT.println("tour done");
@@ -106,6 +106,17 @@ public final class Tour {
     ask("import of text into a family that is not there", () -> run(new ImportTsv(), "-Dimporttsv.columns=HBASE_ROW_KEY,nof:q", "text", file("rows.tsv")));
   }
 
+  private void step(String step, String table, String place) throws Exception {
+    switch (step) {
+      case "export" -> give(table, place);
+      case "import" -> take(table, place);
+      case "create" -> tables.create(table);
+      case "copy" -> copy(table, place);
+      case "cells" -> print("cells", tables.digest(table));
+      default -> throw new IllegalArgumentException(step);
+    }
+  }
+
   private void give(String table, String to) throws Exception {
     tables.create(table);
     tables.fill(table);
@@ -116,6 +127,13 @@ public final class Tour {
   private void take(String table, String from) throws Exception {
     tables.create(table);
     ask("import", () -> run(new Import(), table, from));
+    print("cells", tables.digest(table));
+  }
+
+  private void copy(String table, String server) throws Exception {
+    tables.create(table);
+    tables.fill(table);
+    ask("copy", () -> run(new CopyTable(), "--versions=3", "--peer.adr=" + server + ":/hbase", table));
     print("cells", tables.digest(table));
   }
 
