@@ -49,6 +49,7 @@ timed() {
     --add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/jdk.internal.ref=ALL-UNNAMED \
     --add-opens=java.base/java.lang.reflect=ALL-UNNAMED --add-opens=java.base/java.util=ALL-UNNAMED \
     --add-opens=java.base/java.util.concurrent=ALL-UNNAMED --add-exports=java.base/jdk.internal.misc=ALL-UNNAMED \
+    -Dtest.build.data.basedirectory="$made/test-data" \
     -cp "$made/$module/test-classes:$made/$module/classes:$binaries:$(cat "$made/$module.classpath")" \
     org.junit.platform.console.ConsoleLauncher execute --details=summary --scan-classpath "$made/$module/test-classes" \
     --include-classname '.*GuestBookTest' >"$made/log" 2>&1 || { cat "$made/log"; exit 1; }
