@@ -266,7 +266,7 @@ fn directories_of_older_releases_are_opened() {
 async fn check_new_contents(server: &Server) {
     let client = client(server).await;
     let mut expected = expected_rows();
-    expected[1] = "late-00 new@21".to_owned();
+    "late-00 new@21".clone_into(&mut expected[1]);
     assert_eq!(rows(&client, "kept:cells").await, expected);
     assert_eq!(count(&client).await, 7);
 }
@@ -311,7 +311,8 @@ fn a_directory_of_a_newer_release_is_left_as_it_is() {
             log + 1
         );
     };
-    let cases: [(&dyn Fn(&Path), String); 3] = [
+    type Change<'a> = &'a dyn Fn(&Path);
+    let cases: [(Change<'_>, String); 3] = [
         (
             &newer_manifest,
             format!(

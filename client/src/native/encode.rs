@@ -504,7 +504,7 @@ mod tests {
                 .to_string()
                 .contains("filter_bytes")
         );
-        let bad = Get::new("r").attribute(&[0xff], "x").into_thrift().unwrap();
+        let bad = Get::new("r").attribute([0xff], "x").into_thrift().unwrap();
         assert!(get(bad, false).unwrap_err().to_string().contains("UTF-8"));
         let long = Put::new("r")
             .cell(vec![b'f'; 128], "q", "v")

@@ -234,7 +234,7 @@ impl Shared {
         };
         let mut cells = Vec::new();
         let mut info = Vec::new();
-        znode::encode_protobuf(&self.info(found), &mut info);
+        znode::encode_protobuf(&Self::info(found), &mut info);
         let server = format!("127.0.0.1:{}", self.ports[found.2]);
         let name = name(found);
         for (qualifier, value) in [
@@ -252,7 +252,7 @@ impl Shared {
         Answer::Message(response.encode_to_vec(), cells)
     }
 
-    fn info(&self, region: &FakeRegion) -> RegionInfo {
+    fn info(region: &FakeRegion) -> RegionInfo {
         RegionInfo {
             region_id: 1,
             table_name: messages::TableName {

@@ -345,6 +345,6 @@ fn failure(at: &Region, class: &str, message: &str) -> Error {
     Error::Remote(Box::new(RemoteException::of_text(
         origin,
         class.to_owned(),
-        &message,
+        message,
     )))
 }

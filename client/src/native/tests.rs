@@ -114,7 +114,7 @@ async fn a_moved_region_is_followed() {
     .await;
     *port.lock().unwrap() = fakes.shared.ports[1];
     let table = fakes
-        .cluster(|options| options.pause = Duration::from_secs(60))
+        .cluster(|options| options.pause = Duration::from_mins(1))
         .table("t")
         .unwrap();
     assert!(table.get(Get::new("r")).await.unwrap().is_some());
@@ -344,23 +344,21 @@ fn multi_response(seen: &Seen<'_>, fails: impl Fn(&str) -> Option<&'static str>)
         let actions = group.action.iter().rev().map(|action| {
             let row = action.get.as_ref().expect("gets only").row.clone();
             let row = std::str::from_utf8(&row).unwrap();
-            match fails(row) {
-                Some(class) => ResultOrException {
+            if let Some(class) = fails(row) {
+                return ResultOrException {
                     index: action.index,
                     exception: Some(NameBytesPair {
                         name: format!("org.apache.hadoop.hbase.{class}"),
                         value: Some(Bytes::from_static(b"text")),
                     }),
                     ..ResultOrException::default()
-                },
-                None => {
-                    cell(row, "f", "q", row.as_bytes()).encode(&mut cells);
-                    ResultOrException {
-                        index: action.index,
-                        result: get_response(1).result,
-                        ..ResultOrException::default()
-                    }
-                }
+                };
+            }
+            cell(row, "f", "q", row.as_bytes()).encode(&mut cells);
+            ResultOrException {
+                index: action.index,
+                result: get_response(1).result,
+                ..ResultOrException::default()
             }
         });
         RegionActionResult {

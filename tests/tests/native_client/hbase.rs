@@ -43,6 +43,7 @@ fn show(rows: &[Row]) -> Vec<String> {
         .collect()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is applied to results")]
 fn shown(row: Option<Row>) -> Vec<String> {
     show(row.as_slice())
 }
