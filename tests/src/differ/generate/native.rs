@@ -101,7 +101,7 @@ impl Generator {
     fn mutate(&mut self) {
         let kind = self.one_of(&[PUT, PUT, PUT, DELETE, DELETE, INCREMENT, APPEND]);
         let row = self.row();
-        let mut mutation = self.mutation(kind, row, Time::Any);
+        let mut mutation = self.native_mutation(kind, row, Time::Any);
         let repeated = kind < PUT && self.chance(0.2);
         if let (true, Value::Struct(fields)) = (repeated, &mut mutation) {
             self.nonces += 1;
@@ -120,7 +120,7 @@ impl Generator {
         let kind = self.one_of(&[PUT, PUT, DELETE, INCREMENT, APPEND]);
         let args = [
             ("table", Some(self.table())),
-            ("mutation", Some(self.mutation(kind, row.clone(), Time::Any))),
+            ("mutation", Some(self.native_mutation(kind, row.clone(), Time::Any))),
             ("condition", Some(self.condition(row))),
         ];
         self.native("mutate", args);
@@ -136,11 +136,11 @@ impl Generator {
                 2 if updates > 0 => {
                     updates -= 1;
                     let kind = this.one_of(&[INCREMENT, APPEND]);
-                    Value::Struct(vec![("mutation", this.mutation(kind, row, Time::Any))])
+                    Value::Struct(vec![("mutation", this.native_mutation(kind, row, Time::Any))])
                 }
                 choice => {
                     let kind = if choice < 5 { DELETE } else { PUT };
-                    Value::Struct(vec![("mutation", this.mutation(kind, row, Time::Explicit))])
+                    Value::Struct(vec![("mutation", this.native_mutation(kind, row, Time::Explicit))])
                 }
             }
         });
@@ -171,7 +171,7 @@ impl Generator {
                     0..=4 => (DELETE, Time::Explicit),
                     _ => (PUT, Time::Explicit),
                 };
-                Value::Struct(vec![("mutation", this.mutation(kind, row, time))])
+                Value::Struct(vec![("mutation", this.native_mutation(kind, row, time))])
             });
             record([
                 ("atomic", Some(true.into())),
@@ -187,7 +187,7 @@ impl Generator {
         self.native("multi", args);
     }
 
-    fn mutation(&mut self, kind: i64, row: Value, time: Time) -> Value {
+    fn native_mutation(&mut self, kind: i64, row: Value, time: Time) -> Value {
         let (cells, attributes) = match kind {
             PUT => {
                 let ttl = self.one_of(&TIMES_TO_LIVE_MS).to_be_bytes();

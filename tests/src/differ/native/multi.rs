@@ -54,8 +54,8 @@ fn region_actions(
     let mut parts: Vec<(&Region, Vec<(usize, Fields<'_>)>)> = Vec::new();
     for (index, action) in group.list("actions")?.into_iter().enumerate() {
         let row = row(action)?;
-        match parts.iter_mut().find(|(region, _)| region.contains(&row)) {
-            Some((_, actions)) => actions.push((index, action)),
+        match parts.iter().position(|(region, _)| region.contains(&row)) {
+            Some(part) => parts[part].1.push((index, action)),
             None if stays && !parts.is_empty() => {}
             None => parts.push((regions.serving(&row), vec![(index, action)])),
         }
