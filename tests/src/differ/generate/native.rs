@@ -120,7 +120,10 @@ impl Generator {
         let kind = self.one_of(&[PUT, PUT, DELETE, INCREMENT, APPEND]);
         let args = [
             ("table", Some(self.table())),
-            ("mutation", Some(self.native_mutation(kind, row.clone(), Time::Any))),
+            (
+                "mutation",
+                Some(self.native_mutation(kind, row.clone(), Time::Any)),
+            ),
             ("condition", Some(self.condition(row))),
         ];
         self.native("mutate", args);
@@ -140,7 +143,10 @@ impl Generator {
                 }
                 choice => {
                     let kind = if choice < 5 { DELETE } else { PUT };
-                    Value::Struct(vec![("mutation", this.native_mutation(kind, row, Time::Explicit))])
+                    Value::Struct(vec![(
+                        "mutation",
+                        this.native_mutation(kind, row, Time::Explicit),
+                    )])
                 }
             }
         });
@@ -152,7 +158,9 @@ impl Generator {
     /// Groups of writes to one row or to two, all or nothing, some with conditions.
     fn group(&mut self) {
         let mut updates = 1;
-        let groups = self.list(1..=2, |this| {
+        // A condition of the request is for one group in HBase.
+        let old_condition = self.maybe(0.1, |_| true.into());
+        let groups = self.list(1..=if old_condition.is_some() { 1 } else { 2 }, |this| {
             let rows = this.list(1..=2, Self::row);
             let condition = this.maybe(0.5, |this| this.condition(rows[0].clone()));
             // A condition is for one row in HBase.
@@ -182,7 +190,7 @@ impl Generator {
         let args = [
             ("table", Some(self.table())),
             ("groups", Some(groups.into())),
-            ("oldCondition", self.maybe(0.1, |_| true.into())),
+            ("oldCondition", old_condition),
         ];
         self.native("multi", args);
     }
