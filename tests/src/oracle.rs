@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -124,6 +124,14 @@ impl Oracle {
     pub fn zookeeper_port(&mut self) -> Result<u16, String> {
         let answer = self.process.command("zookeeper")?;
         answer.trim().parse().map_err(|_| format!("not a port: {answer}"))
+    }
+
+    /// The address of its region server, or of the first one, for native calls about data.
+    pub fn region_server(&mut self) -> Result<SocketAddr, String> {
+        let answer = self.process.command("region_server")?;
+        let wrong = || format!("not an address: {answer}");
+        let mut addresses = answer.trim().to_socket_addrs().map_err(|_| wrong())?;
+        addresses.next().ok_or_else(wrong)
     }
 
     /// The version of HBase.

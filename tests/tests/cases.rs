@@ -2,12 +2,14 @@
 //!
 //! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names, or to be the one that
 //! the script has for Basalt. The scripts with names were differences once, or are rules; those that begin with `known` show what
-//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` are generated ones.
+//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` and `native-*` are generated ones, the latter with
+//! native calls.
 //!
 //! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases tests/cases/NAME.script`.
 
 use std::path::PathBuf;
 
+use basalt_tests::differ::generate::{self, Apis};
 use basalt_tests::differ::play::Player;
 use basalt_tests::differ::script::{Line, Script, Step};
 use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt};
@@ -141,5 +143,22 @@ fn scripts_survive_a_round_trip() {
         let text = script.to_string();
         let again = Script::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(again.to_string(), text, "{name}");
+    }
+}
+
+/// The text of generated calls, native ones too, is read as the same calls: else what a run keeps could not be played.
+#[test]
+fn generated_scripts_survive_a_round_trip() {
+    for apis in [Apis::Thrift, Apis::Native] {
+        let text = (1..=20).map(|seed| generate::script(seed, 200, apis).to_string());
+        for text in text {
+            let again = Script::parse(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+            assert_eq!(again.to_string(), text);
+        }
+    }
+    let native = generate::script(1, 200, Apis::Native).to_string();
+    for call in ["n.get(", "n.mutate(", "n.multi(", "n.scan(", "1.", "2."] {
+        let calls = native.lines().filter(|line| line.starts_with(call));
+        assert!(calls.count() > 3, "few calls {call}");
     }
 }

@@ -34,21 +34,28 @@ pub(super) async fn call(
         ..MultiResponse::default()
     };
     let mut sent = Cells::new(&cells);
+    let has_old_condition = call.condition.is_some();
     for mut group in call.region_action {
+        let is_conditional = group.condition.is_some();
         if group.condition.is_none() {
             group.condition.clone_from(&call.condition);
         }
         let own = cells_of(&group, &cells, &mut sent)?;
         let actions = region_action(connection, group, call.nonce_group, own, &mut block);
-        let result = match Box::pin(actions).await {
+        let mut result = match Box::pin(actions).await {
             Ok(result) => result,
             Err(failure) => RegionActionResult {
                 exception: Some(exception_pair(&failure)),
                 ..RegionActionResult::default()
             },
         };
-        if result.processed.is_some() {
+        // As in HBase: clients before 2.4 read `processed` of the response. It has the outcome of
+        // their condition, and of groups without one.
+        if !is_conditional && result.processed.is_some() {
             answer.processed = result.processed;
+        }
+        if has_old_condition {
+            result.processed = None;
         }
         answer.region_action_result.push(result);
     }

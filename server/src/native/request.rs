@@ -228,6 +228,9 @@ pub(super) fn cells<'a>(
     block: &mut Cells<'a>,
 ) -> Result<Vec<WireCell<'a>>, Failure> {
     let row = row(mutation)?;
+    // As in HBase: a delete's own timestamp is for its whole row, not for its columns.
+    let is_delete = mutation.mutate_type() == MutationType::Delete;
+    let default = mutation.timestamp.filter(|_| !is_delete);
     let mut cells = Vec::new();
     for column in &mutation.column_value {
         for value in &column.qualifier_value {
@@ -235,10 +238,7 @@ pub(super) fn cells<'a>(
                 row,
                 family: &column.family,
                 qualifier: value.qualifier.as_deref().unwrap_or_default(),
-                timestamp: value
-                    .timestamp
-                    .or(mutation.timestamp)
-                    .map_or(LATEST, |time| time as i64),
+                timestamp: value.timestamp.or(default).map_or(LATEST, |time| time as i64),
                 cell_type: cell_type(mutation, value),
                 value: value.value.as_deref().unwrap_or_default(),
                 tags: value.tags.as_deref().unwrap_or_default(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use basalt_tests::Server;
-use basalt_tests::differ::generate;
+use basalt_tests::differ::generate::{self, Apis};
 use basalt_tests::differ::run::{Pair, Run};
 use basalt_tests::differ::script::{Script, Step};
 use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt, HBASE_SETTINGS, HBase};
@@ -26,6 +26,9 @@ struct Arguments {
     /// Steps of each script.
     #[arg(long, default_value_t = 250)]
     steps: usize,
+    /// `native`: most calls about data go over native RPC, the others over Thrift.
+    #[arg(long, value_enum, default_value_t = Api::Thrift)]
+    api: Api,
     /// Scripts to play instead.
     scripts: Vec<PathBuf>,
     /// Where to write every script with HBase's answers.
@@ -43,6 +46,22 @@ struct Arguments {
     /// A running server to test, instead of starting one.
     #[arg(long, value_name = "HOST:PORT")]
     target: Option<std::net::SocketAddr>,
+}
+
+/// APIs of generated scripts, as arguments name them.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Api {
+    Thrift,
+    Native,
+}
+
+impl From<Api> for Apis {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::Thrift => Apis::Thrift,
+            Api::Native => Apis::Native,
+        }
+    }
 }
 
 fn seeds(text: &str) -> Result<std::ops::RangeInclusive<u64>, String> {
@@ -135,7 +154,15 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
 
 fn sources(arguments: &Arguments) -> Result<Vec<(String, Script)>, String> {
     if arguments.scripts.is_empty() {
-        let script = |seed| (format!("seed-{seed}"), generate::script(seed, arguments.steps));
+        let name = match arguments.api {
+            Api::Thrift => "seed",
+            Api::Native => "native",
+        };
+        let apis = arguments.api.into();
+        let script = |seed| {
+            let script = generate::script(seed, arguments.steps, apis);
+            (format!("{name}-{seed}"), script)
+        };
         return Ok(arguments.seeds.clone().map(script).collect());
     }
     let read = |path: &PathBuf| {

@@ -5,7 +5,7 @@
 //!
 //! - timestamps from a server's clock are [`Value::Now`];
 //! - ids, names and addresses of regions and servers, which hold times and ports, also in rows of `hbase:meta`;
-//! - the wording of exceptions;
+//! - the wording of exceptions, also of those inside native answers; class and retry flag stay;
 //! - in lists of all tables and namespaces, those that the script did not make.
 
 use basalt_idl::call::MethodDescriptor;
@@ -64,6 +64,9 @@ fn normalize(value: &mut Value) {
         .any(|(name, _)| matches!(*name, "startKey" | "hostName" | "regionInfo"));
     if region {
         fields.retain(|(name, _)| !OWN.contains(name));
+    }
+    if fields.iter().any(|(name, _)| *name == "class") {
+        fields.retain(|(name, _)| *name != "message");
     }
     for (name, value) in fields {
         if *name == "timestamp"
@@ -126,4 +129,43 @@ fn keep_own_names(value: &mut Value) {
 /// Whether the answers are the same.
 pub fn same(method: &'static MethodDescriptor, one: &Answer, other: &Answer) -> bool {
     normal(method, one) == normal(method, other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dynamic::Api;
+
+    fn answer(class: &str, do_not_retry: bool, message: &str) -> Answer {
+        Answer::Thrown(
+            "rpc",
+            Value::Struct(vec![
+                ("class", class.into()),
+                ("doNotRetry", do_not_retry.into()),
+                ("message", message.into()),
+            ]),
+        )
+    }
+
+    /// Native clients go by class and flag, so both count; the text does not.
+    #[test]
+    fn native_exceptions_differ_by_class_and_flag() {
+        let method = Api::Native.method("get").expect("a native call");
+        let one = answer("java.io.IOException", false, "one");
+        assert!(same(method, &one, &answer("java.io.IOException", false, "two")));
+        assert!(!same(method, &one, &answer("java.io.IOException", true, "one")));
+        assert!(!same(method, &one, &answer("java.io.EOFException", false, "one")));
+    }
+
+    /// The same for the exception of one action.
+    #[test]
+    fn exceptions_inside_answers_differ_by_class() {
+        let method = Api::Native.method("multi").expect("a native call");
+        let failed = |class: &str, message: &str| {
+            let exception = Value::Struct(vec![("class", class.into()), ("message", message.into())]);
+            Answer::Success(Value::Struct(vec![("exception", exception)]))
+        };
+        assert!(same(method, &failed("A", "one"), &failed("A", "two")));
+        assert!(!same(method, &failed("A", "one"), &failed("B", "one")));
+    }
 }

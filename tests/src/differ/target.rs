@@ -8,6 +8,8 @@ use crate::dynamic::connection::NoAnswer;
 use crate::dynamic::{Answer, Api, Connection, Value};
 use crate::oracle::Oracle;
 
+use super::native;
+
 /// A server.
 pub trait Target {
     /// Sends a call.
@@ -33,6 +35,7 @@ pub trait Target {
 pub struct Basalt {
     one: Connection,
     two: Connection,
+    native: native::Client,
 }
 
 impl Basalt {
@@ -41,6 +44,7 @@ impl Basalt {
         Ok(Basalt {
             one: Connection::open(server)?,
             two: Connection::open(server)?,
+            native: native::Client::new(server),
         })
     }
 
@@ -93,6 +97,7 @@ impl Target for Basalt {
         match api {
             Api::One => self.one.call(method, args),
             Api::Two | Api::Admin => self.two.call(method, args),
+            Api::Native => self.native.call(method, args),
         }
     }
 
@@ -133,16 +138,19 @@ pub const BASALT_SETTINGS: &[&str] = &["compaction.enabled=false"];
 pub struct HBase {
     one: Connection,
     two: Connection,
+    native: native::Client,
     /// Its control channel.
     pub oracle: Oracle,
 }
 
 impl HBase {
     /// Connects.
-    pub fn connect(oracle: Oracle) -> std::io::Result<Self> {
+    pub fn connect(mut oracle: Oracle) -> std::io::Result<Self> {
+        let region_server = oracle.region_server().map_err(std::io::Error::other)?;
         Ok(HBase {
             one: Connection::open(oracle.thrift1)?,
             two: Connection::open(oracle.thrift2)?,
+            native: native::Client::new(region_server),
             oracle,
         })
     }
@@ -158,6 +166,7 @@ impl Target for HBase {
         match api {
             Api::One | Api::Admin => self.one.call(method, args),
             Api::Two => self.two.call(method, args),
+            Api::Native => self.native.call(method, args),
         }
     }
 

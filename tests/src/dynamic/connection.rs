@@ -40,6 +40,9 @@ pub enum NoAnswer {
     /// The call is not what the interface says.
     #[error(transparent)]
     WrongType(#[from] wire::WrongType),
+    /// A native call is not what its messages need.
+    #[error("the script: {0}")]
+    Script(String),
 }
 
 /// A connection to a server. After [`NoAnswer`] it is of no more use.

@@ -2,11 +2,12 @@
 //!
 //! Tests that send the same call to two servers, print it, shrink it and keep it in a file need calls that are data and not
 //! types. [`value`] has the values, [`text`] prints and reads them, [`wire`] writes and reads them in Thrift's binary protocol,
-//! [`connection`] talks to a server.
+//! [`connection`] talks to a server. [`native`] describes calls of HBase's native protocol in the same way.
 //!
 //! The descriptors are those of `basalt-idl`, so a method or field that it has can be called from here.
 
 pub mod connection;
+pub mod native;
 pub mod text;
 pub mod value;
 pub mod wire;
@@ -24,6 +25,8 @@ pub enum Api {
     One,
     /// `THBaseService`.
     Two,
+    /// ClientService of the native protocol.
+    Native,
     /// `BasaltAdmin`, which a real HBase does not have.
     Admin,
 }
@@ -34,13 +37,14 @@ impl Api {
         match self {
             Api::One => "1",
             Api::Two => "2",
+            Api::Native => "n",
             Api::Admin => "admin",
         }
     }
 
     /// The service of that name.
     pub fn from_name(name: &str) -> Option<Api> {
-        [Api::One, Api::Two, Api::Admin]
+        [Api::One, Api::Two, Api::Native, Api::Admin]
             .into_iter()
             .find(|api| api.name() == name)
     }
@@ -50,6 +54,7 @@ impl Api {
         let service = match self {
             Api::One => thrift1::SERVICE,
             Api::Two => thrift2::SERVICE,
+            Api::Native => native::SERVICE,
             Api::Admin => admin::SERVICE,
         };
         service.methods.iter().copied().find(|method| method.name == name)

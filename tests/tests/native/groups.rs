@@ -407,6 +407,63 @@ fn groups_are_atomic_and_return_their_counters() {
     server.stop();
 }
 
+/// `processed` of the response is for clients before 2.4: the outcome of a condition of the request,
+/// or of a group without one. A condition of a group has its outcome in the group, as in HBase.
+#[test]
+fn outcomes_are_where_clients_read_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(&dir);
+    create(&server, "t");
+    let mut rig = Rig::connect(&server);
+    let mut outcomes = |of_request: Option<Condition>, of_group: Option<Condition>| {
+        let call = MultiRequest {
+            region_action: vec![RegionAction {
+                region: rig.region.clone(),
+                atomic: Some(true),
+                action: vec![Action {
+                    mutation: Some(Box::new(put("r", "other", "x"))),
+                    ..Action::default()
+                }],
+                condition: of_group,
+            }],
+            condition: of_request,
+            ..MultiRequest::default()
+        };
+        let answer: MultiResponse = rig.client.ask("Multi", &call);
+        (answer.processed, answer.region_action_result[0].processed)
+    };
+    let (absent, there) = (is("r", CompareType::Equal, ""), is("r", CompareType::Equal, "v"));
+    assert_eq!(outcomes(None, None), (Some(true), Some(true)));
+    assert_eq!(outcomes(Some(absent.clone()), None), (Some(true), None));
+    assert_eq!(outcomes(Some(there.clone()), None), (Some(false), None));
+    assert_eq!(outcomes(None, Some(absent)), (None, Some(true)));
+    assert_eq!(outcomes(None, Some(there)), (None, Some(false)));
+    server.stop();
+}
+
+/// A delete's own timestamp is for a whole row: a column inside the message that has none is deleted
+/// as of now, as in HBase.
+#[test]
+fn a_delete_of_a_column_ignores_the_timestamp_of_the_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(&dir);
+    create(&server, "t");
+    let mut rig = Rig::connect(&server);
+    let at = |mut mutation: MutationProto, time| {
+        mutation.timestamp = Some(time);
+        mutation
+    };
+    rig.mutate(at(put("r", "q", "old"), 9), None);
+    rig.mutate(at(put("r", "p", "old"), 9), None);
+    rig.mutate(at(delete("r", "q"), 5), None);
+    assert_eq!(rig.row("r"), "p=old");
+    let mut whole = at(delete("r", ""), 5);
+    whole.column_value.clear();
+    rig.mutate(whole, None);
+    assert_eq!(rig.row("r"), "p=old", "the row is deleted up to 5");
+    server.stop();
+}
+
 /// A retry with the same nonce changes nothing and is answered with the present value.
 #[test]
 fn a_repeated_nonce_is_applied_once() {

@@ -2,7 +2,7 @@
 //!
 //! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that calls meet each
 //! other's data. [`tables`], [`families`] and [`namespaces`] make the schema, [`writes`] and [`reads`] the calls, [`filters`] filter
-//! strings and [`filter_bytes`] filters in protobuf, [`system`] reads the system tables.
+//! strings and [`filter_bytes`] filters in protobuf, [`system`] reads the system tables, [`native`] makes native calls.
 //!
 //! Every method of both services is called, but for those whose answers two servers cannot have in common:
 //!
@@ -18,6 +18,7 @@ mod families;
 mod filter_bytes;
 mod filters;
 mod namespaces;
+mod native;
 mod protobuf;
 mod reads;
 mod system;
@@ -42,8 +43,17 @@ fn record(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Va
     Value::Struct(fields.filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
+/// Which APIs a script's calls use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apis {
+    /// Both Thrift services.
+    Thrift,
+    /// The same, and native RPC for most calls about data, so that the three meet each other's data.
+    Native,
+}
+
 /// A script of this many steps, tables included.
-pub fn script(seed: u64, steps: usize) -> Script {
+pub fn script(seed: u64, steps: usize, apis: Apis) -> Script {
     let mut generator = Generator {
         random: SmallRng::seed_from_u64(seed),
         lines: Vec::new(),
@@ -57,6 +67,8 @@ pub fn script(seed: u64, steps: usize) -> Script {
         kept: BTreeMap::new(),
         empty_qualifiers: seed.is_multiple_of(4),
         in_while: false,
+        native: apis == Apis::Native,
+        nonces: 0,
     };
     generator.create_tables();
     while generator.lines.len() < steps {
@@ -100,7 +112,14 @@ struct Generator {
     /// Whether filters are for inside WHILE. HBase asks filters about the row that a scan of named columns begins at, be there such a row
     /// or not, and WHILE around a filter that does not like its key ends the scan there; so no such filter is inside WHILE.
     in_while: bool,
+    /// Whether most calls about data are native.
+    native: bool,
+    /// Nonces used so far.
+    nonces: i64,
 }
+
+/// How many of the calls about data are native in a script that has them.
+const NATIVE_SHARE: f64 = 0.7;
 
 impl Generator {
     /// True with this probability.
@@ -192,6 +211,11 @@ impl Generator {
         self.lines.push(Step::Call(call).into());
     }
 
+    /// Whether the next call about data is native.
+    fn native_next(&mut self) -> bool {
+        self.native && self.chance(NATIVE_SHARE)
+    }
+
     /// Adds one step, or a few that belong together.
     fn step(&mut self) {
         let choice = self.int(0..=99);
@@ -200,7 +224,9 @@ impl Generator {
             self.close_scanners();
         }
         match choice {
+            0..=39 if self.native_next() => self.native_write(),
             0..=39 => self.write(),
+            40..=89 if self.native_next() => self.native_read(),
             40..=89 => self.read(),
             90..=93 => {
                 let table = self.one_of(&[TABLES[0], TABLES[0], TABLES[1]]).to_owned();
@@ -217,6 +243,7 @@ impl Generator {
                 };
                 self.lines.push(step.into());
             }
+            96 if self.native_next() => self.native_system(),
             96 => self.system(),
             97 => self.namespaces(),
             _ => self.admin(),

@@ -74,6 +74,8 @@ final class Control {
         return "";
       case "zookeeper":
         return admin.getConfiguration().get("hbase.zookeeper.property.clientPort");
+      case "region_server":
+        return cluster.regionServer().getServerName().getAddress().toString();
       case "version":
         return VersionInfo.getVersion();
       default:
