@@ -23,9 +23,13 @@ def run(*command, **options):
 
 
 def mount(root):
-    """Mounts the root read-only, with a writable /data and /proc."""
+    """Mounts the root read-only, with a writable /data, and /dev and /proc as a container engine adds them."""
     run("mount", "--make-rprivate", "/")
+    for name in ["dev", "proc"]:
+        os.makedirs(f"{root}/{name}", exist_ok=True)
     run("mount", "--bind", root, root)
+    run("mount", "--rbind", "/dev", f"{root}/dev")
+    run("mount", "-t", "proc", "proc", f"{root}/proc")
     run("mount", "--bind", f"{root}/data", f"{root}/data")
     run("mount", "-o", "remount,ro,bind", root)
     run("ip", "link", "set", "lo", "up")
