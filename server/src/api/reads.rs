@@ -16,22 +16,28 @@ use crate::admission::Held;
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;
 
-/// Memory of the filters of a call's gets, reserved filter by filter as they are built. A short
-/// filter text may need much memory.
+/// Memory of the filters of a call, reserved filter by filter as they are built. A short filter text
+/// may need much memory.
 #[derive(Debug, Default)]
-pub(super) struct FilterMemory {
+pub(crate) struct FilterMemory {
     held: Option<Held>,
 }
 
 impl FilterMemory {
     /// Reserves the filter of one more get.
-    pub(super) fn add(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
-        let Some(filter) = &spec.filter else {
+    pub(crate) fn add_of(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
+        let filter = spec.filter.as_ref();
+        self.add(server, filter.map_or(0, |filter| filter.memory_bytes()))
+    }
+
+    /// Reserves the memory of one more filter.
+    pub(crate) fn add(&mut self, server: &Server, bytes: usize) -> Result<(), Failure> {
+        if bytes == 0 {
             return Ok(());
-        };
+        }
         let admission = server.admission();
         let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
-        held.try_add(filter.memory_bytes() as u64)
+        held.try_add(bytes as u64)
             .inspect_err(|busy| admission.count(*busy))?;
         Ok(())
     }

@@ -24,8 +24,10 @@ use super::{Caller, Failure, Server, from_thrift, gather};
 
 /// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
-/// An increment of more columns than this does not hold the network thread.
+/// An increment of more columns than this does not hold the network thread,
 const INLINE_COLUMNS: usize = 64;
+/// nor does a group of more conditions.
+const INLINE_CONDITIONS: usize = 64;
 
 /// A row's worth of nothing yet.
 pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
@@ -233,8 +235,7 @@ impl Step<'_> {
         }
     }
 
-    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
-    /// disk.
+    /// Whether it would hold the network thread for long, or may read from disk.
     fn is_long(&self) -> bool {
         match self {
             Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
@@ -261,6 +262,19 @@ impl Step<'_> {
                 returns: *returns,
             }),
         }
+    }
+}
+
+impl Group<'_> {
+    /// The cells that it writes or looks at.
+    fn cells(&self) -> usize {
+        self.conditions.len() + self.steps.iter().map(Step::cells).sum::<usize>()
+    }
+
+    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
+    /// disk.
+    fn is_long(&self) -> bool {
+        self.conditions.len() > INLINE_CONDITIONS || self.steps.iter().any(Step::is_long)
     }
 }
 
@@ -319,8 +333,8 @@ fn try_group(
     tier: ReadTier,
     cells: &mut CellBatch,
 ) -> Result<Option<GroupOutcome>, Failure> {
-    check_cells(server, group.steps.iter().map(Step::cells).sum())?;
-    if tier == ReadTier::Memory && group.steps.iter().any(Step::is_long) {
+    check_cells(server, group.cells())?;
+    if tier == ReadTier::Memory && group.is_long() {
         return Ok(None);
     }
     let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();

@@ -238,11 +238,15 @@ fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
 /// instead; the cells of all increments and appends are in the first result, not in the block.
 async fn atomic(
     connection: &Arc<Connection>,
-    group: Group,
+    mut group: Group,
     block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
     let count = group.mutations.len() as u32;
     let is_conditional = !group.conditions.is_empty();
+    // As in HBase, a condition without mutations is not tested.
+    if group.mutations.is_empty() {
+        group.conditions.clear();
+    }
     let has_updates = group.mutations.iter().any(group::is_update);
     let mut done = group::apply(connection, group).await?;
     let merged = if has_updates && done.processed {

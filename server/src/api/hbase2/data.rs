@@ -56,7 +56,7 @@ fn reads_of(
     let mut filters = reads::FilterMemory::default();
     let reads = from_thrift::all(gets, |get| {
         let spec = from_thrift::get(get)?;
-        filters.add(server, &spec)?;
+        filters.add_of(server, &spec)?;
         let spec = if wants_cells(get) {
             spec
         } else {
