@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
-use crate::admission::Held;
+use crate::admission::{Class, Held};
 
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;
@@ -115,7 +115,7 @@ pub(crate) async fn get(
     table: TableName,
     wanted: Vec<(Bytes, ReadSpec)>,
 ) -> Result<Found, Failure> {
-    server.admission().admit()?;
+    server.admission().admit_read(&table)?;
     let charged = server.charge_gets(&table, &wanted)?;
     hold_back(charged.until()).await;
     let inline = wanted.len() <= INLINE_GETS;
@@ -131,10 +131,11 @@ pub(crate) async fn get(
     };
     let is_done = inline && gets.run(server, ReadTier::Memory)?;
     if !is_done {
-        server.admission().admit_to_line()?;
+        let class = Class::of_read(&gets.table);
+        server.admission().admit_to_line_of(class)?;
         // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
         gets.found.batch.set_on_shortage(OnShortage::Wait);
-        let on_pool = server.in_line(move |server| {
+        let on_pool = server.in_line(class, move |server| {
             gets.run(server, ReadTier::All)?;
             Ok(gets)
         });

@@ -21,6 +21,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Caller, Failure, Server, from_thrift, gather};
+use crate::admission::Class;
 
 /// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
@@ -98,7 +99,8 @@ where
         Some(commit) => commit,
         None if on_pool => {
             server.admission().admit_to_line()?;
-            Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
+            let work = move |server: &Server| write(server, &table, &build(&arguments)?);
+            Box::pin(server.in_line(Class::User, work)).await?
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
@@ -312,7 +314,7 @@ where
             let outcome = try_group(server, &build(&arguments)?, ReadTier::All, &mut cells)?;
             Ok((outcome, cells))
         };
-        let (outcome, cells) = Box::pin(server.in_line(work)).await?;
+        let (outcome, cells) = Box::pin(server.in_line(Class::User, work)).await?;
         let outcome = outcome.expect("only a call that may not wait can be without an answer");
         (outcome, cells)
     };

@@ -100,7 +100,7 @@ pub(super) async fn get_one(
     get: &messages::Get,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    let filter = request::filter(&connection.server, get.filter.as_ref()).await?;
+    let filter = request::filter(&connection.server, &table, get.filter.as_ref()).await?;
     let spec = request::get(get, filter)?;
     let mut caller = connection.caller();
     let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;

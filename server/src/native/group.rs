@@ -29,6 +29,7 @@ use prost::Message;
 
 use super::connection::Connection;
 use super::request;
+use crate::admission::Class;
 use crate::api::reads::FilterMemory;
 use crate::api::writes::{self, GroupDone, Step};
 use crate::api::{Failure, Server};
@@ -146,7 +147,7 @@ impl Conditions {
     async fn decode(server: &Arc<Server>, wanted: &[messages::Condition]) -> Result<Self, Failure> {
         let (mut all, mut memory) = (Vec::with_capacity(wanted.len()), FilterMemory::default());
         for wanted in wanted {
-            let decoded = request::converted(server, wanted, has_regex(wanted), condition).await?;
+            let decoded = request::converted(server, Class::User, wanted, has_regex(wanted), condition).await?;
             memory.add(server, decoded.memory_bytes())?;
             all.push(decoded);
         }

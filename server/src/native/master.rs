@@ -87,6 +87,17 @@ pub(super) async fn call(
     parameter: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
+    match method {
+        // Java's clients send it before each other call.
+        Method::IsMasterRunning => {
+            reply.message(&pb::IsMasterRunningResponse {
+                is_master_running: true,
+            });
+            return Ok(());
+        }
+        Method::GetProcedureResult => return procedure_result(server, parameter, reply),
+        _ => {}
+    }
     reply
         .fill_on_pool(server, move |server, reply| {
             tables(server, method, parameter, reply)
@@ -94,25 +105,25 @@ pub(super) async fn call(
         .await
 }
 
+/// The state of a procedure, which clients poll: a change may keep the pool's threads busy meanwhile.
+fn procedure_result(server: &Server, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
+    let call: pb::GetProcedureResultRequest = decode(parameter)?;
+    let state = if server.master().procedures.is_finished(call.proc_id) {
+        pb::get_procedure_result_response::State::Finished
+    } else {
+        pb::get_procedure_result_response::State::NotFound
+    };
+    reply.message(&pb::GetProcedureResultResponse {
+        state: state.into(),
+        ..pb::GetProcedureResultResponse::default()
+    });
+    Ok(())
+}
+
 /// Answers calls about tables and forwards all others to [`namespaces`].
 fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
-        Method::IsMasterRunning => reply.message(&pb::IsMasterRunningResponse {
-            is_master_running: true,
-        }),
-        Method::GetProcedureResult => {
-            let call: pb::GetProcedureResultRequest = decode(parameter)?;
-            let state = if master.procedures.is_finished(call.proc_id) {
-                pb::get_procedure_result_response::State::Finished
-            } else {
-                pb::get_procedure_result_response::State::NotFound
-            };
-            reply.message(&pb::GetProcedureResultResponse {
-                state: state.into(),
-                ..pb::GetProcedureResultResponse::default()
-            });
-        }
         Method::GetTableNames => {
             let call: pb::GetTableNamesRequest = decode(parameter)?;
             let with_system = call.include_sys_tables == Some(true);

@@ -54,6 +54,8 @@ mod schema;
 mod slow_log;
 mod staging;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use connection::run;
 pub(crate) use master::MasterState;

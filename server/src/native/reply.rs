@@ -13,7 +13,7 @@ use prost::Message;
 
 use super::compress;
 use super::peer::Codec;
-use crate::admission::Held;
+use crate::admission::{Class, Held};
 use crate::api::{Failure, Server};
 
 /// Writes the response to one call.
@@ -78,7 +78,8 @@ impl Reply {
         let (Some(compressor), Some((result, plain))) = (self.compressor, self.to_pack.take()) else {
             return Ok(());
         };
-        let packed = compress::pack(server, compressor, plain).await?;
+        let class = self.scanned.as_ref().map_or(Class::User, Class::of_read);
+        let packed = compress::pack(server, class, compressor, plain).await?;
         frame::put_encoded_response(self.call_id, &result, &packed, &mut self.out);
         Ok(())
     }
