@@ -12,8 +12,8 @@ use std::mem::size_of;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Condition, Get, MutationProto,
-    NameBytesPair, RegionAction, ResultOrException, mutation_proto::ColumnValue,
+    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Condition, CoprocessorServiceCall, Get,
+    MutationProto, NameBytesPair, RegionAction, ResultOrException, mutation_proto::ColumnValue,
     mutation_proto::column_value::QualifierValue,
 };
 use bytes::{Buf as _, Bytes};
@@ -96,6 +96,7 @@ static ACTION: Shape = Shape(&[
         &MUTATION,
     ),
     field(3, size_of::<Get>(), &GET),
+    field(4, size_of::<CoprocessorServiceCall>(), &ENDPOINT_CALL),
 ]);
 static REGION_ACTION: Shape = Shape(&[field(
     3,
@@ -135,6 +136,11 @@ pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> 
     let written = Cells::new(cells).take_while(Result::is_ok).count();
     // The frame's size once more, for what a write appends to the log.
     message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
+}
+
+/// Most memory that the request of an endpoint takes in a batch, as in [`memory_bytes`].
+pub(super) fn endpoint_bytes(request: &Bytes) -> usize {
+    message_bytes(request.clone(), &ENDPOINT)
 }
 
 fn message_bytes(mut message: Bytes, shape: &Shape) -> usize {
@@ -253,23 +259,29 @@ mod tests {
 
     #[test]
     fn conditions_of_an_endpoint_are_counted() {
-        use basalt_idl::native::messages::{
-            CoprocessorServiceCall, CoprocessorServiceRequest, MutateRowsRequest,
-        };
+        use basalt_idl::native::messages::{CoprocessorServiceRequest, MutateRowsRequest};
         let rows = MutateRowsRequest {
             condition: vec![Condition::default(); 1_000],
             ..MutateRowsRequest::default()
         };
+        let call = CoprocessorServiceCall {
+            request: rows.encode_to_vec().into(),
+            ..CoprocessorServiceCall::default()
+        };
+        let action = Action {
+            service_call: Some(Box::new(call.clone())),
+            ..Action::default()
+        };
+        let in_batch = of_multi(&multi(vec![action]));
+        let exec = Method::Client(ClientServiceMethod::ExecService);
         let call = CoprocessorServiceRequest {
-            call: CoprocessorServiceCall {
-                request: rows.encode_to_vec().into(),
-                ..CoprocessorServiceCall::default()
-            },
+            call,
             ..CoprocessorServiceRequest::default()
         };
-        let exec = Method::Client(ClientServiceMethod::ExecService);
-        let bytes = memory_bytes(exec, &call.encode_to_vec().into(), &Bytes::new());
-        assert!(bytes >= 1_000 * CONDITION_BYTES, "{bytes}");
+        let alone = memory_bytes(exec, &call.encode_to_vec().into(), &Bytes::new());
+        for bytes in [alone, in_batch] {
+            assert!(bytes >= 1_000 * CONDITION_BYTES, "{bytes}");
+        }
     }
 
     #[test]

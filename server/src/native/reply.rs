@@ -173,8 +173,17 @@ impl CellBlock {
     /// and in the response.
     pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {
         self.held.take_over(batch.give(batch.data_bytes()) as u64);
-        let wanted = 2 * (self.bytes.capacity() + self.inline_memory);
-        Ok(self.held.raise(wanted).await?)
+        self.add_message(0).await
+    }
+
+    /// Adds a message of so many bytes to the response, beside the cells, and reserves its memory.
+    pub(super) async fn add_message(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.inline_bytes += bytes;
+        self.inline_memory += bytes;
+        Ok(self
+            .held
+            .raise(2 * (self.bytes.capacity() + self.inline_memory))
+            .await?)
     }
 
     /// A row as a Result. Its cells go into the block, or into the Result if the codec is inline.

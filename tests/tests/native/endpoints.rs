@@ -1,9 +1,9 @@
 //! Coprocessor endpoints: AggregateService, MultiRowMutationService, and services that do not exist.
 
 use basalt_idl::native::messages::{
-    AggregateRequest, AggregateResponse, BigDecimalMsg, Column, CompareType, Condition,
+    Action, AggregateRequest, AggregateResponse, BigDecimalMsg, Column, CompareType, Condition,
     CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg,
-    MutateRowsRequest, MutateRowsResponse, MutationProto, RegionSpecifier, Scan,
+    MultiResponse, MutateRowsRequest, MutateRowsResponse, MutationProto, RegionSpecifier, Scan,
     mutation_proto::MutationType,
 };
 use basalt_tests::Server;
@@ -12,7 +12,7 @@ use prost::Message;
 
 use super::client::{Client, create, create_split, region, specifier};
 use super::groups::{is, matches};
-use super::requests::{inline, value_of, write};
+use super::requests::{action, inline, multi, value_of, write};
 
 const INTERPRETERS: &str = "org.apache.hadoop.hbase.client.coprocessor.";
 
@@ -317,6 +317,64 @@ fn rows_of_a_region_are_mutated_together() {
         assert_eq!(value_of(&mut client, &region, "n"), None, "{text}");
     }
     assert_eq!(value_of(&mut client, &region, "o").as_deref(), Some(&b"3"[..]));
+    server.stop();
+}
+
+/// An endpoint is called by an action of a batch: its answer, or its exception, is that action's. It
+/// sees the mutations before it.
+#[test]
+fn endpoints_are_called_in_a_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut table = start(&server);
+    let request = AggregateRequest::default();
+    let service = |index, service: &str| Action {
+        index: Some(index),
+        service_call: Some(Box::new(call(&table.region, service, "GetRowNum", &request).call)),
+        ..Action::default()
+    };
+    let actions = vec![
+        action(5, inline(MutationType::Put, "r", "q", b"v")),
+        service(7, "AggregateService"),
+        action(6, inline(MutationType::Put, "s", "q", b"v")),
+        service(9, "ExportService"),
+        Action {
+            index: Some(8),
+            ..Action::default()
+        },
+    ];
+    let answer: MultiResponse = table.client.ask("Multi", &multi(&table.region, actions));
+    let results = &answer.region_action_result[0].result_or_exception;
+    assert_eq!(
+        results.iter().map(|result| result.index).collect::<Vec<_>>(),
+        [5, 7, 6, 9, 8].map(Some)
+    );
+    let counted = results[1]
+        .service_result
+        .clone()
+        .expect("an answer")
+        .value
+        .unwrap();
+    assert!(counted.name.ends_with("AggregateProtos$AggregateResponse"));
+    let counted = AggregateResponse::decode(counted.value.unwrap()).unwrap();
+    assert_eq!(counted.first_part[0], 1_i64.to_be_bytes()[..]);
+    for (result, class, text) in [
+        (&results[3], "UnknownProtocolException", "ExportService"),
+        (
+            &results[4],
+            "DoNotRetryIOException",
+            "neither mutation, get nor service call",
+        ),
+    ] {
+        let exception = result.exception.as_ref().expect("an exception");
+        assert!(exception.name.ends_with(class), "{exception:?}");
+        let shown = String::from_utf8_lossy(exception.value.as_deref().unwrap_or_default());
+        assert!(shown.contains(text), "{shown}");
+    }
+    assert_eq!(
+        value_of(&mut table.client, &table.region, "s").as_deref(),
+        Some(&b"v"[..])
+    );
     server.stop();
 }
 
