@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
-use super::{coprocessor, quota, region, schema, status};
+use super::{coprocessor, places, quota, region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
@@ -539,29 +539,28 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             reply.message(&pb::MergeTableRegionsResponse { proc_id });
         }
         Method::MoveRegion => {
-            let call: pb::MoveRegionRequest = decode(parameter)?;
-            region::by_name(server, &call.region)?;
-            let own = super::server_name(server);
-            if let Some(to) = call.dest_server_name.filter(|to| *to != own) {
-                return Err(Failure::do_not_retry(format!(
-                    "there is no server {}",
-                    to.host_name
-                )));
-            }
+            places::move_region(server, &decode(parameter)?)?;
             reply.message(&pb::MoveRegionResponse {});
         }
-        Method::AssignRegion | Method::UnassignRegion | Method::OfflineRegion => {
+        Method::AssignRegion => {
             let call: pb::AssignRegionRequest = decode(parameter)?;
-            region::by_name(server, &call.region)?;
-            return Err(Failure::do_not_retry_region(
-                "the region is open, and one server has all regions",
-            ));
+            places::assign(server, &call.region)?;
+            reply.message(&pb::AssignRegionResponse {});
         }
-        Method::Balance => reply.message(&pb::BalanceResponse {
-            balancer_ran: master.balancer.load(Ordering::Relaxed),
-            moves_calculated: Some(0),
-            moves_executed: Some(0),
-        }),
+        Method::UnassignRegion => {
+            let call: pb::UnassignRegionRequest = decode(parameter)?;
+            places::unassign(server, &call.region)?;
+            reply.message(&pb::UnassignRegionResponse {});
+        }
+        Method::OfflineRegion => {
+            let call: pb::OfflineRegionRequest = decode(parameter)?;
+            places::offline(server, &call.region)?;
+            reply.message(&pb::OfflineRegionResponse {});
+        }
+        Method::Balance => {
+            let answer = places::balance(server, &decode(parameter)?, master.is_balancer_on())?;
+            reply.message(&answer);
+        }
         Method::SetBalancerRunning => {
             let call: pb::SetBalancerRunningRequest = decode(parameter)?;
             let before = master.balancer.swap(call.on, Ordering::Relaxed);

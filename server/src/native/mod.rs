@@ -16,6 +16,7 @@
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
+//! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -43,6 +44,7 @@ mod master;
 mod multi;
 mod multi_row;
 mod peer;
+mod places;
 mod procedures;
 mod quota;
 mod region;

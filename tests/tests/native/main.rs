@@ -13,6 +13,7 @@ mod groups;
 mod hostile;
 mod limits;
 mod loads;
+mod places;
 mod quotas;
 mod requests;
 mod rows;
