@@ -285,10 +285,11 @@ impl Server {
         };
         let memory = Arc::clone(server.admission.memory());
         server.engine.charge_calls_to(memory);
-        let (port, start_code) = (thrift_address.port(), server.start_code().unsigned_abs());
+        let start_code = server.start_code().unsigned_abs();
+        let (host, port) = server.advertised();
         let names = match server.config.rehearsal.servers {
             0 => vec![ServerName {
-                host: thrift_address.ip().to_string(),
+                host: host.to_owned(),
                 port,
                 start_code,
             }],

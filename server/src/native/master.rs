@@ -666,8 +666,9 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         }
         Method::ClearDeadServers => reply.message(&pb::ClearDeadServersResponse::default()),
         Method::IsRpcThrottleEnabled => {
+            // Quotas hold whenever there are some.
             reply.message(&pb::IsRpcThrottleEnabledResponse {
-                rpc_throttle_enabled: false,
+                rpc_throttle_enabled: true,
             });
         }
         Method::SetQuota => {

@@ -13,6 +13,7 @@ mod groups;
 mod hostile;
 mod limits;
 mod loads;
+mod methods;
 mod places;
 mod quotas;
 mod requests;
