@@ -516,8 +516,8 @@ impl Server {
         self.on_pool(work).await
     }
 
-    /// Converts arguments with regular expressions, on the pool. Few calls do so at a time: those of a
-    /// class with many places take turns.
+    /// Converts arguments with regular expressions, on the pool. Few calls do so at a time:
+    /// [`Admission::compiler`] bounds those of [`Class::User`], their places those of [`Class::System`].
     pub(crate) async fn compiled<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,

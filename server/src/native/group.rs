@@ -147,14 +147,12 @@ impl Conditions {
     async fn decode(server: &Arc<Server>, wanted: &[messages::Condition]) -> Result<Self, Failure> {
         let (mut all, mut memory) = (Vec::with_capacity(wanted.len()), FilterMemory::default());
         for wanted in wanted {
-            let decoded = request::converted(server, Class::User, wanted, has_regex(wanted), condition).await?;
+            let decoded =
+                request::converted(server, Class::User, wanted, has_regex(wanted), condition).await?;
             memory.add(server, decoded.memory_bytes())?;
             all.push(decoded);
         }
-        Ok(Self {
-            all,
-            _memory: memory,
-        })
+        Ok(Self { all, _memory: memory })
     }
 }
 

@@ -28,7 +28,11 @@ pub(super) async fn mutate(
     for (index, mutation) in call.mutation_request.iter().enumerate() {
         check_row(region, index, mutation)?;
     }
-    for update in call.mutation_request.iter_mut().filter(|one| group::is_update(one)) {
+    for update in call
+        .mutation_request
+        .iter_mut()
+        .filter(|one| group::is_update(one))
+    {
         update.nonce = call.nonce.or(update.nonce);
     }
     let group = Group {

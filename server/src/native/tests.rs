@@ -138,8 +138,9 @@ fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
         let regions: pb::ScanResponse = client.ask("Scan", &regions_of_t()).await;
         assert_eq!(regions.results.len(), 1);
         let mut master = Client::connect(&server, "MasterService").await;
-        let tables: pb::GetTableDescriptorsResponse =
-            master.ask("GetTableDescriptors", &pb::GetTableDescriptorsRequest::default()).await;
+        let tables: pb::GetTableDescriptorsResponse = master
+            .ask("GetTableDescriptors", &pb::GetTableDescriptorsRequest::default())
+            .await;
         assert_eq!(tables.table_schema.len(), 1);
         let disabled: pb::DisableTableResponse = master
             .ask(
@@ -157,8 +158,9 @@ fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
         let state: pb::GetProcedureResultResponse = master.ask("getProcedureResult", &poll).await;
         assert_eq!(state.state(), pb::get_procedure_result_response::State::Finished);
         let mut admin = Client::connect(&server, "AdminService").await;
-        let online: pb::GetOnlineRegionResponse =
-            admin.ask("GetOnlineRegion", &pb::GetOnlineRegionRequest::default()).await;
+        let online: pb::GetOnlineRegionResponse = admin
+            .ask("GetOnlineRegion", &pb::GetOnlineRegionRequest::default())
+            .await;
         assert!(!online.region_info.is_empty());
         assert_eq!(server.admission().waiting(), WAITING, "the flood is still there");
         drop(blocked);
