@@ -3,23 +3,16 @@
 #
 #   tests/hbase-it.sh [TEST...]
 #
-# Runs all tests of the table below, or those that are named, one after the other against one server on an empty directory.
-# The reads of PerformanceEvaluation (PE_*) need the table of PE_sequentialWrite. Prints a line for each
-# and ends with status 1 if one failed; the logs stay in target/clients/hbase-it/logs.
+# Runs all tests of the table below, or those that are named, one after the other against one server on an empty directory;
+# LoadAndVerify, which wants three region servers, against a rehearsal of three. The reads of PerformanceEvaluation (PE_*)
+# need the table of PE_sequentialWrite. Prints a line for each and ends with status 1 if one failed; the logs stay in
+# target/clients/hbase-it/logs.
 #
 #   BASALT   the program; target/release/basalt by default
 #
 # Needs Java 17 and Maven, which fetches the jars the first time. A run takes about five minutes and a JVM of 512 MiB.
 #
-# Not run, with the reason:
-#   IntegrationTestTableMapReduceUtil   never connects: it requires the names of jars on its own class path, among them Guava's,
-#                                       which HBase 2.6 no longer contains; fails with HBase, too
-#   IntegrationTestLoadAndVerify        refuses a cluster of fewer than three region servers
-#   IntegrationTestImportTsv            needs classes of hbase-annotations:tests, which Maven Central does not have for 2.6.1
-#   IntegrationTestFilter               does not exist in 2.6.1; filters are in PerformanceEvaluation and LazyCfLoading
-#   *MTTR, *Monkeys, *Failover          stop and start servers by ssh
-#   *Replication, *Replicas*, *MOB*     a second cluster, region replicas, MOB: not on one node
-#   *WithACL, *VisibilityLabels*        need the coprocessors AccessController and VisibilityController
+# docs/testing.md lists the tests that are not run, with the reasons.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,16 +31,22 @@ trap stop EXIT
 mkdir -p "$logs" "$work/conf"
 (cd tests/clients/hbase-it && mvn -q -B dependency:build-classpath "-Dmdep.outputFile=$made/classpath.txt")
 
-"$basalt" serve --data-dir "$work/data" --thrift-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 \
-  > "$work/out" 2> "$logs/basalt.log" &
-server=$!
-until grep -q '^basalt serves' "$work/out"; do
-  kill -0 "$server" || { cat "$logs/basalt.log"; exit 1; }
-  sleep 0.1
-done
-port=$(sed -E 's/^basalt serves Thrift on [^ ]*:([0-9]+) .*/\1/' "$work/out")
-
-cat > "$work/conf/hbase-site.xml" <<XML
+# serve NAME SETTING...: starts the server on the empty directory of this name, in place of one that runs.
+serve() {
+  local name=$1 settings=()
+  shift
+  if [ -n "$server" ]; then kill "$server" && wait "$server" || true; fi
+  for setting in "$@"; do settings+=(--set "$setting"); done
+  "$basalt" serve --data-dir "$work/$name" --thrift-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 "${settings[@]}" \
+    > "$work/$name.out" 2> "$logs/$name.log" &
+  server=$!
+  until grep -q '^basalt serves' "$work/$name.out"; do
+    kill -0 "$server" || { cat "$logs/$name.log"; exit 1; }
+    sleep 0.1
+  done
+  local port
+  port=$(sed -E 's/^basalt serves Thrift on [^ ]*:([0-9]+) .*/\1/' "$work/$name.out")
+  cat > "$work/conf/hbase-site.xml" <<XML
 <configuration>
   <property><name>hbase.zookeeper.quorum</name><value>127.0.0.1</value></property>
   <property><name>hbase.zookeeper.property.clientPort</name><value>$port</value></property>
@@ -56,6 +55,8 @@ cat > "$work/conf/hbase-site.xml" <<XML
   <property><name>hbase.IntegrationTestIngestWithTags.runtime</name><value>1000</value></property>
 </configuration>
 XML
+}
+
 cat > "$work/conf/log4j2.properties" <<'LOG'
 status = error
 appender.c.type = Console
@@ -82,11 +83,12 @@ for package in "${opens[@]}"; do options+=("--add-opens=$package=ALL-UNNAMED"); 
 
 wanted=" $* "
 failed=0
+is_wanted() { [ "$wanted" = "  " ] || [[ "$wanted" == *" $1 "* ]]; }
 # run NAME SECONDS ARGUMENTS...: Java with these arguments.
 run() {
   local name=$1 seconds=$2 begin=$SECONDS outcome=passed
   shift 2
-  if [ "$wanted" != "  " ] && [[ "$wanted" != *" $name "* ]]; then return; fi
+  if ! is_wanted "$name"; then return; fi
   (cd "$work" && timeout "$seconds" java "${options[@]}" -cp "$work/conf:$(cat "$made/classpath.txt")" "$@") \
     > "$logs/$name.out" 2> "$logs/$name.err" || { outcome="FAILED with status $?"; failed=1; }
   printf '%-28s %s (%d s)\n' "$name" "$outcome" $((SECONDS - begin))
@@ -97,8 +99,12 @@ given=-Dhbase.test.cluster.distributed=true
 junit=org.junit.runner.JUnitCore
 small() { printf -- '-D%s.%s ' "$1" num_keys_per_server=300 "$1" num_write_threads=4 "$1" num_read_threads=4; }
 
+serve basalt "bulkload.directories=[\"$work\"]"
 run AcidGuarantees 180 $hbase.IntegrationTestAcidGuarantees -m calm
 run BigLinkedList 120 $hbase.test.IntegrationTestBigLinkedList loop 1 2 30000 "file://$work/linked" 2 3000 1
+run BulkLoad 180 $hbase.mapreduce.IntegrationTestBulkLoad -Dhbase.IntegrationTestBulkLoad.chainLength=2000 \
+  -Dhbase.IntegrationTestBulkLoad.numMaps=2 -Dhbase.IntegrationTestBulkLoad.numImportRounds=2 -m calm
+run ImportTsv 120 $given $junit $hbase.mapreduce.IntegrationTestImportTsv
 # shellcheck disable=SC2046
 run Ingest 180 $hbase.IntegrationTestIngest -Dhbase.IntegrationTestIngest.runtime=1000 $(small IntegrationTestIngest) -m calm
 run IngestWithTags 180 $given $junit $hbase.IntegrationTestIngestWithTags
@@ -110,4 +116,11 @@ for command in randomRead randomSeekScan randomWrite scan scanRange10 filterScan
   checkAndDelete asyncRandomRead asyncRandomWrite asyncScan; do
   run "PE_$command" 60 $hbase.PerformanceEvaluation --nomapred --rows=200 "$command" 1
 done
+if is_wanted LoadAndVerify; then
+  serve rehearsal rehearsal.servers=3
+  # The names of the virtual servers are those of this machine.
+  echo "127.0.0.1 localhost $(hostname) rehearsal-1 rehearsal-2 rehearsal-3" > "$work/hosts"
+  run LoadAndVerify 180 "-Djdk.net.hosts.file=$work/hosts" $hbase.test.IntegrationTestLoadAndVerify \
+    -Dloadmapper.num_to_write=2000 -Dloadmapper.map.tasks=2 -Dverify.reduce.tasks=1 -m calm loadAndVerify
+fi
 exit $failed

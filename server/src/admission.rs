@@ -10,6 +10,9 @@
 //! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
 //!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
 //!   wait in it, so a flooded server can still be looked after.
+//! - **System tables.** Reads of system tables have places and a queue of their own ([`Class`]), and are
+//!   not refused because of delay: clients look regions up in `hbase:meta` before they can do anything
+//!   else, and a flood of other calls must not keep them from it.
 //! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads
 //!   nothing. Half of the cores may do it at a time ([`Admission::compiler`]), so that the network
 //!   threads get the others.
@@ -27,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use basalt_engine::schema::TableName;
 use metrics::{Counter, Gauge, counter, gauge};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -42,6 +46,9 @@ pub(crate) use slow::{SlowClient, dropped};
 mod line;
 mod memory;
 mod slow;
+
+/// Places on the pool for reads of system tables.
+pub(crate) const SYSTEM_PLACES: usize = 4;
 
 /// Pause between two looks at the delay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -82,12 +89,35 @@ pub(crate) enum Busy {
     Delay { limit: Duration },
 }
 
+/// The places on the pool that a call takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Those of data calls.
+    User,
+    /// Those of reads of system tables. The table decides, not the priority in a request's header: any
+    /// client can set that.
+    System,
+}
+
+impl Class {
+    /// The class of a read of this table.
+    pub(crate) fn of_read(table: &TableName) -> Self {
+        if table.is_system() {
+            Self::System
+        } else {
+            Self::User
+        }
+    }
+}
+
 /// The limits, and how far they are used. Shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Admission {
     memory: Arc<Memory>,
     /// Places on the pool for data calls.
     line: Arc<Line>,
+    /// Places on the pool for reads of system tables.
+    system: Arc<Line>,
     /// Places for calls whose filters are compiled.
     compilers: Arc<Line>,
     max_waiting: usize,
@@ -116,6 +146,7 @@ impl Admission {
                 refused("slow"),
             )),
             line: Line::new(places, longest_wait),
+            system: Line::new(SYSTEM_PLACES, longest_wait),
             compilers: Line::new((cores / 2).max(1), longest_wait),
             max_waiting: config.max_waiting,
             max_wait,
@@ -148,9 +179,30 @@ impl Admission {
         self.check_delay().inspect_err(|busy| self.count(*busy))
     }
 
+    /// Lets a read begin, as [`Self::admit`] does; one of a system table always.
+    pub(crate) fn admit_read(&self, table: &TableName) -> Result<(), Busy> {
+        let is_calm = self.refused_share.load(Ordering::Relaxed) == 0;
+        if is_calm || Class::of_read(table) == Class::System {
+            return Ok(());
+        }
+        self.admit()
+    }
+
     /// Lets a data call that has begun go on to the pool.
     pub(crate) fn admit_to_line(&self) -> Result<(), Busy> {
-        self.check_waiting(self.waiting())
+        self.admit_to_line_of(Class::User)
+    }
+
+    /// Lets a call that has begun go on to the pool.
+    pub(crate) fn admit_to_line_of(&self, class: Class) -> Result<(), Busy> {
+        self.check_waiting(self.line_of(class).len())
+    }
+
+    fn line_of(&self, class: Class) -> &Arc<Line> {
+        match class {
+            Class::User => &self.line,
+            Class::System => &self.system,
+        }
     }
 
     /// Refuses a call that finds `waiting` others in its queue, if that is the limit.
@@ -167,8 +219,9 @@ impl Admission {
     }
 
     /// A place on the pool, when it is this call's turn.
-    pub(crate) async fn place(&self) -> Result<Place, Busy> {
-        self.line.place().await.map_err(|too_long| self.waited(too_long))
+    pub(crate) async fn place(&self, class: Class) -> Result<Place, Busy> {
+        let place = self.line_of(class).place().await;
+        place.map_err(|too_long| self.waited(too_long))
     }
 
     /// A place for a call whose filter is compiled, when it is its turn. Such a call takes a place
@@ -188,8 +241,8 @@ impl Admission {
     }
 
     /// The same for a call that has been served in part: it is never refused.
-    pub(crate) async fn place_again(&self) -> Place {
-        self.line.place_again().await
+    pub(crate) async fn place_again(&self, class: Class) -> Place {
+        self.line_of(class).place_again().await
     }
 
     /// Counts a refusal for lack of memory.
@@ -302,9 +355,9 @@ mod tests {
     #[tokio::test]
     async fn a_full_line_refuses_and_so_does_a_long_wait() {
         let admission = admission(1000, 1, 1);
-        let place = admission.place().await.unwrap();
+        let place = admission.place(Class::User).await.unwrap();
         admission.admit_to_line().unwrap();
-        let mut second = std::pin::pin!(admission.place());
+        let mut second = std::pin::pin!(admission.place(Class::User));
         assert!(futures_poll(&mut second).is_none());
         assert_eq!(
             admission.admit_to_line(),
@@ -314,7 +367,7 @@ mod tests {
         let _place = second.await.unwrap();
         assert_eq!(admission.waiting(), 0);
         admission.admit_to_line().unwrap();
-        let refused = admission.place().await.unwrap_err();
+        let refused = admission.place(Class::User).await.unwrap_err();
         assert!(
             refused.to_string().contains("for 100ms (requests.max_wait_ms)"),
             "{refused}"
@@ -335,9 +388,40 @@ mod tests {
         let refused = admission.compiler().await.unwrap_err();
         assert_eq!(refused, Busy::Line { waiting: 1, limit: 1 });
         // The pool has places for other calls meanwhile.
-        let _other = admission.place().await.unwrap();
+        let _other = admission.place(Class::User).await.unwrap();
         drop(places);
         let _place = next.await.unwrap();
+    }
+
+    /// Other calls that fill their queue, or make the server late, do not keep reads of system tables
+    /// back. These have a bound of their own.
+    #[tokio::test]
+    async fn reads_of_system_tables_do_not_wait_for_other_calls() {
+        let admission = admission(1000, 1, 1);
+        let table = |name: &str| TableName::parse(name.as_bytes()).unwrap();
+        let (meta, other) = (table("hbase:meta"), table("t"));
+        admission.refused_share.store(WHOLE, Ordering::Relaxed);
+        assert!(matches!(admission.admit_read(&other), Err(Busy::Delay { .. })));
+        assert_eq!(admission.admit_read(&meta), Ok(()));
+
+        let _place = admission.place(Class::of_read(&other)).await.unwrap();
+        let mut waiting = std::pin::pin!(admission.place(Class::User));
+        assert!(futures_poll(&mut waiting).is_none());
+        admission.admit_to_line().unwrap_err();
+        let class = Class::of_read(&meta);
+        let mut places = Vec::new();
+        for _ in 0..SYSTEM_PLACES {
+            admission.admit_to_line_of(class).unwrap();
+            places.push(admission.place(class).await.unwrap());
+        }
+        let mut next = std::pin::pin!(admission.place(class));
+        assert!(futures_poll(&mut next).is_none());
+        assert_eq!(
+            admission.admit_to_line_of(class),
+            Err(Busy::Line { waiting: 1, limit: 1 })
+        );
+        drop(places);
+        next.await.unwrap();
     }
 
     /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has been idle for a while.

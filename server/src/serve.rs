@@ -44,10 +44,11 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// taken. Some wait for the disk or for a lock, so they are more than there are cores. But most read what is cached, and many threads
 /// that all want a core take turns and keep each other waiting: with 240 for data calls two cores did a quarter fewer increments under
 /// four times their load than with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
-const BLOCKING_THREADS: usize = 48;
+pub(crate) const BLOCKING_THREADS: usize = 48;
 
-/// Of these, what data calls may take: the rest is for schema changes, pages and upkeep.
-const DATA_THREADS: usize = BLOCKING_THREADS - 16;
+/// Of these, what data calls may take: the rest is for reads of system tables
+/// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
+pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
 /// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a task for each connection whose
 /// message has come, up to 1,024. They go to the end of the thread's own line, which has 256 places, and the half of a full line goes to

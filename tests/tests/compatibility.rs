@@ -33,13 +33,18 @@ const FILTERS: &str = "### Filter classes";
 const COMPARATORS: &str = "### Comparators";
 const ATTRIBUTES: &str = "## Attributes";
 
+const NATIVE_METHODS: &str = "### Native methods";
+const ZOOKEEPER_NODES: &str = "### ZooKeeper nodes";
+
 /// All tables of the page whose rows name tests.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 12] = [
     "### Thrift 1, ",
     "### Thrift 2, ",
     "### BasaltAdmin",
     STRUCTS_1,
     STRUCTS_2,
+    NATIVE_METHODS,
+    ZOOKEEPER_NODES,
     FAMILY_OPTIONS,
     TABLE_OPTIONS,
     FILTERS,
@@ -183,6 +188,30 @@ fn the_page_lists_every_method_of_every_service() {
             .collect();
         assert_eq!(names(heading), declared, "{heading}");
     }
+}
+
+/// The methods of the native services as `native` has them; its test `methods` compares the states with
+/// what a server answers.
+#[test]
+fn the_page_lists_every_native_method() {
+    use basalt_idl::native::messages as native;
+    macro_rules! names {
+        ($($method:ident),*) => {
+            [$(native::$method::ALL
+                .iter()
+                .map(|method| format!("{}.{}", native::$method::SERVICE, method.name()))
+                .collect::<Vec<_>>()),*]
+        };
+    }
+    let declared = names!(
+        ClientServiceMethod,
+        MasterServiceMethod,
+        AdminServiceMethod,
+        ClientMetaServiceMethod,
+        BootstrapNodeServiceMethod
+    );
+    let declared: BTreeSet<String> = declared.into_iter().flatten().collect();
+    assert_eq!(names(NATIVE_METHODS), declared);
 }
 
 /// The test that a method's row names sends that method: its arguments stand in the test's file, or in what all of those share.

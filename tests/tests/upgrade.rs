@@ -65,6 +65,9 @@ fn unpack(name: &str, below: &Path) -> PathBuf {
     below.join(name)
 }
 
+/// Makes a directory one of a newer release.
+type Change<'a> = &'a dyn Fn(&Path);
+
 /// All files below a folder, with what is in them.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -311,7 +314,6 @@ fn a_directory_of_a_newer_release_is_left_as_it_is() {
             log + 1
         );
     };
-    type Change<'a> = &'a dyn Fn(&Path);
     let cases: [(Change<'_>, String); 3] = [
         (
             &newer_manifest,

@@ -78,12 +78,16 @@ impl Server {
             return Ok(Charged(None));
         }
         let group = group()?;
-        let rows = group.steps.iter().map(Step::row);
+        // The read of a step covers one condition.
+        let others = group.conditions.iter().skip(group.steps.len());
+        let read = others.clone().map(|condition| condition.row);
+        let rows = group.steps.iter().map(Step::row).chain(read);
         let costs = group.steps.iter().map(|step| {
             let mut cost = Cost::write(step.bytes() as u64);
             cost.add(Cost::READ);
             cost
         });
+        let costs = costs.chain(others.map(|_| Cost::READ));
         self.charge(&group.table, rows, costs)
     }
 

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::admission::{Admission, Held, Memory, Purpose};
+use crate::admission::{Admission, Class, Held, Memory, Purpose};
 use crate::capacity::{Capacity, server_names};
 use crate::config::Config;
 use crate::ephemeral::Controls;
@@ -295,10 +295,11 @@ impl Server {
         };
         let memory = Arc::clone(server.admission.memory());
         server.engine.charge_calls_to(memory);
-        let (port, start_code) = (thrift_address.port(), server.start_code().unsigned_abs());
+        let start_code = server.start_code().unsigned_abs();
+        let (host, port) = server.advertised();
         let names = match server.config.rehearsal.servers {
             0 => vec![ServerName {
-                host: thrift_address.ip().to_string(),
+                host: host.to_owned(),
                 port,
                 start_code,
             }],
@@ -514,23 +515,30 @@ impl Server {
         self.ready.store(ready, Ordering::Release);
     }
 
-    /// Runs `work` of a data call where it may block, when its turn has come. Who calls this has asked [`Admission::admit_to_line`].
-    async fn in_line<T: Send + 'static>(
+    /// Runs `work` of a data call where it may block, when its turn has come. Who calls this has asked
+    /// [`Admission::admit_to_line_of`].
+    pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,
+        class: Class,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _place = self.admission.place().await?;
+        let _place = self.admission.place(class).await?;
         self.on_pool(work).await
     }
 
-    /// Converts arguments with regular expressions, on the pool. Few calls do so at a time.
+    /// Converts arguments with regular expressions, on the pool. Few calls do so at a time:
+    /// [`Admission::compiler`] bounds those of [`Class::User`], their places those of [`Class::System`].
     pub(crate) async fn compiled<T: Send + 'static>(
         self: &Arc<Self>,
+        class: Class,
         convert: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _place = self.admission.compiler().await?;
-        self.admission.admit_to_line()?;
-        self.in_line(convert).await
+        let _place = match class {
+            Class::User => Some(self.admission.compiler().await?),
+            Class::System => None,
+        };
+        self.admission.admit_to_line_of(class)?;
+        self.in_line(class, convert).await
     }
 
     /// Runs `work` where it may block, without waiting in line: schema changes and the like.

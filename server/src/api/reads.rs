@@ -11,27 +11,33 @@ use bytes::Bytes;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
-use crate::admission::Held;
+use crate::admission::{Class, Held};
 
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;
 
-/// Memory of the filters of a call's gets, reserved filter by filter as they are built. A short
-/// filter text may need much memory.
+/// Memory of the filters of a call, reserved filter by filter as they are built. A short filter text
+/// may need much memory.
 #[derive(Debug, Default)]
-pub(super) struct FilterMemory {
+pub(crate) struct FilterMemory {
     held: Option<Held>,
 }
 
 impl FilterMemory {
     /// Reserves the filter of one more get.
-    pub(super) fn add(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
-        let Some(filter) = &spec.filter else {
+    pub(crate) fn add_of(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
+        let filter = spec.filter.as_ref();
+        self.add(server, filter.map_or(0, |filter| filter.memory_bytes()))
+    }
+
+    /// Reserves the memory of one more filter.
+    pub(crate) fn add(&mut self, server: &Server, bytes: usize) -> Result<(), Failure> {
+        if bytes == 0 {
             return Ok(());
-        };
+        }
         let admission = server.admission();
         let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
-        held.try_add(filter.memory_bytes() as u64)
+        held.try_add(bytes as u64)
             .inspect_err(|busy| admission.count(*busy))?;
         Ok(())
     }
@@ -109,7 +115,7 @@ pub(crate) async fn get(
     table: TableName,
     wanted: Vec<(Bytes, ReadSpec)>,
 ) -> Result<Found, Failure> {
-    server.admission().admit()?;
+    server.admission().admit_read(&table)?;
     let charged = server.charge_gets(&table, &wanted)?;
     hold_back(charged.until()).await;
     let inline = wanted.len() <= INLINE_GETS;
@@ -125,10 +131,11 @@ pub(crate) async fn get(
     };
     let is_done = inline && gets.run(server, ReadTier::Memory)?;
     if !is_done {
-        server.admission().admit_to_line()?;
+        let class = Class::of_read(&gets.table);
+        server.admission().admit_to_line_of(class)?;
         // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
         gets.found.batch.set_on_shortage(OnShortage::Wait);
-        let on_pool = server.in_line(move |server| {
+        let on_pool = server.in_line(class, move |server| {
             gets.run(server, ReadTier::All)?;
             Ok(gets)
         });

@@ -19,7 +19,7 @@ use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
 use super::{Caller, Failure, Server};
-use crate::admission::{Busy, ScannerMemory};
+use crate::admission::{Busy, Class, ScannerMemory};
 use crate::sessions::{OpenScan, PendingScan};
 
 /// One turn of a fetch on the pool. Before each it looks whether its client is still there.
@@ -82,7 +82,7 @@ pub(crate) fn open(
     sort_columns: bool,
     lease: Duration,
 ) -> Result<i32, Failure> {
-    server.admission().admit()?;
+    server.admission().admit_read(&table)?;
     check(&scan)?;
     let mut open = new_scan(table, scan, sort_columns);
     open.memory = reserve_scan(server, caller, &open)?;
@@ -146,8 +146,8 @@ pub(crate) async fn fetch(
     shortest: Shortest,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    server.admission().admit()?;
     let fetching = server.sessions().fetch(id, caller.owner)?;
+    server.admission().admit_read(&fetching.pending.table)?;
     admit_to_line(server, &fetching)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
@@ -183,8 +183,8 @@ pub(crate) async fn fetch_part(
     id: i32,
     part: Part,
 ) -> Result<(CellBatch, FetchEnd), Failure> {
-    server.admission().admit()?;
     let mut fetching = server.sessions().fetch(id, caller.owner)?;
+    server.admission().admit_read(&fetching.pending.table)?;
     fetching.limit_rows(part.rows);
     caller.scanned = Some(fetching.pending.table.clone());
     admit_to_line(server, &fetching)?;
@@ -214,7 +214,7 @@ pub(crate) async fn fetch_once(
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    server.admission().admit()?;
+    server.admission().admit_read(&table)?;
     check(&scan)?;
     let mut scan = Box::new(new_scan(table, scan, false));
     scan.memory = reserve_scan(server, caller, &scan)?;
@@ -235,7 +235,8 @@ fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
     if scan.is_memory_only() {
         return Ok(());
     }
-    server.admission().admit_to_line()
+    let class = Class::of_read(&scan.pending.table);
+    server.admission().admit_to_line_of(class)
 }
 
 /// Closes a session; tells whether there was one.
@@ -301,6 +302,7 @@ where
 {
     // What has been read is not thrown away: the scan is behind it already.
     let mut may_be_refused = batch.is_empty();
+    let class = Class::of_read(&scan.pending.table);
     loop {
         // A fetch with results to return does not wait for more memory.
         batch.set_on_shortage(if batch.is_empty() {
@@ -312,10 +314,10 @@ where
             return Err(Failure::plain_io("the client has closed the connection"));
         }
         let place = if may_be_refused {
-            server.admission().admit_to_line()?;
-            server.admission().place().await?
+            server.admission().admit_to_line_of(class)?;
+            server.admission().place(class).await?
         } else {
-            server.admission().place_again().await
+            server.admission().place_again(class).await
         };
         may_be_refused = false;
         let end;

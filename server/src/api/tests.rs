@@ -13,7 +13,7 @@ use basalt_idl::thrift2::{self, THBaseException, args};
 use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
-use crate::admission::{Held, Place};
+use crate::admission::{Class, Held, Place};
 
 /// A server with table `t`, in whose line one call may wait.
 fn crowded() -> Arc<Server> {
@@ -107,7 +107,7 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     let server = crowded();
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place().await.unwrap());
+        places.push(server.admission().place(Class::User).await.unwrap());
     }
     let mut first = pin!(call(&server, 1, filtered_scan()));
     let waits = std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()));
@@ -141,6 +141,26 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     call(&server, 2, filtered_scan())
         .await
         .expect("there is room again");
+}
+
+/// Reads of system tables, for which clients of any protocol wait before all else, find places when
+/// other calls have filled their queue.
+#[tokio::test]
+async fn reads_of_system_tables_are_served_when_the_line_is_full() {
+    let server = crowded();
+    let _full = full_line(&server).await;
+    refusal(call(&server, 1, filtered_scan()).await);
+    let mut meta = filtered_scan();
+    meta.table = Bytes::from_static(b"hbase:meta");
+    meta.num_rows = 10;
+    let rows = call(&server, 1, meta.clone()).await.expect("served");
+    assert!(rows.len() >= 2, "{rows:?}");
+    let mut get = get();
+    get.table = Bytes::from_static(b"hbase:meta");
+    get.tget.row = Bytes::from_static(b"t");
+    get.tget.filter_string = Some(Bytes::from_static(b"RowFilter(=, 'binary:t')"));
+    let found = call(&server, 1, get).await.expect("served");
+    assert_eq!(found.row.as_deref(), Some(&b"t"[..]));
 }
 
 /// Rows of the table of [`on_disk`].
@@ -182,10 +202,10 @@ fn on_disk() -> Arc<Server> {
 async fn full_line(server: &Arc<Server>) -> (Vec<Place>, impl Future<Output = Place>) {
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place().await.unwrap());
+        places.push(server.admission().place(Class::User).await.unwrap());
     }
     let admission = Arc::clone(server);
-    let mut waiting = Box::pin(async move { admission.admission().place().await.unwrap() });
+    let mut waiting = Box::pin(async move { admission.admission().place(Class::User).await.unwrap() });
     assert!(is_pending(&mut waiting).await);
     assert_eq!(server.admission().waiting(), 1);
     (places, waiting)

@@ -21,11 +21,14 @@ use smallvec::{SmallVec, smallvec};
 
 use super::charge::{hold_back, mutation_bytes, update_bytes};
 use super::{Failure, Server, from_thrift, gather};
+use crate::admission::Class;
 
 /// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
-/// An increment of more columns than this does not hold the network thread.
+/// An increment of more columns than this does not hold the network thread,
 const INLINE_COLUMNS: usize = 64;
+/// nor does a group of more conditions.
+const INLINE_CONDITIONS: usize = 64;
 
 /// A row's worth of nothing yet.
 pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
@@ -96,7 +99,8 @@ where
         Some(commit) => commit,
         None if on_pool => {
             server.admission().admit_to_line()?;
-            Box::pin(server.in_line(move |server| write(server, &table, &build(&arguments)?))).await?
+            let work = move |server: &Server| write(server, &table, &build(&arguments)?);
+            Box::pin(server.in_line(Class::User, work)).await?
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
@@ -236,8 +240,7 @@ impl Step<'_> {
         }
     }
 
-    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
-    /// disk.
+    /// Whether it would hold the network thread for long, or may read from disk.
     fn is_long(&self) -> bool {
         match self {
             Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
@@ -264,6 +267,19 @@ impl Step<'_> {
                 returns: *returns,
             }),
         }
+    }
+}
+
+impl Group<'_> {
+    /// The cells that it writes or looks at.
+    fn cells(&self) -> usize {
+        self.conditions.len() + self.steps.iter().map(Step::cells).sum::<usize>()
+    }
+
+    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
+    /// disk.
+    fn is_long(&self) -> bool {
+        self.conditions.len() > INLINE_CONDITIONS || self.steps.iter().any(Step::is_long)
     }
 }
 
@@ -302,7 +318,7 @@ where
             Ok((outcome, cells))
         };
         let outcome;
-        (outcome, cells) = Box::pin(server.in_line(work)).await?;
+        (outcome, cells) = Box::pin(server.in_line(Class::User, work)).await?;
         outcome.expect("only a call that may not wait can be without an answer")
     };
     if let Some(commit) = outcome.commit {
@@ -322,8 +338,8 @@ fn try_group(
     tier: ReadTier,
     cells: &mut CellBatch,
 ) -> Result<Option<GroupOutcome>, Failure> {
-    check_cells(server, group.steps.iter().map(Step::cells).sum())?;
-    if tier == ReadTier::Memory && group.steps.iter().any(Step::is_long) {
+    check_cells(server, group.cells())?;
+    if tier == ReadTier::Memory && group.is_long() {
         return Ok(None);
     }
     let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();

@@ -12,13 +12,14 @@ use std::mem::size_of;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Get, MutationProto, NameBytesPair,
-    RegionAction, ResultOrException, mutation_proto::ColumnValue,
+    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Condition, CoprocessorServiceCall, Get,
+    MutationProto, NameBytesPair, RegionAction, ResultOrException, mutation_proto::ColumnValue,
     mutation_proto::column_value::QualifierValue,
 };
 use bytes::{Buf as _, Bytes};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
+use super::group;
 use super::peer::Method;
 
 /// A growing `Vec` has up to twice the room of its elements.
@@ -63,6 +64,8 @@ const fn filter(tag: u32) -> Field {
 const CELL: usize = size_of::<WireCell<'_>>() + GROWTH * size_of::<Write<'_>>();
 /// Memory of a qualifier of a read.
 const QUALIFIER: usize = GROWTH * 2 * size_of::<Bytes>();
+/// Memory of a condition: as a message, decoded, and as the engine's.
+const CONDITION_BYTES: usize = size_of::<Condition>() + group::CONDITION_BYTES;
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
 const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();
 
@@ -93,6 +96,7 @@ static ACTION: Shape = Shape(&[
         &MUTATION,
     ),
     field(3, size_of::<Get>(), &GET),
+    field(4, size_of::<CoprocessorServiceCall>(), &ENDPOINT_CALL),
 ]);
 static REGION_ACTION: Shape = Shape(&[field(
     3,
@@ -101,7 +105,9 @@ static REGION_ACTION: Shape = Shape(&[field(
 )]);
 static MULTI: Shape = Shape(&[field(1, GROWTH * size_of::<RegionAction>(), &REGION_ACTION)]);
 static MUTATE: Shape = Shape(&[field(2, 0, &MUTATION)]);
-/// The request of an endpoint: mutations of MultiRowMutationService, the scan of AggregateService.
+static CONDITION: Shape = Shape(&[filter(5), filter(7)]);
+/// The request of an endpoint: mutations and conditions of MultiRowMutationService, the scan of
+/// AggregateService.
 static ENDPOINT: Shape = Shape(&[
     field(
         1,
@@ -109,6 +115,7 @@ static ENDPOINT: Shape = Shape(&[
         &MUTATION,
     ),
     field(2, 0, &SCAN),
+    field(5, GROWTH * CONDITION_BYTES, &CONDITION),
 ]);
 static ENDPOINT_CALL: Shape = Shape(&[field(4, 0, &ENDPOINT)]);
 static EXEC_SERVICE: Shape = Shape(&[field(2, 0, &ENDPOINT_CALL)]);
@@ -129,6 +136,11 @@ pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> 
     let written = Cells::new(cells).take_while(Result::is_ok).count();
     // The frame's size once more, for what a write appends to the log.
     message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
+}
+
+/// Most memory that the request of an endpoint takes in a batch, as in [`memory_bytes`].
+pub(super) fn endpoint_bytes(request: &Bytes) -> usize {
+    message_bytes(request.clone(), &ENDPOINT)
 }
 
 fn message_bytes(mut message: Bytes, shape: &Shape) -> usize {
@@ -243,6 +255,33 @@ mod tests {
         };
         let bytes = of_multi(&multi(vec![action]));
         assert!(bytes < 200_000, "{bytes}");
+    }
+
+    #[test]
+    fn conditions_of_an_endpoint_are_counted() {
+        use basalt_idl::native::messages::{CoprocessorServiceRequest, MutateRowsRequest};
+        let rows = MutateRowsRequest {
+            condition: vec![Condition::default(); 1_000],
+            ..MutateRowsRequest::default()
+        };
+        let call = CoprocessorServiceCall {
+            request: rows.encode_to_vec().into(),
+            ..CoprocessorServiceCall::default()
+        };
+        let action = Action {
+            service_call: Some(Box::new(call.clone())),
+            ..Action::default()
+        };
+        let in_batch = of_multi(&multi(vec![action]));
+        let exec = Method::Client(ClientServiceMethod::ExecService);
+        let call = CoprocessorServiceRequest {
+            call,
+            ..CoprocessorServiceRequest::default()
+        };
+        let alone = memory_bytes(exec, &call.encode_to_vec().into(), &Bytes::new());
+        for bytes in [alone, in_batch] {
+            assert!(bytes >= 1_000 * CONDITION_BYTES, "{bytes}");
+        }
     }
 
     #[test]

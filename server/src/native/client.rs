@@ -16,7 +16,8 @@ use super::group::{self, Group};
 use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
 use super::{coprocessor, load, multi, region, request, scan};
-use crate::api::{Failure, reads, writes};
+use crate::api::reads::{self, FilterMemory};
+use crate::api::{Failure, writes};
 
 /// A call: its message and its cell block.
 #[derive(Debug)]
@@ -100,8 +101,10 @@ pub(super) async fn get_one(
     get: &messages::Get,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    let filter = request::filter(&connection.server, get.filter.as_ref()).await?;
+    let filter = request::filter(&connection.server, &table, get.filter.as_ref()).await?;
     let spec = request::get(get, filter)?;
+    let mut filters = FilterMemory::default();
+    filters.add_of(&connection.server, &spec)?;
     let mut caller = connection.caller();
     let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
     if get.existence_only == Some(true) {

@@ -1,7 +1,7 @@
 //! Compressed cell blocks of requests and responses, within the memory for calls.
 //!
 //! A small block is packed or unpacked on the network thread. A large one, or one that turns out to
-//! be large or has to wait for memory, goes to the pool.
+//! be large or has to wait for memory, goes to the pool, where it takes a place as any data call.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use basalt_engine::cell::{Account, Budget, OnShortage};
 use basalt_idl::native::compress::{Compressor, Room, UnpackError};
 use bytes::Bytes;
 
-use crate::admission::{Held, Memory};
+use crate::admission::{Class, Held, Memory};
 use crate::api::{Failure, Server};
 
 /// Blocks with more packed bytes are unpacked on the pool.
@@ -38,8 +38,9 @@ pub(super) async fn unpack(
             Err(error) => return Err(failure(&error, None)),
         }
     }
+    server.admission().admit_to_line()?;
     let unpacked = server
-        .on_pool(move |_| {
+        .in_line(Class::User, move |_| {
             let mut room = Reserved::new(&memory, OnShortage::Wait);
             match compressor.unpack(&cells, max, &mut room) {
                 Ok(plain) => Ok((plain, room)),
@@ -55,9 +56,10 @@ pub(super) async fn unpack(
     Ok(room.hand_over(plain, held))
 }
 
-/// Packs the cells of a response.
+/// Packs the cells of a response to a call of this class.
 pub(super) async fn pack(
     server: &Arc<Server>,
+    class: Class,
     compressor: Compressor,
     plain: Vec<u8>,
 ) -> Result<Vec<u8>, Failure> {
@@ -68,6 +70,8 @@ pub(super) async fn pack(
     if plain.len() <= INLINE_PLAIN {
         return pack(&plain);
     }
+    // The call has been served, so it is not refused any more.
+    let _place = server.admission().place_again(class).await;
     server.on_pool(move |_| pack(&plain)).await
 }
 

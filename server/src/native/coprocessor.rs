@@ -1,4 +1,4 @@
-//! ExecService: calls of coprocessor endpoints.
+//! Calls of coprocessor endpoints: ExecService, and actions of Multi.
 //!
 //! | service | methods | module |
 //! | --- | --- | --- |
@@ -21,8 +21,12 @@ use prost::Message;
 
 use super::connection::Connection;
 use super::reply::Reply;
-use super::{aggregate, multi_row, region, request};
+use super::{aggregate, arguments, multi_row, region, request};
 use crate::api::Failure;
+
+/// The endpoints of all regions as HBase lists those that are loaded: by the names of their classes,
+/// sorted.
+pub(super) const LOADED: [&str; 2] = ["AggregateImplementation", "MultiRowMutationEndpoint"];
 
 /// Package of the Java classes of answers. Clients decode the bytes without looking at the class.
 const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
@@ -45,6 +49,17 @@ pub(super) async fn on_region(
         value,
     });
     Ok(())
+}
+
+/// Answers a call of an endpoint that is an action of a Multi.
+pub(super) async fn in_batch(
+    connection: &Arc<Connection>,
+    region: &RegionInfo,
+    call: CoprocessorServiceCall,
+) -> Result<NameBytesPair, Failure> {
+    let arguments_bytes = arguments::endpoint_bytes(&call.request);
+    // Boxed: few batches have such actions.
+    Box::pin(answer(connection, region.clone(), call, arguments_bytes)).await
 }
 
 async fn answer(

@@ -7,7 +7,7 @@
 //! | Mutate with a condition | one condition, one mutation of its row |
 //! | Multi, atomic group | mutations of rows of one region |
 //! | Multi, group with a condition | one condition, mutations of its row |
-//! | MultiRowMutationService | puts and deletes of rows of one region |
+//! | MultiRowMutationService | conditions and mutations of rows of one region |
 //!
 //! All of them run through [`apply`]. The nonce of a group is that of its last increment or append, as
 //! in HBase; groups of puts and deletes can be repeated without harm and have none.
@@ -29,8 +29,13 @@ use prost::Message;
 
 use super::connection::Connection;
 use super::request;
-use crate::api::Failure;
+use crate::admission::Class;
+use crate::api::reads::FilterMemory;
 use crate::api::writes::{self, GroupDone, Step};
+use crate::api::{Failure, Server};
+
+/// Memory of a condition that is decoded, and of what the engine gets.
+pub(super) const CONDITION_BYTES: usize = size_of::<Condition>() + size_of::<RowCondition<'_>>();
 
 /// A group as it arrived. All rows are in `region`.
 #[expect(clippy::struct_field_names, reason = "HBase calls it a nonce group")]
@@ -50,27 +55,22 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
     let memory = Arc::clone(server.admission().memory());
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
     check_rows(&group)?;
-    let processed = true;
-    // As in HBase, a condition without mutations is not tested.
-    if group.mutations.is_empty() {
-        return Ok(GroupDone { processed, cells });
-    }
     group.mutations.retain(|mutation| !is_empty_put(mutation));
     if group.mutations.is_empty() && group.conditions.is_empty() {
-        return Ok(GroupDone { processed, cells });
+        return Ok(GroupDone {
+            processed: true,
+            cells,
+        });
     }
     let nonce = nonce(&group);
-    let mut conditions = Vec::with_capacity(group.conditions.len());
-    for wanted in &group.conditions {
-        conditions.push(request::converted(server, wanted, has_regex(wanted), condition).await?);
-    }
+    let conditions = Conditions::decode(server, &group.conditions).await?;
     let arguments = (group, conditions);
     writes::group(server, cells, arguments, move |(group, conditions)| {
         let mut block = Cells::new(&group.cells);
         let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
         Ok(writes::Group {
             table: group.region.table.clone(),
-            conditions: conditions.iter().map(Condition::for_engine).collect(),
+            conditions: conditions.all.iter().map(Condition::for_engine).collect(),
             steps: steps.collect::<Result<_, Failure>>()?,
             nonce,
         })
@@ -136,6 +136,26 @@ fn nonce(group: &Group) -> Option<Nonce> {
     })
 }
 
+/// The conditions of a group, and the reservation for their filters and regular expressions: a short
+/// one may need much memory, and a group may have many.
+struct Conditions {
+    all: Vec<Condition>,
+    _memory: FilterMemory,
+}
+
+impl Conditions {
+    async fn decode(server: &Arc<Server>, wanted: &[messages::Condition]) -> Result<Self, Failure> {
+        let (mut all, mut memory) = (Vec::with_capacity(wanted.len()), FilterMemory::default());
+        for wanted in wanted {
+            let decoded =
+                request::converted(server, Class::User, wanted, has_regex(wanted), condition).await?;
+            memory.add(server, decoded.memory_bytes())?;
+            all.push(decoded);
+        }
+        Ok(Self { all, _memory: memory })
+    }
+}
+
 /// A condition, decoded.
 struct Condition {
     row: Bytes,
@@ -154,6 +174,14 @@ enum Decoded {
 }
 
 impl Condition {
+    /// Memory of its filter or regular expression.
+    fn memory_bytes(&self) -> usize {
+        match &self.test {
+            Decoded::Column { comparator, .. } => comparator.memory_bytes(),
+            Decoded::Filter(filter) => filter.memory_bytes(),
+        }
+    }
+
     fn for_engine(&self) -> RowCondition<'_> {
         let test = match &self.test {
             Decoded::Column {

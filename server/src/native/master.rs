@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
-use super::{coprocessor, quota, region, schema, status};
+use super::{coprocessor, places, quota, region, schema, status};
 use crate::api::{Failure, Server, quotas};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
@@ -87,6 +87,17 @@ pub(super) async fn call(
     parameter: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
+    match method {
+        // Java's clients send it before each other call.
+        Method::IsMasterRunning => {
+            reply.message(&pb::IsMasterRunningResponse {
+                is_master_running: true,
+            });
+            return Ok(());
+        }
+        Method::GetProcedureResult => return procedure_result(server, parameter, reply),
+        _ => {}
+    }
     reply
         .fill_on_pool(server, move |server, reply| {
             tables(server, method, parameter, reply)
@@ -94,25 +105,25 @@ pub(super) async fn call(
         .await
 }
 
+/// The state of a procedure, which clients poll: a change may keep the pool's threads busy meanwhile.
+fn procedure_result(server: &Server, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
+    let call: pb::GetProcedureResultRequest = decode(parameter)?;
+    let state = if server.master().procedures.is_finished(call.proc_id) {
+        pb::get_procedure_result_response::State::Finished
+    } else {
+        pb::get_procedure_result_response::State::NotFound
+    };
+    reply.message(&pb::GetProcedureResultResponse {
+        state: state.into(),
+        ..pb::GetProcedureResultResponse::default()
+    });
+    Ok(())
+}
+
 /// Answers calls about tables and forwards all others to [`namespaces`].
 fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
     let (master, engine) = (server.master(), server.engine());
     match method {
-        Method::IsMasterRunning => reply.message(&pb::IsMasterRunningResponse {
-            is_master_running: true,
-        }),
-        Method::GetProcedureResult => {
-            let call: pb::GetProcedureResultRequest = decode(parameter)?;
-            let state = if master.procedures.is_finished(call.proc_id) {
-                pb::get_procedure_result_response::State::Finished
-            } else {
-                pb::get_procedure_result_response::State::NotFound
-            };
-            reply.message(&pb::GetProcedureResultResponse {
-                state: state.into(),
-                ..pb::GetProcedureResultResponse::default()
-            });
-        }
         Method::GetTableNames => {
             let call: pb::GetTableNamesRequest = decode(parameter)?;
             let with_system = call.include_sys_tables == Some(true);
@@ -528,29 +539,28 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             reply.message(&pb::MergeTableRegionsResponse { proc_id });
         }
         Method::MoveRegion => {
-            let call: pb::MoveRegionRequest = decode(parameter)?;
-            region::by_name(server, &call.region)?;
-            let own = super::server_name(server);
-            if let Some(to) = call.dest_server_name.filter(|to| *to != own) {
-                return Err(Failure::do_not_retry(format!(
-                    "there is no server {}",
-                    to.host_name
-                )));
-            }
+            places::move_region(server, &decode(parameter)?)?;
             reply.message(&pb::MoveRegionResponse {});
         }
-        Method::AssignRegion | Method::UnassignRegion | Method::OfflineRegion => {
+        Method::AssignRegion => {
             let call: pb::AssignRegionRequest = decode(parameter)?;
-            region::by_name(server, &call.region)?;
-            return Err(Failure::do_not_retry_region(
-                "the region is open, and one server has all regions",
-            ));
+            places::assign(server, &call.region)?;
+            reply.message(&pb::AssignRegionResponse {});
         }
-        Method::Balance => reply.message(&pb::BalanceResponse {
-            balancer_ran: master.balancer.load(Ordering::Relaxed),
-            moves_calculated: Some(0),
-            moves_executed: Some(0),
-        }),
+        Method::UnassignRegion => {
+            let call: pb::UnassignRegionRequest = decode(parameter)?;
+            places::unassign(server, &call.region)?;
+            reply.message(&pb::UnassignRegionResponse {});
+        }
+        Method::OfflineRegion => {
+            let call: pb::OfflineRegionRequest = decode(parameter)?;
+            places::offline(server, &call.region)?;
+            reply.message(&pb::OfflineRegionResponse {});
+        }
+        Method::Balance => {
+            let answer = places::balance(server, &decode(parameter)?, master.is_balancer_on())?;
+            reply.message(&answer);
+        }
         Method::SetBalancerRunning => {
             let call: pb::SetBalancerRunningRequest = decode(parameter)?;
             let before = master.balancer.swap(call.on, Ordering::Relaxed);
@@ -656,8 +666,9 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         }
         Method::ClearDeadServers => reply.message(&pb::ClearDeadServersResponse::default()),
         Method::IsRpcThrottleEnabled => {
+            // Quotas hold whenever there are some.
             reply.message(&pb::IsRpcThrottleEnabledResponse {
-                rpc_throttle_enabled: false,
+                rpc_throttle_enabled: true,
             });
         }
         Method::SetQuota => {

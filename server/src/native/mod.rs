@@ -17,6 +17,7 @@
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
 //! | `faults` | what calls meet that a test has asked for |
+//! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
@@ -45,6 +46,7 @@ mod master;
 mod multi;
 mod multi_row;
 mod peer;
+mod places;
 mod procedures;
 mod quota;
 mod region;
@@ -56,6 +58,8 @@ mod schema;
 mod slow_log;
 mod staging;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use connection::run;
 pub(crate) use master::MasterState;

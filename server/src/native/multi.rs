@@ -10,15 +10,17 @@ use std::sync::Arc;
 use basalt_engine::engine::RegionInfo;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
-    self, Action, MultiRegionLoadStats, MultiRequest, MultiResponse, MutationProto, RegionAction,
-    RegionActionResult, ResultOrException, mutation_proto::MutationType,
+    self, Action, CoprocessorServiceCall, CoprocessorServiceResult, MultiRegionLoadStats, MultiRequest,
+    MultiResponse, MutationProto, RegionAction, RegionActionResult, ResultOrException,
+    mutation_proto::MutationType,
 };
 use bytes::Bytes;
+use prost::Message;
 
 use super::connection::Connection;
 use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
-use super::{client, region, request};
+use super::{client, coprocessor, region, request};
 use crate::api::Failure;
 
 /// Answers a Multi.
@@ -105,7 +107,10 @@ async fn region_action(
     for action in group.action {
         let begin = sent.offset();
         let Action {
-            index, mutation, get, ..
+            index,
+            mutation,
+            get,
+            service_call,
         } = action;
         if let Some(mutation) = &mutation {
             request::skip_cells(mutation, &mut sent)?;
@@ -120,11 +125,15 @@ async fn region_action(
         };
         let written = std::mem::take(&mut waiting);
         write_all(connection, &region, &cells, written, &mut results).await;
+        if let (None, None, Some(call)) = (&update, &get, service_call) {
+            results.push(endpoint(connection, &region, index, *call, block).await);
+            continue;
+        }
         let result = match (update, get) {
-            (None, None) => Err(Failure::unknown_protocol(
-                "no coprocessor services are registered",
-            )),
             _ if let Err(failure) = check_size(connection, block) => Err(failure),
+            (None, None) => Err(Failure::do_not_retry(
+                "the action has neither mutation, get nor service call",
+            )),
             (Some(mutation), _) => {
                 apply_update(
                     connection,
@@ -219,6 +228,30 @@ async fn apply_update(
     block.first(&mut done.cells).await
 }
 
+/// Runs an action that calls an endpoint.
+async fn endpoint(
+    connection: &Arc<Connection>,
+    region: &RegionInfo,
+    index: Option<u32>,
+    call: CoprocessorServiceCall,
+    block: &mut CellBlock,
+) -> ResultOrException {
+    let answered = async {
+        check_size(connection, block)?;
+        let value = coprocessor::in_batch(connection, region, call).await?;
+        block.add_message(value.encoded_len()).await?;
+        Ok(value)
+    };
+    match answered.await {
+        Ok(value) => ResultOrException {
+            index,
+            service_result: Some(CoprocessorServiceResult { value: Some(value) }),
+            ..ResultOrException::default()
+        },
+        Err(failure) => outcome(index, Err(failure)),
+    }
+}
+
 fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> ResultOrException {
     let mut outcome = ResultOrException {
         index,
@@ -245,11 +278,15 @@ fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
 /// instead; the cells of all increments and appends are in the first result, not in the block.
 async fn atomic(
     connection: &Arc<Connection>,
-    group: Group,
+    mut group: Group,
     block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
     let count = group.mutations.len() as u32;
     let is_conditional = !group.conditions.is_empty();
+    // As in HBase, a condition without mutations is not tested.
+    if group.mutations.is_empty() {
+        group.conditions.clear();
+    }
     let has_updates = group.mutations.iter().any(group::is_update);
     let mut done = group::apply(connection, group).await?;
     let merged = if has_updates && done.processed {

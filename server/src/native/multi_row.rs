@@ -1,15 +1,17 @@
-//! MultiRowMutationService: puts and deletes of several rows of one region, all or none.
+//! MultiRowMutationService: mutations of several rows of one region, all or none, if all conditions
+//! hold.
 //!
-//! The mutations are an atomic group (`group`), so that readers and a crash see all of them or none.
-//! Conditions are refused.
+//! The mutations and conditions are an atomic group (`group`), so that readers and a crash see all of
+//! them or none, and no other write comes between the conditions and the mutations. A call may have
+//! conditions only. Rows of conditions need not be rows of mutations.
+//!
+//! Increments and appends return no cells. The nonce of a call is that of its increments and appends.
 
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::Escaped;
-use basalt_idl::native::messages::{
-    MutateRowsRequest, MutateRowsResponse, MutationProto, mutation_proto::MutationType,
-};
+use basalt_idl::native::messages::{MutateRowsRequest, MutateRowsResponse, MutationProto};
 use bytes::Bytes;
 
 use super::connection::Connection;
@@ -17,23 +19,25 @@ use super::group::{self, Group};
 use super::request;
 use crate::api::Failure;
 
-/// Applies the mutations of one call.
+/// Applies the mutations of one call if its conditions hold.
 pub(super) async fn mutate(
     connection: &Arc<Connection>,
     region: &RegionInfo,
-    call: MutateRowsRequest,
+    mut call: MutateRowsRequest,
 ) -> Result<MutateRowsResponse, Failure> {
-    if !call.condition.is_empty() {
-        return Err(Failure::do_not_retry(
-            "MutateRows with conditions is not served; send a condition with the mutations of one row",
-        ));
-    }
     for (index, mutation) in call.mutation_request.iter().enumerate() {
-        check(region, index, mutation)?;
+        check_row(region, index, mutation)?;
+    }
+    for update in call
+        .mutation_request
+        .iter_mut()
+        .filter(|one| group::is_update(one))
+    {
+        update.nonce = call.nonce.or(update.nonce);
     }
     let group = Group {
         region: region.clone(),
-        conditions: Vec::new(),
+        conditions: call.condition,
         mutations: call.mutation_request,
         cells: Bytes::new(),
         nonce_group: call.nonce_group,
@@ -44,14 +48,9 @@ pub(super) async fn mutate(
     })
 }
 
-/// Refuses a mutation that is no put or delete, or of a row outside the region. The texts and
-/// classes are HBase's: the first row decides whether the client has an old location.
-fn check(region: &RegionInfo, index: usize, mutation: &MutationProto) -> Result<(), Failure> {
-    if !matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete) {
-        return Err(Failure::do_not_retry(
-            "MutateRows takes puts and deletes, no increments and appends",
-        ));
-    }
+/// Refuses a mutation of a row outside the region. The texts and classes are HBase's: the first row
+/// decides whether the client has an old location.
+fn check_row(region: &RegionInfo, index: usize, mutation: &MutationProto) -> Result<(), Failure> {
     let row = request::row(mutation)?;
     if region.contains(row) {
         return Ok(());

@@ -13,7 +13,7 @@ use prost::Message;
 
 use super::compress;
 use super::peer::Codec;
-use crate::admission::Held;
+use crate::admission::{Class, Held};
 use crate::api::{Failure, Server};
 
 /// Writes the response to one call.
@@ -81,7 +81,8 @@ impl Reply {
         let (Some(compressor), Some((result, plain))) = (self.compressor, self.to_pack.take()) else {
             return Ok(());
         };
-        let packed = compress::pack(server, compressor, plain).await?;
+        let class = self.scanned.as_ref().map_or(Class::User, Class::of_read);
+        let packed = compress::pack(server, class, compressor, plain).await?;
         frame::put_encoded_response(self.call_id, &result, &packed, &mut self.out);
         Ok(())
     }
@@ -175,8 +176,17 @@ impl CellBlock {
     /// and in the response.
     pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {
         self.held.take_over(batch.give(batch.data_bytes()) as u64);
-        let wanted = 2 * (self.bytes.capacity() + self.inline_memory);
-        Ok(self.held.raise(wanted).await?)
+        self.add_message(0).await
+    }
+
+    /// Adds a message of so many bytes to the response, beside the cells, and reserves its memory.
+    pub(super) async fn add_message(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.inline_bytes += bytes;
+        self.inline_memory += bytes;
+        Ok(self
+            .held
+            .raise(2 * (self.bytes.capacity() + self.inline_memory))
+            .await?)
     }
 
     /// A row as a Result. Its cells go into the block, or into the Result if the codec is inline.

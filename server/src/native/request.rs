@@ -5,7 +5,7 @@ use std::sync::Arc;
 use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::op::{ReadSpec, RowMutation, Scan, TimeRange, Write};
-use basalt_engine::schema::{Durability, Escaped};
+use basalt_engine::schema::{Durability, Escaped, TableName};
 use basalt_idl::native::cells::{CellType, Cells, WireCell};
 use basalt_idl::native::messages::{
     self, MutationProto, NameBytesPair, mutation_proto,
@@ -14,6 +14,7 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
+use crate::admission::Class;
 use crate::api::{self, Failure, Server, select};
 
 /// Decodes a call's message.
@@ -65,19 +66,22 @@ pub(super) fn has_regex(filter: &messages::Filter) -> bool {
     api::has_regex(None, filter.serialized_filter.as_ref())
 }
 
-/// Decodes the filter of a read, if there is one.
+/// Decodes the filter of a read of `table`, if there is one.
 pub(super) async fn filter(
     server: &Arc<Server>,
+    table: &TableName,
     filter: Option<&messages::Filter>,
 ) -> Result<Option<Arc<FilterSpec>>, Failure> {
     let Some(filter) = filter else { return Ok(None) };
-    let decoded = converted(server, filter, has_regex(filter), decode_filter).await?;
+    let class = Class::of_read(table);
+    let decoded = converted(server, class, filter, has_regex(filter), decode_filter).await?;
     Ok(Some(decoded))
 }
 
 /// Converts a message: on the pool if it may have a regular expression, which must be compiled.
 pub(super) async fn converted<M, T>(
     server: &Arc<Server>,
+    class: Class,
     message: &M,
     has_regex: bool,
     convert: fn(&M) -> Result<T, Failure>,
@@ -91,7 +95,7 @@ where
     }
     let message = message.clone();
     // Boxed: few messages need it.
-    Box::pin(server.compiled(move |_| convert(&message))).await
+    Box::pin(server.compiled(class, move |_| convert(&message))).await
 }
 
 fn family_time_ranges(

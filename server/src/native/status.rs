@@ -1,32 +1,81 @@
-//! The cluster's status: the load of the server and of each region.
+//! The cluster's status: the load of each server and of each region.
 
-use basalt_engine::engine::RegionStats;
+use basalt_engine::engine::{RegionStats, ServerName};
 use basalt_engine::schema::TableState;
 use basalt_idl::native::messages as pb;
 use bytes::Bytes;
 
-use super::{HBASE_VERSION, schema, server_name};
+use super::{HBASE_VERSION, coprocessor, schema, server_name};
 use crate::api::Server;
 
 const MIB: u64 = 1 << 20;
 
 /// The status with all of its parts; the client's selection of parts is ignored.
 pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
-    let name = server_name(server);
-    let regions = server.engine().region_stats();
-    let requests: u64 = regions.iter().map(|region| region.reads + region.writes).sum();
-    let memstores = server.engine().memstore_bytes();
-    let load = pb::ServerLoad {
+    let live_servers = live_servers(server);
+    pb::ClusterStatus {
+        hbase_version: Some(pb::HBaseVersionFileContent {
+            version: HBASE_VERSION.to_owned(),
+        }),
+        servers_name: live_servers.iter().map(|live| live.server.clone()).collect(),
+        live_servers,
+        cluster_id: Some(pb::ClusterId {
+            cluster_id: server.engine().cluster_id().to_string(),
+        }),
+        master: Some(server_name(server)),
+        balancer_on: Some(server.master().is_balancer_on()),
+        master_info_port: Some(0),
+        table_region_states_count: tables(server),
+        ..pb::ClusterStatus::default()
+    }
+}
+
+/// The servers with the loads of their regions: one, or the virtual ones of a rehearsal. System tables
+/// are on the first.
+fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
+    let engine = server.engine();
+    let mut regions_of: Vec<Vec<RegionStats>> = vec![Vec::new(); engine.servers().len()];
+    for region in engine.region_stats() {
+        let place = engine.place(region.region.id);
+        if let Some(regions) = regions_of.get_mut(usize::from(place.server))
+            && !place.is_unassigned
+        {
+            regions.push(region);
+        }
+    }
+    let mut system: Vec<_> = system_loads(server).collect();
+    let live = engine.servers().iter().zip(&regions_of).map(|(name, regions)| {
+        let system = std::mem::take(&mut system);
+        pb::LiveServerInfo {
+            server: to_name(name),
+            server_load: load(server, system, regions),
+        }
+    });
+    live.collect()
+}
+
+fn to_name(name: &ServerName) -> pb::ServerName {
+    pb::ServerName {
+        host_name: name.host.clone(),
+        port: Some(u32::from(name.port)),
+        start_code: Some(name.start_code),
+    }
+}
+
+/// The load of a server with these regions. Virtual servers share the memory equally.
+fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -> pb::ServerLoad {
+    let (engine, config) = (server.engine(), server.config());
+    let servers = engine.servers().len() as u64;
+    let used = engine.memstore_bytes() + engine.cache_usage().bytes.iter().sum::<u64>();
+    let max = config.memstore.total_bytes + config.block_cache.bytes;
+    pb::ServerLoad {
         number_of_requests: Some(0),
-        total_number_of_requests: Some(requests),
-        used_heap_mb: Some(mib(
-            memstores + server.engine().cache_usage().bytes.iter().sum::<u64>()
-        )),
+        total_number_of_requests: Some(regions.iter().map(|region| region.reads + region.writes).sum()),
+        used_heap_mb: Some(mib(used / servers)),
         // At least 1, since clients divide by it.
-        max_heap_mb: Some(
-            mib(server.config().memstore.total_bytes + server.config().block_cache.bytes).max(1),
-        ),
-        region_loads: system_loads(server)
+        max_heap_mb: Some(mib(max / servers).max(1)),
+        region_loads: system
+            .into_iter()
             .chain(regions.iter().map(region_load))
             .collect(),
         // As HBase reports it without replication: equal times mean that no edit has come yet.
@@ -36,28 +85,17 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
             timestamp_started: Some(server.start_code().unsigned_abs()),
             total_ops_processed: Some(0),
         }),
+        coprocessors: coprocessor::LOADED.map(loaded).into(),
         report_start_time: Some(server.start_code().unsigned_abs()),
-        report_end_time: Some(server.engine().clock().wall_ms()),
-        info_server_port: Some(u32::from(server.config().http.listen.port())),
+        report_end_time: Some(engine.clock().wall_ms()),
+        info_server_port: Some(u32::from(config.http.listen.port())),
         ..pb::ServerLoad::default()
-    };
-    pb::ClusterStatus {
-        hbase_version: Some(pb::HBaseVersionFileContent {
-            version: HBASE_VERSION.to_owned(),
-        }),
-        live_servers: vec![pb::LiveServerInfo {
-            server: name.clone(),
-            server_load: load,
-        }],
-        cluster_id: Some(pb::ClusterId {
-            cluster_id: server.engine().cluster_id().to_string(),
-        }),
-        master: Some(name.clone()),
-        balancer_on: Some(server.master().is_balancer_on()),
-        master_info_port: Some(0),
-        servers_name: vec![name],
-        table_region_states_count: tables(server),
-        ..pb::ClusterStatus::default()
+    }
+}
+
+fn loaded(name: &str) -> pb::Coprocessor {
+    pb::Coprocessor {
+        name: name.to_owned(),
     }
 }
 

@@ -107,6 +107,11 @@ macro_rules! method {
 }
 
 /// These structs are never on the wire in one of Thrift's protocols.
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "descriptors want functions of this type"
+)]
 fn unchanged(_: Protocol, bytes: Bytes) -> Result<Vec<u8>, WireError> {
     Ok(bytes.to_vec())
 }

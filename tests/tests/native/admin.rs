@@ -3,7 +3,8 @@
 use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use basalt_idl::native::messages::{
     CompactRegionRequest, CompactRegionResponse, CompactionSwitchRequest, CompactionSwitchResponse,
-    FlushRegionRequest, FlushRegionResponse, GetRegionInfoRequest, GetRegionInfoResponse, RegionSpecifier,
+    FlushRegionRequest, FlushRegionResponse, GetClusterStatusRequest, GetClusterStatusResponse,
+    GetRegionInfoRequest, GetRegionInfoResponse, RegionSpecifier,
 };
 use basalt_tests::{Server, until};
 
@@ -26,6 +27,20 @@ fn switch(admin: &mut Client, enabled: bool) -> bool {
     admin
         .ask::<CompactionSwitchResponse>("CompactionSwitch", &call)
         .prev_state
+}
+
+/// The status lists the endpoints that every region has, as HBase lists those that are loaded.
+#[test]
+fn the_status_lists_the_endpoints() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut master = Client::connect(&server, "MasterService");
+    let call = GetClusterStatusRequest::default();
+    let answer: GetClusterStatusResponse = master.ask("GetClusterStatus", &call);
+    let load = &answer.cluster_status.live_servers[0].server_load;
+    let names: Vec<_> = load.coprocessors.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["AggregateImplementation", "MultiRowMutationEndpoint"]);
+    server.stop();
 }
 
 /// A compaction that was requested shows in the region's state until it is done.

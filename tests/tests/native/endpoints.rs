@@ -1,16 +1,18 @@
 //! Coprocessor endpoints: AggregateService, MultiRowMutationService, and services that do not exist.
 
 use basalt_idl::native::messages::{
-    AggregateRequest, AggregateResponse, BigDecimalMsg, Column, Condition, CoprocessorServiceCall,
-    CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg, MutateRowsRequest,
-    MutateRowsResponse, MutationProto, RegionSpecifier, Scan, mutation_proto::MutationType,
+    Action, AggregateRequest, AggregateResponse, BigDecimalMsg, Column, CompareType, Condition,
+    CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse, DoubleMsg, LongMsg,
+    MultiResponse, MutateRowsRequest, MutateRowsResponse, MutationProto, RegionSpecifier, Scan,
+    mutation_proto::MutationType,
 };
 use basalt_tests::Server;
 use bytes::Bytes;
 use prost::Message;
 
 use super::client::{Client, create, create_split, region, specifier};
-use super::requests::{inline, value_of, write};
+use super::groups::{is, matches};
+use super::requests::{action, inline, multi, value_of, write};
 
 const INTERPRETERS: &str = "org.apache.hadoop.hbase.client.coprocessor.";
 
@@ -277,13 +279,6 @@ fn rows_of_a_region_are_mutated_together() {
     let swap = rows_of(vec![inline(delete, "n", "q", b""), inline(put, "o", "q", b"3")]);
     client.ask::<CoprocessorServiceResponse>("ExecService", &call(&region, service, "MutateRows", &swap));
     assert_eq!(value_of(&mut client, &region, "n"), None);
-    let conditional = MutateRowsRequest {
-        condition: vec![Condition {
-            row: Bytes::from_static(b"n"),
-            ..Condition::default()
-        }],
-        ..rows_of(vec![inline(put, "n", "q", b"4")])
-    };
     let mut other_family = inline(put, "p", "q", b"5");
     other_family.column_value[0].family = Bytes::from_static(b"nof");
     let outside = "Requested row out of range 'a'";
@@ -304,17 +299,12 @@ fn rows_of_a_region_are_mutated_together() {
                 inline(MutationType::Increment, "o", "q", b"12345678"),
             ]),
             "DoNotRetryIOException",
-            "takes puts and deletes",
+            "Field is not a long, it's 1 bytes wide",
         ),
         (
             rows_of(vec![inline(put, "n", "q", b"4"), other_family]),
             "NoSuchColumnFamilyException",
             "nof",
-        ),
-        (
-            conditional,
-            "DoNotRetryIOException",
-            "with conditions is not served",
         ),
     ] {
         let refusal = client.refusal(
@@ -327,5 +317,192 @@ fn rows_of_a_region_are_mutated_together() {
         assert_eq!(value_of(&mut client, &region, "n"), None, "{text}");
     }
     assert_eq!(value_of(&mut client, &region, "o").as_deref(), Some(&b"3"[..]));
+    server.stop();
+}
+
+/// An endpoint is called by an action of a batch: its answer, or its exception, is that action's. It
+/// sees the mutations before it.
+#[test]
+fn endpoints_are_called_in_a_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut table = start(&server);
+    let request = AggregateRequest::default();
+    let service = |index, service: &str| Action {
+        index: Some(index),
+        service_call: Some(Box::new(call(&table.region, service, "GetRowNum", &request).call)),
+        ..Action::default()
+    };
+    let actions = vec![
+        action(5, inline(MutationType::Put, "r", "q", b"v")),
+        service(7, "AggregateService"),
+        action(6, inline(MutationType::Put, "s", "q", b"v")),
+        service(9, "ExportService"),
+        Action {
+            index: Some(8),
+            ..Action::default()
+        },
+    ];
+    let answer: MultiResponse = table.client.ask("Multi", &multi(&table.region, actions));
+    let results = &answer.region_action_result[0].result_or_exception;
+    assert_eq!(
+        results.iter().map(|result| result.index).collect::<Vec<_>>(),
+        [5, 7, 6, 9, 8].map(Some)
+    );
+    let counted = results[1]
+        .service_result
+        .clone()
+        .expect("an answer")
+        .value
+        .unwrap();
+    assert!(counted.name.ends_with("AggregateProtos$AggregateResponse"));
+    let counted = AggregateResponse::decode(counted.value.unwrap()).unwrap();
+    assert_eq!(counted.first_part[0], 1_i64.to_be_bytes()[..]);
+    for (result, class, text) in [
+        (&results[3], "UnknownProtocolException", "ExportService"),
+        (
+            &results[4],
+            "DoNotRetryIOException",
+            "neither mutation, get nor service call",
+        ),
+    ] {
+        let exception = result.exception.as_ref().expect("an exception");
+        assert!(exception.name.ends_with(class), "{exception:?}");
+        let shown = String::from_utf8_lossy(exception.value.as_deref().unwrap_or_default());
+        assert!(shown.contains(text), "{shown}");
+    }
+    assert_eq!(
+        value_of(&mut table.client, &table.region, "s").as_deref(),
+        Some(&b"v"[..])
+    );
+    server.stop();
+}
+
+/// A region, and calls of MutateRows on it.
+struct Rows {
+    client: Client,
+    region: RegionSpecifier,
+}
+
+impl Rows {
+    fn call(&self, request: &MutateRowsRequest) -> CoprocessorServiceRequest {
+        call(&self.region, "MultiRowMutationService", "MutateRows", request)
+    }
+
+    fn mutate(&mut self, request: &MutateRowsRequest) -> bool {
+        let call = self.call(request);
+        let answer: CoprocessorServiceResponse = self.client.ask("ExecService", &call);
+        let done = MutateRowsResponse::decode(answer.value.value.unwrap()).unwrap();
+        done.processed.expect("HBase says whether it was processed")
+    }
+
+    /// The mutations, under these conditions.
+    fn processed(&mut self, condition: Vec<Condition>, mutations: Vec<MutationProto>) -> bool {
+        self.mutate(&MutateRowsRequest {
+            condition,
+            ..rows_of(mutations)
+        })
+    }
+
+    fn value(&mut self, row: &'static str) -> Option<Vec<u8>> {
+        value_of(&mut self.client, &self.region, row)
+    }
+}
+
+/// The last region of a table of two, which has the rows from "m" on.
+fn rows_from_m(server: &Server) -> Rows {
+    create_split(server, "t", &["m"]);
+    Rows {
+        region: region(server, "t"),
+        client: Client::connect(server, "ClientService"),
+    }
+}
+
+/// Conditions are on any rows of the region, by column or by filter, and all of them must hold.
+#[test]
+fn conditions_of_several_rows_decide_together() {
+    use CompareType::{Equal, Greater};
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut rows = rows_from_m(&server);
+    let put = |row: &str, value: &[u8]| inline(MutationType::Put, row, "q", value);
+    let absent = |row| is(row, Equal, "");
+    let both = vec![put("n", b"1"), put("o", b"2")];
+    assert!(rows.processed(vec![absent("n"), absent("o")], both.clone()));
+    assert!(!rows.processed(vec![is("n", Equal, "1"), absent("o")], vec![put("n", b"9")]));
+    assert_eq!(rows.value("n").as_deref(), Some(&b"1"[..]));
+    let hold = vec![
+        is("n", Equal, "1"),
+        matches("o", "ValueFilter(=, 'binary:2')"),
+        absent("z"),
+    ];
+    let swap = vec![inline(MutationType::Delete, "n", "q", b""), put("p", b"3")];
+    assert!(rows.processed(hold, swap));
+    assert_eq!((rows.value("n"), rows.value("p")), (None, Some(b"3".to_vec())));
+    // Conditions alone are tested.
+    assert!(rows.processed(vec![is("o", Greater, "3")], Vec::new()));
+    assert!(!rows.processed(vec![is("o", Greater, "1")], Vec::new()));
+    // More conditions than a network thread tests.
+    let many = vec![absent("z"); 1_000];
+    assert!(rows.processed(many.clone(), vec![put("q", b"4")]));
+    assert!(!rows.processed([many, vec![absent("q")]].concat(), vec![put("q", b"5")]));
+    assert_eq!(rows.value("q").as_deref(), Some(&b"4"[..]));
+    server.stop();
+}
+
+/// Conditions that cannot be tested are refused, and nothing is applied.
+#[test]
+fn bad_conditions_of_mutate_rows_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut rows = rows_from_m(&server);
+    let of_family = |family: &'static str| Condition {
+        family: Some(Bytes::from_static(family.as_bytes())),
+        ..is("n", CompareType::Equal, "")
+    };
+    let neither = Condition {
+        comparator: None,
+        ..of_family("f")
+    };
+    for (condition, class, text) in [
+        (is("a", CompareType::Equal, ""), "WrongRegionException", "row a"),
+        (of_family("nof"), "NoSuchColumnFamilyException", "nof"),
+        (neither, "DoNotRetryIOException", "neither filter nor comparator"),
+    ] {
+        let request = MutateRowsRequest {
+            condition: vec![condition],
+            ..rows_of(vec![inline(MutationType::Put, "n", "q", b"1")])
+        };
+        let call = rows.call(&request);
+        let refusal = rows.client.refusal("ExecService", &call, b"");
+        assert_eq!(refusal.0, class, "{}", refusal.1);
+        assert!(refusal.1.contains(text), "{}", refusal.1);
+        assert_eq!(rows.value("n"), None);
+    }
+    server.stop();
+}
+
+/// Increments and appends are applied with the puts, once for each nonce of a call.
+#[test]
+fn rows_are_incremented_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut rows = rows_from_m(&server);
+    let mutations = vec![
+        inline(MutationType::Increment, "n", "q", &5_i64.to_be_bytes()),
+        inline(MutationType::Append, "o", "q", b"x"),
+        inline(MutationType::Put, "p", "q", b"1"),
+    ];
+    let with_nonce = |nonce| MutateRowsRequest {
+        nonce_group: Some(7),
+        nonce: Some(nonce),
+        ..rows_of(mutations.clone())
+    };
+    for nonce in [1, 1, 2] {
+        assert!(rows.mutate(&with_nonce(nonce)));
+    }
+    assert_eq!(rows.value("n").as_deref(), Some(&10_i64.to_be_bytes()[..]));
+    assert_eq!(rows.value("o").as_deref(), Some(&b"xx"[..]));
+    assert_eq!(rows.value("p").as_deref(), Some(&b"1"[..]));
     server.stop();
 }

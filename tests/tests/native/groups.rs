@@ -65,11 +65,11 @@ fn compares(row: &str, op: CompareType, class: &str, serialized: Vec<u8>) -> Con
 }
 
 /// The condition that Java's client sends: `value OP stored`.
-fn is(row: &str, op: CompareType, value: &str) -> Condition {
+pub(super) fn is(row: &str, op: CompareType, value: &str) -> Condition {
     compares(row, op, "BinaryComparator", field(&field(value.as_bytes())))
 }
 
-fn matches(row: &str, filter: &str) -> Condition {
+pub(super) fn matches(row: &str, filter: &str) -> Condition {
     let spec = FilterSpec::parse(filter.as_bytes()).expect("a filter");
     Condition {
         row: Bytes::copy_from_slice(row.as_bytes()),

@@ -3,14 +3,16 @@
 
 use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, Get, GetResponse, MultiResponse, MutationProto, ResultOrException, Scan, ScanRequest,
-    ScanResponse, mutation_proto::Durability,
+    Action, Get, GetRequest, GetResponse, MultiResponse, MutateRequest, MutateResponse, MutationProto,
+    ResultOrException, Scan, ScanRequest, ScanResponse,
+    mutation_proto::{Durability, MutationType},
 };
 use bytes::Bytes;
 use prost::Message;
 
 use super::client::{exception, start_with_table};
-use super::requests::{action, cell, get, multi, put, write};
+use super::groups::matches;
+use super::requests::{action, cell, get, inline, multi, mutate, put, write};
 
 fn class(result: &ResultOrException) -> Option<&str> {
     result.exception.as_ref().map(|exception| exception.name.as_str())
@@ -137,5 +139,71 @@ fn the_limit_of_a_scan_counts_whole_rows() {
         calls += 1;
     }
     assert_eq!(cells, [2, 2, 1, 2, 2, 1]);
+    server.stop();
+}
+
+/// The filter of a get, alone or in a batch, and that of a condition are reserved when they are compiled:
+/// a short pattern takes much memory.
+#[test]
+fn filters_of_gets_and_conditions_are_reserved() {
+    let settings = [
+        "thrift.max_message_bytes=1048576",
+        "requests.memory_bytes=4194304",
+    ];
+    let (_dir, server, region, mut client) = start_with_table(&settings);
+    write(&mut client, &region, "r", &[("q", "v")]);
+    let condition = |patterns| {
+        let one = "RowFilter(!=, 'regexstring:[\\p{L}]{12}')";
+        matches("r", &vec![one; patterns].join(" AND "))
+    };
+    let read = |patterns| Get {
+        filter: condition(patterns).filter,
+        ..get(&region, "r").get
+    };
+    let alone = |patterns| GetRequest {
+        region: region.clone(),
+        get: read(patterns),
+    };
+    let in_batch = |patterns| {
+        let read = Action {
+            index: Some(0),
+            get: Some(Box::new(read(patterns))),
+            ..Action::default()
+        };
+        multi(&region, vec![read])
+    };
+    let conditional = |patterns| MutateRequest {
+        condition: Some(condition(patterns)),
+        ..mutate(&region, inline(MutationType::Put, "r", "p", b"w"))
+    };
+    assert!(
+        client
+            .refusal("Get", &alone(3), b"")
+            .1
+            .contains("requests.memory_bytes")
+    );
+    let text = client.refusal("Mutate", &conditional(3), b"").1;
+    assert!(text.contains("requests.memory_bytes"), "{text}");
+    let answer: MultiResponse = client.ask("Multi", &in_batch(3));
+    let refused = answer.region_action_result[0].result_or_exception[0]
+        .exception
+        .clone();
+    let text = refused.expect("an exception").value.unwrap();
+    assert!(
+        String::from_utf8_lossy(&text).contains("requests.memory_bytes"),
+        "{text:?}"
+    );
+
+    client.call(2, "Get", &alone(1), b"");
+    let served = client.response().unwrap();
+    assert_eq!(Cells::new(&served.cells).flatten().count(), 1);
+    let answer: MultiResponse = client.ask("Multi", &in_batch(1));
+    assert!(
+        answer.region_action_result[0].result_or_exception[0]
+            .result
+            .is_some()
+    );
+    let answer: MutateResponse = client.ask("Mutate", &conditional(1));
+    assert_eq!(answer.processed, Some(true));
     server.stop();
 }

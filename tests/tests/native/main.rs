@@ -14,6 +14,8 @@ mod groups;
 mod hostile;
 mod limits;
 mod loads;
+mod methods;
+mod places;
 mod quotas;
 mod requests;
 mod rows;

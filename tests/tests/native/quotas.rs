@@ -2,12 +2,16 @@
 
 use basalt_client::Client as Thrift;
 use basalt_client::admin::Admin;
+use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
-    SetQuotaRequest, SetQuotaResponse, SpaceLimitRequest, ThrottleRequest, ThrottleType, TimeUnit, TimedQuota,
+    Quotas, SetQuotaRequest, SetQuotaResponse, SpaceLimitRequest, ThrottleRequest, ThrottleType, TimeUnit,
+    TimedQuota,
 };
 use basalt_tests::Server;
+use prost::Message;
 
-use super::client::{Client, create, table_name};
+use super::client::{Client, create, region, table_name};
+use super::requests::get;
 
 /// A limit of the table `t`; `None` removes it.
 fn limit(soft_limit: Option<u64>) -> SetQuotaRequest {
@@ -47,8 +51,29 @@ fn limits_are_set_and_removed() {
     };
     master.ask::<SetQuotaResponse>("SetQuota", &limit(Some(7)));
     assert_eq!(listed(), [("t".into(), Some(7))]);
+    // Native clients list quotas by reading HBase's table.
+    let quotas = region(&server, "hbase:quota");
+    let mut client = Client::connect(&server, "ClientService");
+    let mut stored = || {
+        client.call(3, "Get", &get(&quotas, "t.t"), b"");
+        let response = client.response().unwrap();
+        let cells = Cells::new(&response.cells).map(|cell| {
+            let cell = cell.unwrap();
+            (
+                [cell.family, cell.qualifier].concat(),
+                Quotas::decode(cell.value.strip_prefix(b"PBUF").expect("HBase's magic")).unwrap(),
+            )
+        });
+        cells.collect::<Vec<_>>()
+    };
+    let [(column, quotas)] = &stored()[..] else {
+        panic!("one cell for the table")
+    };
+    let limit_of = |quotas: &Quotas| quotas.throttle.as_ref()?.write_num.as_ref()?.soft_limit;
+    assert_eq!((&column[..], limit_of(quotas)), (&b"qs"[..], Some(7)));
     master.ask::<SetQuotaResponse>("SetQuota", &limit(None));
     assert_eq!(listed(), []);
+    assert_eq!(stored(), []);
 
     let space = SetQuotaRequest {
         table_name: Some(table_name("t")),

@@ -1,13 +1,17 @@
 //! The ZooKeeper nodes in which clients look up the server, read with the packets of go-zookeeper
 //! and of Java.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use basalt_idl::native::messages::{ClusterId, Master, MetaRegionServer};
+use basalt_idl::native::cells::Cells;
+use basalt_idl::native::messages::{ClusterId, Get, GetRequest, Master, MetaRegionServer};
 use basalt_idl::native::znode;
-use basalt_tests::Server;
+use basalt_tests::{Server, workspace};
+
+use super::client::{Client, create, region, specifier};
 
 struct Session {
     socket: TcpStream,
@@ -104,7 +108,59 @@ fn the_nodes_name_this_server() {
     server.stop();
 }
 
-/// The nodes contain the name and port of `server.advertise`.
+/// The nodes of the page's table "ZooKeeper nodes", and no others, are there below each base node.
+#[test]
+fn the_nodes_are_those_of_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create(&server, "t");
+    let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).unwrap();
+    let (_, below) = page.split_once("\n### ZooKeeper nodes").expect("the heading");
+    let table = below.split("\n#").next().unwrap_or_default();
+    let mut session = Session::open(&server, false);
+    let master: Master = znode::decode(&session.data("/hbase/master")).unwrap();
+    let own = znode::server_name_text(&master.master);
+    let mut children = BTreeSet::new();
+    for line in table.lines().filter(|line| line.starts_with("| `")) {
+        let mut cells = line.trim_start_matches("| `").split(" | ");
+        let (node, state) = (cells.next().unwrap().trim_matches('`'), cells.next().unwrap());
+        let node = node.replace("HOST,PORT,STARTCODE", &own).replace("NAME", "t");
+        for base in ["/hbase", "/hbase-unsecure", "/hbase-secure"] {
+            let path = node.replacen("/hbase", base, 1);
+            let expected = if state == "absent" { -101 } else { 0 };
+            assert_eq!(session.ask(3, &path).0, expected, "{path}");
+        }
+        if state != "absent"
+            && let Some((_, child)) = node[1..].split_once('/')
+        {
+            children.insert(child.split('/').next().unwrap().to_owned());
+        }
+    }
+    let (code, body) = session.ask(8, "/hbase");
+    assert_eq!(code, 0);
+    assert_eq!(children, strings(&body));
+    server.stop();
+}
+
+/// A list of strings, each with its length in front.
+fn strings(body: &[u8]) -> BTreeSet<String> {
+    let (count, mut rest) = number(body);
+    let mut found = BTreeSet::new();
+    for _ in 0..count {
+        let (length, begin) = number(rest);
+        let (string, end) = begin.split_at(length);
+        found.insert(String::from_utf8(string.to_vec()).expect("text"));
+        rest = end;
+    }
+    found
+}
+
+fn number(body: &[u8]) -> (usize, &[u8]) {
+    let (first, rest) = body.split_first_chunk::<4>().expect("a number");
+    (u32::from_be_bytes(*first) as usize, rest)
+}
+
+/// The nodes contain the name and port of `server.advertise`, and so does `hbase:meta`.
 #[test]
 fn the_advertised_name_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,6 +171,24 @@ fn the_advertised_name_is_told() {
     assert_eq!(
         (meta.server.host_name.as_str(), meta.server.port),
         ("basalt.example", Some(19090))
+    );
+    create(&server, "t");
+    let region = region(&server, "t");
+    let read = GetRequest {
+        region: specifier(b"hbase:meta,,1"),
+        get: Get {
+            row: region.value,
+            ..Get::default()
+        },
+    };
+    let mut client = Client::connect(&server, "ClientService");
+    client.call(1, "Get", &read, b"");
+    let response = client.response().unwrap();
+    let cells = Cells::new(&response.cells).map(|cell| cell.unwrap());
+    let servers = cells.filter(|cell| cell.qualifier == b"server");
+    assert_eq!(
+        servers.map(|cell| cell.value.to_vec()).collect::<Vec<_>>(),
+        [b"basalt.example:19090"]
     );
     server.stop();
 }

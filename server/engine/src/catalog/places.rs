@@ -89,23 +89,39 @@ impl Catalog {
     /// were moved. Regions that are not assigned stay so.
     pub fn balance_regions(&self) -> usize {
         let _schema = self.schema.lock();
-        let tables = self.tables();
-        let regions: Vec<_> = tables
-            .regions()
-            .filter(|region| !region.place().is_unassigned)
-            .map(|region| (region.info().table.clone(), region.place().server))
-            .collect();
-        let moves = balance(&regions, self.shared.servers.names().len());
-        let assigned = tables.regions().filter(|region| !region.place().is_unassigned);
-        let mut moved = 0;
-        for (region, to) in assigned.collect::<Vec<_>>().into_iter().zip(moves) {
-            if region.place().server != to {
-                region.set_place(Place::on(to));
-                moved += 1;
-            }
+        let moves = self.moves();
+        for (region, to) in &moves {
+            region.set_place(Place::on(*to));
         }
         self.system.forget();
-        moved
+        moves.len()
+    }
+
+    /// How many regions [`Self::balance_regions`] would move now.
+    pub fn plan_balance(&self) -> usize {
+        let _schema = self.schema.lock();
+        self.moves().len()
+    }
+
+    /// The regions that a balance moves, and where to. REQUIRES: `schema` is locked.
+    fn moves(&self) -> Vec<(Arc<Region>, u16)> {
+        let tables = self.tables();
+        let assigned = tables.regions().filter(|region| !region.place().is_unassigned);
+        let assigned: Vec<_> = assigned.cloned().collect();
+        let placed = |region: &Arc<Region>| (region.info().table.clone(), region.place().server);
+        let places: Vec<_> = assigned.iter().map(placed).collect();
+        let balanced = balance(&places, self.shared.servers.names().len());
+        let moves = assigned.into_iter().zip(balanced);
+        moves
+            .filter(|(region, to)| region.place().server != *to)
+            .collect()
+    }
+
+    /// Assigns those of a table's regions that are not assigned. REQUIRES: `schema` is locked.
+    pub(super) fn assign_all(&self, regions: &[Arc<Region>]) {
+        for region in regions.iter().filter(|region| region.place().is_unassigned) {
+            region.set_place(Place::on(self.least_loaded(None)));
+        }
     }
 
     /// A region that can be put elsewhere.

@@ -106,7 +106,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Enables a disabled table.
+    /// Enables a disabled table. Its regions are assigned, as in HBase.
     pub fn enable_table(&self, name: &TableName) -> Result<()> {
         let _schema = self.schema.lock();
         let table = self.table(name)?;
@@ -114,6 +114,7 @@ impl Catalog {
             let refusal = format!("{name} state is {}", table.state.as_str());
             return Err(Error::TableNotDisabled(refusal));
         }
+        self.assign_all(&table.regions);
         self.set_state(&table, TableState::Enabled)
     }
 

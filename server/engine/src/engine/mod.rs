@@ -312,6 +312,10 @@ impl Engine {
     pub fn balance_regions(&self) -> Result<usize> {
         Ok(self.open_catalog()?.balance_regions())
     }
+    /// How many regions [`Self::balance_regions`] would move now.
+    pub fn plan_balance(&self) -> Result<usize> {
+        Ok(self.open_catalog()?.plan_balance())
+    }
     /// Figures of every region but those of the system tables, by table and key order.
     pub fn region_stats(&self) -> Vec<RegionStats> {
         let tables = self.catalog.tables().sorted();

@@ -112,6 +112,15 @@ impl Comparator {
         Ok(Self::Regex(JavaRegex::new(pattern)?))
     }
 
+    /// Memory of a compiled regular expression; 0 for other comparators, which take no more than their
+    /// message.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Regex(regex) => regex.memory_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Compares itself, on the left, with a part of a cell.
     pub fn compare(&self, part: &[u8]) -> Result<Ordering> {
         Ok(match self {

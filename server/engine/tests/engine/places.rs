@@ -63,7 +63,11 @@ fn regions_are_spread_and_moved() {
     assert_eq!(servers(&engine)[0], 0);
     engine.move_region(first, None).unwrap();
     assert_eq!(servers(&engine)[0], 1);
+    let before = servers(&engine);
+    assert_eq!(engine.plan_balance().unwrap(), 1);
+    assert_eq!(servers(&engine), before);
     assert_eq!(engine.balance_regions().unwrap(), 1);
+    assert_eq!(engine.plan_balance().unwrap(), 0);
     let mut loads = servers(&engine);
     loads.sort_unstable();
     assert_eq!(loads, [0, 0, 1, 1, 2, 2]);
@@ -141,6 +145,11 @@ fn a_region_that_is_not_assigned_takes_no_data_calls() {
     assert_eq!(found.row_count(), 3);
     get(b"b").unwrap();
     assert_eq!(scan(&engine, &table, Scan::default()).len(), 3);
+    // A table that is enabled is on servers as a whole.
+    engine.unassign_region(second).unwrap();
+    engine.disable_table(&table).unwrap();
+    engine.enable_table(&table).unwrap();
+    get(b"b").unwrap();
     // Nothing happens to one that is assigned.
     let before = engine.place(second);
     engine.assign_region(second).unwrap();

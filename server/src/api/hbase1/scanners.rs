@@ -8,6 +8,7 @@ use basalt_idl::thrift1::{self, args};
 use bytes::Bytes;
 
 use super::data::{before, columns};
+use crate::admission::Class;
 use crate::api::from_thrift;
 use crate::api::scans::{self, Shortest};
 use crate::api::{Caller, Failure, Server};
@@ -54,7 +55,7 @@ pub(super) async fn t_scan(server: &Arc<Server>, scan: thrift1::TScan) -> Result
     if !from_thrift::has_regex(scan.filter_string.as_ref(), None) {
         return scan_of(&scan);
     }
-    server.compiled(move |_| scan_of(&scan)).await
+    server.compiled(Class::User, move |_| scan_of(&scan)).await
 }
 
 fn scan_of(scan: &thrift1::TScan) -> Result<(Scan, bool), Failure> {

@@ -10,6 +10,7 @@ use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
+use crate::admission::Class;
 use crate::api::from_thrift::{Puts, returns_results};
 use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
 
@@ -56,7 +57,7 @@ fn reads_of(
     let mut filters = reads::FilterMemory::default();
     let reads = from_thrift::all(gets, |get| {
         let spec = from_thrift::get(get)?;
-        filters.add(server, &spec)?;
+        filters.add_of(server, &spec)?;
         let spec = if wants_cells(get) {
             spec
         } else {
@@ -73,7 +74,7 @@ async fn compiled_gets(
     wants_cells: fn(&thrift2::TGet) -> bool,
 ) -> Result<Reads, Failure> {
     server
-        .compiled(move |server| reads_of(server, &gets, wants_cells))
+        .compiled(Class::User, move |server| reads_of(server, &gets, wants_cells))
         .await
 }
 
@@ -289,7 +290,8 @@ async fn scan_of(server: &Arc<Server>, scan: &thrift2::TScan) -> Result<Scan, Fa
     }
     let scan = scan.clone();
     // Boxed: few scans need it.
-    Box::pin(server.compiled(move |_| from_thrift::scan(&scan))).await
+    let convert = move |_: &Server| from_thrift::scan(&scan);
+    Box::pin(server.compiled(Class::User, convert)).await
 }
 
 pub(super) async fn open_scanner(

@@ -44,7 +44,7 @@ pub(super) async fn run(
     arguments_bytes: usize,
 ) -> Result<AggregateResponse, Failure> {
     let mut totals = Totals::new(method, &wanted)?;
-    let filter = request::filter(&connection.server, wanted.scan.filter.as_ref()).await?;
+    let filter = request::filter(&connection.server, &region.table, wanted.scan.filter.as_ref()).await?;
     let mut scan = request::scan(&wanted.scan, filter)?;
     scan.batch = None;
     // One cell proves that the row exists.

@@ -298,7 +298,13 @@ async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::admission::Place>
     server.engine().create_table(descriptor, Vec::new()).unwrap();
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place().await.unwrap());
+        places.push(
+            server
+                .admission()
+                .place(crate::admission::Class::User)
+                .await
+                .unwrap(),
+        );
     }
     let mut slow = vec![0; 4];
     let scan = basalt_idl::thrift2::args::GetScannerResults {

@@ -199,11 +199,11 @@ impl Generator {
         let (cells, attributes) = match kind {
             PUT => {
                 let ttl = self.one_of(&TIMES_TO_LIVE_MS).to_be_bytes();
-                (self.put_cells(), self.attribute(0.03, "_ttl", &ttl))
+                (Some(self.put_cells()), self.attribute(0.03, "_ttl", &ttl))
             }
             DELETE => (self.delete_cells(), self.attribute(0.03, "color", b"blue")),
-            INCREMENT => (self.increment_cells(), self.attribute(0.1, "_rr_", b"\0")),
-            _ => (self.append_cells(), self.attribute(0.1, "_rr_", b"\0")),
+            INCREMENT => (Some(self.increment_cells()), self.attribute(0.1, "_rr_", b"\0")),
+            _ => (Some(self.append_cells()), self.attribute(0.1, "_rr_", b"\0")),
         };
         let timestamp = match (kind, time) {
             (PUT | DELETE, Time::Explicit) => Some(self.timestamp()),
@@ -226,16 +226,15 @@ impl Generator {
         ])
     }
 
-    fn put_cells(&mut self) -> Option<Vec<Value>> {
-        let cells = self.list(1..=3, |this| {
+    fn put_cells(&mut self) -> Vec<Value> {
+        self.list(1..=3, |this| {
             record([
                 ("family", Some(this.family())),
                 ("qualifier", Some(this.qualifier())),
                 ("value", Some(this.value())),
                 ("timestamp", this.maybe(0.5, Self::timestamp)),
             ])
-        });
-        Some(cells)
+        })
     }
 
     /// `None` deletes the row.
@@ -253,7 +252,7 @@ impl Generator {
         })
     }
 
-    fn increment_cells(&mut self) -> Option<Vec<Value>> {
+    fn increment_cells(&mut self) -> Vec<Value> {
         let cell = |this: &mut Self| {
             let (qualifier, amount) = (this.one_of(&COUNTERS), this.int(-5..=5));
             record([
@@ -262,10 +261,10 @@ impl Generator {
                 ("value", Some(Value::bytes(amount.to_be_bytes()))),
             ])
         };
-        Some(self.distinct(1..=2, cell, column_of))
+        self.distinct(1..=2, cell, column_of)
     }
 
-    fn append_cells(&mut self) -> Option<Vec<Value>> {
+    fn append_cells(&mut self) -> Vec<Value> {
         let cell = |this: &mut Self| {
             record([
                 ("family", Some(this.family())),
@@ -273,7 +272,7 @@ impl Generator {
                 ("value", Some(this.value())),
             ])
         };
-        Some(self.distinct(1..=2, cell, column_of))
+        self.distinct(1..=2, cell, column_of)
     }
 
     fn condition(&mut self, row: Value) -> Value {

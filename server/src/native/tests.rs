@@ -1,0 +1,167 @@
+//! Native calls beside a flood of others: a real socket, a server on a simulated disk, and a pool with
+//! as many threads as the server has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
+use basalt_idl::native::frame::{Request, Response, put_connection_header};
+use basalt_idl::native::messages as pb;
+use bytes::{Bytes, BytesMut};
+use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::run;
+use crate::admission::Class;
+use crate::api::Server;
+use crate::config::Config;
+use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
+
+/// Data calls that wait while the pool is full.
+const WAITING: usize = 1_000;
+
+/// The preamble of a client without Kerberos.
+const SIMPLE: &[u8] = b"HBas\0\x50";
+
+/// A native connection of this test.
+struct Client(TcpStream);
+
+impl Client {
+    async fn connect(server: &Arc<Server>, service: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let (server, stop) = (Arc::clone(server), CancellationToken::new());
+        tokio::spawn(run(server, accepted, BytesMut::new(), 1, stop));
+        let mut client = Self(socket);
+        let header = pb::ConnectionHeader {
+            service_name: Some(service.to_owned()),
+            ..pb::ConnectionHeader::default()
+        };
+        let mut out = SIMPLE.to_vec();
+        put_connection_header(&header, &mut out);
+        client.0.write_all(&out).await.unwrap();
+        client
+    }
+
+    /// Makes a call. Panics when it is refused, or not answered in time.
+    async fn ask<M: Message + Default>(&mut self, method: &str, call: &impl Message) -> M {
+        let header = pb::RequestHeader {
+            call_id: Some(1),
+            method_name: Some(method.to_owned()),
+            ..pb::RequestHeader::default()
+        };
+        let mut out = Vec::new();
+        Request::encode(&header, call, b"", &mut out);
+        self.0.write_all(&out).await.unwrap();
+        let answered = tokio::time::timeout(Duration::from_secs(30), self.response()).await;
+        let response = answered.unwrap_or_else(|_| panic!("{method} waits for other calls"));
+        assert_eq!(response.header.exception, None, "{method}");
+        M::decode(response.result).unwrap()
+    }
+
+    async fn response(&mut self) -> Response {
+        let length = self.0.read_u32().await.unwrap();
+        let mut frame = vec![0; length as usize];
+        self.0.read_exact(&mut frame).await.unwrap();
+        Response::decode(Bytes::from(frame)).unwrap()
+    }
+}
+
+/// A server with the table `t`.
+fn server() -> Arc<Server> {
+    let mut config = Config::default();
+    config.requests.max_waiting = 2 * WAITING;
+    let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
+    let address = ([127, 0, 0, 1], 9090).into();
+    let server = Server::new(engine, config, address, DATA_THREADS).unwrap();
+    let table = TableName::parse(b"t").unwrap();
+    let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
+    server.engine().create_table(descriptor, Vec::new()).unwrap();
+    Arc::new(server)
+}
+
+/// Fills the threads of data calls, and the queue in front of them, until the sender is dropped.
+async fn flood(server: &Arc<Server>) -> std::sync::mpsc::Sender<()> {
+    let (blocked, gate) = std::sync::mpsc::channel();
+    let gate = Arc::new(parking_lot::Mutex::new(gate));
+    for _ in 0..DATA_THREADS + WAITING {
+        let (server, gate) = (Arc::clone(server), Arc::clone(&gate));
+        let work = move |_: &Server| {
+            // Fails when the test has dropped the sender.
+            let _ = gate.lock().recv();
+            Ok(())
+        };
+        tokio::spawn(async move { server.in_line(Class::User, work).await });
+    }
+    while server.admission().waiting() < WAITING {
+        tokio::task::yield_now().await;
+    }
+    blocked
+}
+
+/// A scan of the regions of `t` as asynchbase sends it: with a batch, for which it needs the pool.
+fn regions_of_t() -> pb::ScanRequest {
+    pb::ScanRequest {
+        region: Some(pb::RegionSpecifier {
+            r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
+            value: Bytes::from_static(b"hbase:meta,,1"),
+        }),
+        scan: Some(pb::Scan {
+            start_row: Some(Bytes::from_static(b"t,,")),
+            stop_row: Some(Bytes::from_static(b"t ,,")),
+            batch_size: Some(4096),
+            ..pb::Scan::default()
+        }),
+        number_of_rows: Some(10),
+        ..pb::ScanRequest::default()
+    }
+}
+
+/// Look-ups of regions, polls of procedures and other calls of the master and of administration are
+/// answered while data calls hold all of their threads and wait by the thousand.
+#[test]
+fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let server = server();
+        let blocked = flood(&server).await;
+        let mut client = Client::connect(&server, "ClientService").await;
+        let regions: pb::ScanResponse = client.ask("Scan", &regions_of_t()).await;
+        assert_eq!(regions.results.len(), 1);
+        let mut master = Client::connect(&server, "MasterService").await;
+        let tables: pb::GetTableDescriptorsResponse = master
+            .ask("GetTableDescriptors", &pb::GetTableDescriptorsRequest::default())
+            .await;
+        assert_eq!(tables.table_schema.len(), 1);
+        let disabled: pb::DisableTableResponse = master
+            .ask(
+                "DisableTable",
+                &pb::DisableTableRequest {
+                    table_name: super::schema::to_table_name(&TableName::parse(b"t").unwrap()),
+                    ..pb::DisableTableRequest::default()
+                },
+            )
+            .await;
+        let poll = pb::GetProcedureResultRequest {
+            proc_id: disabled.proc_id.expect("a procedure"),
+        };
+        let state: pb::GetProcedureResultResponse = master.ask("getProcedureResult", &poll).await;
+        assert_eq!(state.state(), pb::get_procedure_result_response::State::Finished);
+        let mut admin = Client::connect(&server, "AdminService").await;
+        let online: pb::GetOnlineRegionResponse = admin
+            .ask("GetOnlineRegion", &pb::GetOnlineRegionRequest::default())
+            .await;
+        assert!(!online.region_info.is_empty());
+        assert_eq!(server.admission().waiting(), WAITING, "the flood is still there");
+        drop(blocked);
+    });
+}
