@@ -153,7 +153,6 @@ fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
             .await;
         let poll = pb::GetProcedureResultRequest {
             proc_id: disabled.proc_id.expect("a procedure"),
-            ..pb::GetProcedureResultRequest::default()
         };
         let state: pb::GetProcedureResultResponse = master.ask("getProcedureResult", &poll).await;
         assert_eq!(state.state(), pb::get_procedure_result_response::State::Finished);
