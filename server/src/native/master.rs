@@ -558,7 +558,7 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             reply.message(&pb::OfflineRegionResponse {});
         }
         Method::Balance => {
-            let answer = places::balance(server, &decode(parameter)?, master.is_balancer_on())?;
+            let answer = places::balance(server, decode(parameter)?, master.is_balancer_on())?;
             reply.message(&answer);
         }
         Method::SetBalancerRunning => {

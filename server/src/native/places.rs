@@ -48,7 +48,7 @@ pub(super) fn offline(server: &Server, specifier: &pb::RegionSpecifier) -> Resul
 /// Evens out the regions if the balancer `is_on`. A dry run counts the moves only, also while it is off.
 pub(super) fn balance(
     server: &Server,
-    call: &pb::BalanceRequest,
+    call: pb::BalanceRequest,
     is_on: bool,
 ) -> Result<pb::BalanceResponse, Failure> {
     let engine = server.engine();
