@@ -73,15 +73,6 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "limit-at-the-end",
-        why: "in the native answer that reaches a scan's limit of rows, `more_results_in_region` is false in HBase if no row follows in the \
-              region; Basalt does not look behind the limit and says true. `more_results` is false in both, and clients stop there",
-        applies: |call, hbase, basalt| {
-            call.to_string().contains("limit=")
-                && without_region_end(call, hbase) == without_region_end(call, basalt)
-        },
-    },
-    Rule {
         name: "reversed-and-on-demand",
         why: "HBase refuses a reversed scan with a filter that makes families essential (SingleColumnValueFilter that wants its column); \
               Basalt serves it",
@@ -117,20 +108,6 @@ fn without_partial(call: &Call, answer: &Answer) -> Answer {
         value.for_each_mut(&mut |value| {
             if let Value::Struct(fields) = value {
                 fields.retain(|(name, _)| *name != "partial");
-            }
-        });
-    }
-    answer
-}
-
-/// An answer without what the last part of a scan says about its region.
-fn without_region_end(call: &Call, answer: &Answer) -> Answer {
-    let mut answer = compare::normal(call.method, answer);
-    if let Answer::Success(value) = &mut answer {
-        value.for_each_mut(&mut |value| {
-            let is_last = value.field("moreResults") == Some(&Value::Bool(false));
-            if let (true, Value::Struct(fields)) = (is_last, value) {
-                fields.retain(|(name, _)| *name != "moreResultsInRegion");
             }
         });
     }
