@@ -54,7 +54,13 @@ fn with_hbase(ask: impl FnOnce(&mut Oracle, &Path)) {
 
 /// Panics if HBase's transcript of now is not the recorded one, and says where it was written to.
 fn is_recorded(recorded: &str, transcript: &str, program: &str) {
-    let written = workspace().join("target").join(program).join("answers.txt");
+    is_recorded_in(recorded, transcript, &format!("{program}/answers.txt"));
+}
+
+/// Panics if HBase's transcript of now is not the recorded one, and says where it was written to: the
+/// file of this name below `target`.
+fn is_recorded_in(recorded: &str, transcript: &str, file: &str) {
+    let written = workspace().join("target").join(file);
     std::fs::write(&written, transcript).expect("the folder was made by the build");
     let difference = recorded
         .lines()

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use basalt_tests::{JavaProgram, Server};
 
-use super::{Explained, compare, is_recorded, with_hbase, with_server};
+use super::{Explained, compare, is_recorded, with_hbase};
 
 /// The transcript recorded with HBase 2.6.1.
 const ANSWERS: &str = include_str!("../../clients/mapreduce/answers.txt");
@@ -19,10 +19,13 @@ fn tools() {
     let Some(client) = JavaProgram::find("clients/mapreduce") else {
         return;
     };
-    with_server(|server, dir| {
-        let transcript = tour(&client, server.thrift.port(), dir, &[]);
-        compare(ANSWERS, EXPLAINED, &transcript, "MapReduce");
-    });
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    // The folder of the files for bulk loads, which the server reads itself.
+    let loads = format!("bulkload.directories=[\"{}\"]", dir.path().display());
+    let server = Server::start(&dir.path().join("data"), &[&loads]);
+    let transcript = tour(&client, server.thrift.port(), dir.path(), &[]);
+    compare(ANSWERS, EXPLAINED, &transcript, "MapReduce");
+    server.stop();
 }
 
 #[test]

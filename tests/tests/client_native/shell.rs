@@ -1,5 +1,5 @@
-//! HBase's shell 2.4.17: the commands of `tests/clients/shell/src/commands.rb`, one after the other
-//! on its standard input.
+//! HBase's shell 2.4.17: the commands of `tests/clients/shell/src/*.rb`, one after the other on its
+//! standard input.
 //!
 //! The shell repeats each command behind its prompt, so its output says which lines belong to which
 //! command. A line of the transcript is a command with its output, in which [`masked`] hides what
@@ -9,15 +9,19 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use basalt_tests::JavaProgram;
 use basalt_tests::java::SMALL;
+use basalt_tests::{JavaProgram, Oracle};
 
-use super::{Explained, compare, is_recorded, with_hbase, with_server};
+use super::{Explained, compare, is_recorded, is_recorded_in, with_hbase, with_server};
 
 const COMMANDS: &str = include_str!("../../clients/shell/src/commands.rb");
 
 /// The transcript recorded with HBase 2.6.1.
 const ANSWERS: &str = include_str!("../../clients/shell/answers.txt");
+
+/// Commands about quotas. An HBase has none unless they are switched on.
+const QUOTA_COMMANDS: &str = include_str!("../../clients/shell/src/quotas.rb");
+const QUOTA_ANSWERS: &str = include_str!("../../clients/shell/quotas.txt");
 
 const EXPLAINED: &[Explained] = &[(
     "status 'simple'",
@@ -27,9 +31,9 @@ const EXPLAINED: &[Explained] = &[(
          storefileSizeMB=#, memstoreSizeMB=#, storefileIndexSizeKB=#, readRequestsCount=#, \
          filteredReadRequestsCount=#, writeRequestsCount=#, rootIndexSizeKB=#, \
          totalStaticIndexSizeKB=#, totalStaticBloomSizeKB=#, totalCompactingKVs=#, \
-         currentCompactedKVs=#, compactionProgressPct=NaN, coprocessors=[] | # dead servers | \
+         currentCompactedKVs=#, compactionProgressPct=NaN, coprocessors=[AggregateImplementation, MultiRowMutationEndpoint] | # dead servers | \
          Aggregate load: #, regions: #",
-    "no coprocessors are listed: endpoints are part of the server",
+    "AggregateService is served for every table, as by an HBase that has AggregateImplementation loaded",
 )];
 
 /// Commands that print figures of the machine, such as requests and memory: numbers are masked.
@@ -63,6 +67,32 @@ fn commands() {
     with_server(|server, dir| {
         let output = run(&shell, server.thrift.port(), dir, COMMANDS);
         compare(ANSWERS, EXPLAINED, &transcript(&output), "shell");
+    });
+}
+
+#[test]
+fn hbase_gives_the_recorded_answers_about_quotas() {
+    let Some(shell) = JavaProgram::find("clients/shell") else {
+        return;
+    };
+    let Some(mut hbase) = Oracle::start_with(&["hbase.quota.enabled=true"]) else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let port = hbase.zookeeper_port().expect("it has started");
+    let output = run(&shell, port, dir.path(), QUOTA_COMMANDS);
+    is_recorded_in(QUOTA_ANSWERS, &transcript(&output), "clients/shell/quotas.txt");
+}
+
+/// The shell reads quotas from the table `hbase:quota`.
+#[test]
+fn quotas_are_set_and_listed() {
+    let Some(shell) = JavaProgram::find("clients/shell") else {
+        return;
+    };
+    with_server(|server, dir| {
+        let output = run(&shell, server.thrift.port(), dir, QUOTA_COMMANDS);
+        compare(QUOTA_ANSWERS, &[], &transcript(&output), "shell");
     });
 }
 

@@ -3,6 +3,7 @@ package basalt.client;
 import static org.apache.hadoop.hbase.util.Bytes.toBytes;
 
 import java.security.MessageDigest;
+import java.util.stream.Stream;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.TableName;
@@ -33,11 +34,17 @@ final class Tables {
 
   /** Makes a table with the families {@code f} and {@code g} and three regions. */
   void create(String name) throws Exception {
+    create(name, "r300", "r600");
+  }
+
+  /** Makes a table with the families {@code f} and {@code g} and these borders of regions. */
+  void create(String name, String... borders) throws Exception {
     TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(TableName.valueOf(name));
     for (String family : new String[] {"f", "g"}) {
       table.setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(toBytes(family)).setMaxVersions(VERSIONS).build());
     }
-    connection.getAdmin().createTable(table.build(), new byte[][] {toBytes("r300"), toBytes("r600")});
+    byte[][] splits = Stream.of(borders).map(Bytes::toBytes).toArray(byte[][]::new);
+    connection.getAdmin().createTable(table.build(), splits.length == 0 ? null : splits);
   }
 
   /** Writes {@link #ROWS} rows, of which each second has an older version and each tenth a cell in the other family. */

@@ -18,6 +18,7 @@ import org.apache.hadoop.hbase.mapreduce.Export;
 import org.apache.hadoop.hbase.mapreduce.Import;
 import org.apache.hadoop.hbase.mapreduce.ImportTsv;
 import org.apache.hadoop.hbase.mapreduce.RowCounter;
+import org.apache.hadoop.hbase.tool.BulkLoadHFilesTool;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
@@ -57,6 +58,7 @@ public final class Tour {
         tour.count();
         tour.copies();
         tour.text();
+        tour.bulkLoads();
       } else {
         tour.step(arguments[4], arguments[5], arguments[6]);
       }
@@ -115,6 +117,27 @@ public final class Tour {
       case "cells" -> print("cells", tables.digest(table));
       default -> throw new IllegalArgumentException(step);
     }
+  }
+
+  /** HFiles made of the text, for tables whose regions have the borders of the files or others. */
+  private void bulkLoads() throws Exception {
+    String columns = "-Dimporttsv.columns=HBASE_ROW_KEY,HBASE_TS_KEY,f:name,g:square";
+    String text = tables.digest("text");
+    for (String[] borders : new String[][] {{"r300", "r600"}, {}, {"r100", "r450", "r899"}}) {
+      String table = "bulk" + borders.length;
+      tables.create(table, borders);
+      String output = "-Dimporttsv.bulk.output=" + file(table);
+      ask("files of text", () -> run(new ImportTsv(), columns, output, "bulk2", file("rows.tsv")));
+      print("cells before the load", tables.digest(table));
+      ask("bulk load", () -> load(table, table));
+      print("all cells loaded", tables.digest(table).equals(text));
+    }
+    Files.createDirectories(folder.resolve("empty"));
+    ask("bulk load of nothing", () -> load("empty", "text"));
+  }
+
+  private int load(String files, String table) throws Exception {
+    return run(new BulkLoadHFilesTool(new Configuration(conf)), file(files), table);
   }
 
   private void give(String table, String to) throws Exception {
