@@ -328,6 +328,8 @@ impl Cluster {
     /// Splits the region that has a row; at `row`, which begins the second daughter.
     pub async fn split_region(&self, table: &str, row: impl IntoBytes) -> Result<()> {
         let (name, row) = (table.parse::<TableName>()?, row.into_bytes());
+        // A cached region may have been split already.
+        self.inner.regions.remove_table(&name);
         let region = self.inner.region_with_retries(&name, &row).await?;
         let request = SplitTableRegionRequest {
             region_info: region.to_info(),
@@ -409,8 +411,11 @@ impl Cluster {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            if matches!(advice(&error), Advice::ServerGone | Advice::Relocate) {
-                self.inner.directory.forget_master();
+            match (advice(&error), &error) {
+                // The master does not know a region that the request names: repeating it cannot help.
+                (Advice::Relocate, Error::Remote(_)) => return Err(error),
+                (Advice::ServerGone | Advice::Relocate, _) => self.inner.directory.forget_master(),
+                _ => {}
             }
             let what = || format!("{} of the master", method.name());
             attempts.pause(error, what).await?;
