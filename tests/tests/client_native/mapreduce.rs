@@ -7,7 +7,7 @@ use std::path::Path;
 
 use basalt_tests::{JavaProgram, Server};
 
-use super::{Explained, compare, is_recorded, with_hbase};
+use super::{Explained, compare, is_recorded, with_hbase, with_server};
 
 /// The transcript recorded with HBase 2.6.1.
 const ANSWERS: &str = include_str!("../../clients/mapreduce/answers.txt");
