@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use basalt_client::admin::{Admin, TFault};
+use basalt_client::idl::admin::args as own;
 use basalt_client::idl::call::write_call;
 use basalt_client::idl::thrift2;
 use basalt_client::idl::wire::BinaryWriter;
@@ -83,7 +84,7 @@ fn faults_are_armed_listed_and_cleared() {
         assert_eq!(armed(&server), three);
         table.put(put("row-00")).await.expect("a put is no get");
         table.get(Get::new("row-00")).await.expect_err("busy");
-        let left = Admin::new(&client).faults().await.expect("answered");
+        let left = client.call(&own::BasaltFaults {}).await.expect("answered");
         assert_eq!((&left[0].method[..], left[0].calls), ("Get", 2));
         assert_eq!(armed(&server)[0]["calls"], 2);
         assert_eq!(arm(&server, &json!([])), json!([]));
@@ -96,8 +97,9 @@ fn faults_are_armed_listed_and_cleared() {
             split_row: Some(Bytes::from("row-\u{7f}")),
             ..TFault::default()
         };
-        let set = Admin::new(&client)
-            .set_faults(vec![split.clone()])
+        let faults = vec![split.clone()];
+        let set = client
+            .call(&own::BasaltSetFaults { faults })
             .await
             .expect("armed");
         let method = "Scan".to_owned();
