@@ -270,6 +270,17 @@ impl Run {
             _ => return Err(format!("{kind:?} fails with another error: {error}")),
         }
         let pending = std::mem::take(&mut life.told.pending);
+        if let Pending::Times { table, row } = &pending {
+            return match life.take_times(table, row) {
+                Ok(()) => Ok(true),
+                Err(Stop::Wrong(what)) => Err(what),
+                // The error lasts, so the times are read after the next start.
+                Err(Stop::Failed(_)) => {
+                    life.told.pending = pending;
+                    Ok(false)
+                }
+            };
+        }
         if matches!(pending, Pending::Schema(_)) {
             return match life.settle_schema(&pending) {
                 Ok(()) => Ok(true),
