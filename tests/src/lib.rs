@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,15 @@ pub fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Co
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command
+}
+
+/// Runs `basalt check` on a data directory.
+pub fn check(data_dir: &Path) -> Output {
+    Command::new(binary("basalt"))
+        .args(["check", "--data-dir"])
+        .arg(data_dir)
+        .output()
+        .expect("the binary was built")
 }
 
 /// A running `basalt serve`. Killed when dropped.

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use basalt_client::admin::Admin;
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
-use basalt_tests::{Server, binary};
+use basalt_tests::{Server, binary, check};
 
 /// A data directory with a manifest, a log with unflushed rows, and a store file; nobody has it open.
 fn database(dir: &Path) -> PathBuf {
@@ -37,10 +37,11 @@ fn database(dir: &Path) -> PathBuf {
     data
 }
 
-fn basalt(arguments: &[&str], path: &Path) -> Output {
+/// Runs `basalt dump` on a file.
+fn dump(file: &Path) -> Output {
     Command::new(binary("basalt"))
-        .args(arguments)
-        .arg(path)
+        .args(["dump", "--cells"])
+        .arg(file)
         .output()
         .expect("the binary was built")
 }
@@ -65,7 +66,7 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
 fn every_kind_of_file_is_printed_and_damage_is_found() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = database(dir.path());
-    let sound = basalt(&["check", "--data-dir"], &data);
+    let sound = check(&data);
     assert!(
         sound.status.success(),
         "{}{}",
@@ -89,7 +90,7 @@ fn every_kind_of_file_is_printed_and_damage_is_found() {
         (segment, "row-042"),
         (one("/MANIFEST-"), "table t"),
     ] {
-        let printed = basalt(&["dump", "--cells"], file);
+        let printed = dump(file);
         assert!(printed.status.success(), "{}", text(&printed.stderr));
         assert!(
             text(&printed.stdout).contains(word),
@@ -101,7 +102,7 @@ fn every_kind_of_file_is_printed_and_damage_is_found() {
     let mut bytes = std::fs::read(store_file).expect("a file");
     bytes[100] ^= 1;
     std::fs::write(store_file, bytes).expect("written");
-    let damaged = basalt(&["check", "--data-dir"], &data);
+    let damaged = check(&data);
     assert!(!damaged.status.success(), "damage must not pass");
     let findings = text(&damaged.stdout);
     let name = store_file
@@ -120,7 +121,7 @@ fn a_directory_in_use_is_not_checked() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
-    let refused = basalt(&["check", "--data-dir"], &data);
+    let refused = check(&data);
     assert!(!refused.status.success());
     assert!(
         text(&refused.stderr).contains("in use"),
@@ -166,7 +167,7 @@ fn three_regions(dir: &Path) -> (PathBuf, PathBuf) {
     files_below(&data.join("tables/default/t"), &mut files);
     let middle = files
         .iter()
-        .find(|file| text(&basalt(&["dump", "--cells"], file).stdout).contains("i/f:q"));
+        .find(|file| text(&dump(file).stdout).contains("i/f:q"));
     let middle = middle
         .unwrap_or_else(|| panic!("no file has the row i: {files:?}"))
         .clone();
@@ -184,7 +185,7 @@ fn a_missing_store_file_costs_its_region_only() {
     let aside = dir.path().join("aside");
     std::fs::rename(&file, &aside).expect("renamed");
 
-    let found = text(&basalt(&["check", "--data-dir"], &data).stdout);
+    let found = text(&check(&data).stdout);
     let line = found.lines().find(|line| line.contains(&path));
     let line = line.unwrap_or_else(|| panic!("check does not name {path}: {found}"));
     for part in ["table t", "'h' to 'p'", "Put the file back"] {
@@ -263,7 +264,7 @@ fn a_directory_of_a_newer_release_is_refused() {
     let before = contents();
     let started = Server::try_start(&data, &[]).map(Server::stop);
     let refused = started.expect_err("a newer format must not be opened");
-    let checked = basalt(&["check", "--data-dir"], &data);
+    let checked = check(&data);
     assert!(!checked.status.success());
     for output in [refused, text(&checked.stdout) + &text(&checked.stderr)] {
         for words in ["CURRENT", "version 9", "newer release", "start that one"] {

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
-use basalt_tests::{Server, binary, serve, signal, until};
+use basalt_tests::{Server, binary, check, serve, signal, until};
 
 /// Paths and sizes of everything below a folder.
 fn contents(dir: &Path) -> BTreeSet<(PathBuf, u64)> {
@@ -347,14 +347,6 @@ fn a_deleted_lock_file_lets_no_second_server_in() {
             .expect("a row");
     });
     again.stop();
-}
-
-fn check(data: &Path) -> Output {
-    Command::new(binary("basalt"))
-        .args(["check", "--data-dir"])
-        .arg(data)
-        .output()
-        .expect("the binary was built")
 }
 
 /// Runs [`check`] as a user who may only read. Root may write despite file modes, so as root the

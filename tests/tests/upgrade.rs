@@ -8,7 +8,7 @@ use std::process::Command;
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Get, Increment, Put, Row, Scan, counter_from_value};
 use basalt_engine::checksum::crc32c;
-use basalt_tests::{Server, binary, workspace};
+use basalt_tests::{Server, check, workspace};
 
 /// A kept directory.
 struct Kept {
@@ -253,15 +253,11 @@ fn directories_of_older_releases_are_opened() {
         run(check_new_contents(&server));
         server.stop();
         assert!(versions(&CURRENT), "{name}");
-        let check = Command::new(binary("basalt"))
-            .args(["check", "--data-dir"])
-            .arg(&data)
-            .output()
-            .expect("the binary was built");
+        let checked = check(&data);
         assert!(
-            check.status.success(),
+            checked.status.success(),
             "{name}: {}",
-            String::from_utf8_lossy(&check.stdout)
+            String::from_utf8_lossy(&checked.stdout)
         );
     }
 }

@@ -1,11 +1,10 @@
 //! Snapshots of tables: taken, listed, deleted; tables made of them; refusals; and a server that is killed in the middle.
 
-use std::process::Command;
 use std::sync::Arc;
 
 use basalt_idl::admin::args as own;
 use basalt_idl::thrift2::args as two;
-use basalt_tests::binary;
+use basalt_tests::check;
 
 use crate::client::{Wire, bytes, killed, name, restarted, start, text};
 
@@ -237,11 +236,7 @@ fn a_kill_leaves_all_or_nothing() {
     let shared = Arc::into_inner(shared).expect("all connections are closed");
     let (server, folder) = shared.into_parts();
     server.stop();
-    let checked = Command::new(binary("basalt"))
-        .args(["check", "--data-dir"])
-        .arg(&dir)
-        .output()
-        .expect("the binary was built");
+    let checked = check(&dir);
     let said = text(&checked.stdout);
     assert!(
         checked.status.success() && said.contains("1 snapshots with 2 files"),

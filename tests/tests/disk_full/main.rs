@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use basalt_client::{Client, FamilySchema, Put, TableSchema};
-use basalt_tests::Server;
 use basalt_tests::small_disk::SmallDisk;
+use basalt_tests::{Server, check};
 
 mod load;
 
@@ -257,15 +257,11 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
             .expect("writes are accepted");
     });
     server.stop();
-    let check = std::process::Command::new(basalt_tests::binary("basalt"))
-        .args(["check", "--data-dir"])
-        .arg(&data)
-        .output()
-        .expect("the binary was built");
+    let checked = check(&data);
     assert!(
-        check.status.success(),
+        checked.status.success(),
         "{}",
-        String::from_utf8_lossy(&check.stdout)
+        String::from_utf8_lossy(&checked.stdout)
     );
     measured.print(cycles);
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use basalt_client::native::{Cluster, Table};
 use basalt_client::{Get, Put, Scan};
 use basalt_tests::Server;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::{Rig, create, data, fill, keys, options};
@@ -71,24 +72,16 @@ fn a_scan_survives_splits() {
     }
 }
 
-/// Starts again on the same port, which to a client is a move to a server with another start code.
-fn restart(rig: Rig) -> (Server, Runtime, tempfile::TempDir, Cluster) {
-    let Rig {
-        dir,
-        server,
-        runtime,
-        cluster,
-    } = rig;
-    let address = server.thrift;
-    server.kill();
+/// Starts a killed server again on its port. A client sees a move to a server with another start
+/// code.
+fn start_again(dir: &TempDir, address: SocketAddr) -> Server {
     let listen = format!("server.listen=\"{address}\"");
-    let server = Server::start_as_set(&data(&dir), &[&listen]);
-    (server, runtime, dir, cluster)
+    Server::start_as_set(&data(dir), &[&listen])
 }
 
 #[test]
 fn a_scan_and_calls_survive_a_restart() {
-    let rig = Rig::start();
+    let mut rig = Rig::start();
     let table = rig.table(&["row-100"]);
     let mut found = Vec::new();
     let mut scanner = table.scanner(Scan::new().rows_per_fetch(7)).expect("a scan");
@@ -96,9 +89,11 @@ fn a_scan_and_calls_survive_a_restart() {
         fill(&table, (0..ROWS).map(row)).await;
         read_some(&mut scanner, 50, &mut found).await;
     });
-    let (server, runtime, _dir, cluster) = restart(rig);
-    runtime.block_on(async {
-        let table = cluster.table("t").expect("a name");
+    let address = rig.server.thrift;
+    rig.server.kill();
+    rig.server = start_again(&rig.dir, address);
+    rig.runtime.block_on(async {
+        let table = rig.cluster.table("t").expect("a name");
         table
             .put(Put::new("zzz").cell("f", "q", "v"))
             .await
@@ -110,37 +105,26 @@ fn a_scan_and_calls_survive_a_restart() {
         assert_eq!(found, expected);
     });
     drop(scanner);
-    server.stop();
+    rig.server.stop();
 }
 
 /// While the server is away, calls wait for it.
 #[test]
 fn calls_wait_for_a_server_that_is_away() {
-    let rig = Rig::start_with(|options| options.retries = 60);
+    let mut rig = Rig::start_with(|options| options.retries = 60);
     let table = rig.table(&[]);
-    let Rig {
-        dir,
-        server,
-        runtime,
-        cluster,
-    } = rig;
-    let address = server.thrift;
-    server.kill();
-    let waiting = runtime.spawn(async move { table.put(Put::new("r").cell("f", "q", "v")).await });
-    let listen = format!("server.listen=\"{address}\"");
-    let server = Server::start_as_set(&data(&dir), &[&listen]);
-    runtime.block_on(async {
+    let address = rig.server.thrift;
+    rig.server.kill();
+    let waiting = rig
+        .runtime
+        .spawn(async move { table.put(Put::new("r").cell("f", "q", "v")).await });
+    rig.server = start_again(&rig.dir, address);
+    rig.runtime.block_on(async {
         waiting.await.expect("no panic").expect("written");
-        assert!(
-            cluster
-                .table("t")
-                .expect("a name")
-                .exists(Get::new("r"))
-                .await
-                .expect("read")
-        );
+        let table = rig.cluster.table("t").expect("a name");
+        assert!(table.exists(Get::new("r")).await.expect("read"));
     });
-    server.stop();
+    rig.server.stop();
 }
 
 /// A proxy that can lose replies: the request passes, then the connection ends.

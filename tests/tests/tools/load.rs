@@ -440,41 +440,50 @@ fn ids_show_order_against_spread() {
     server.stop();
 }
 
+/// Arguments of a `roundtrip` of one round of a second, over two connections.
+const SHORT_ROUNDTRIP: &[&str] = &[
+    "roundtrip",
+    "--connections",
+    "2",
+    "--seconds",
+    "1",
+    "--rounds",
+    "1",
+    "--value-bytes",
+    "10",
+];
+
+/// Runs a [`SHORT_ROUNDTRIP`] with more arguments and returns its comparisons. Panics unless they are
+/// of `calls`, in that order, and every side answered calls.
+fn comparisons(server: &Server, arguments: &[&str], out: &Path, calls: &[&str]) -> Vec<Value> {
+    bench(server, &[SHORT_ROUNDTRIP, arguments].concat(), out);
+    let json = json(&out.join("roundtrip.json"));
+    let comparisons = json["comparisons"].as_array().expect("a list");
+    let compared = comparisons
+        .iter()
+        .map(|one| one["call"].as_str().expect("a name"));
+    assert_eq!(compared.collect::<Vec<_>>(), calls);
+    for comparison in comparisons {
+        let sides = comparison["sides"].as_array().expect("a list");
+        assert!(
+            sides
+                .iter()
+                .all(|side| side["calls_per_second"][0].as_f64().expect("a number") > 0.0),
+            "{comparison}"
+        );
+    }
+    comparisons.clone()
+}
+
 /// Ready-made calls end well only if every reply is the one that is known; the echo is a process of its own.
 #[test]
 fn single_calls_are_compared_with_an_echo() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
-    let arguments = [
-        "roundtrip",
-        "--calls",
-        "put-batch,increment,filtered-scan",
-        "--connections",
-        "2",
-        "--seconds",
-        "1",
-        "--rounds",
-        "1",
-        "--value-bytes",
-        "10",
-    ];
-    bench(&server, &arguments, dir.path());
-    let json = json(&dir.path().join("roundtrip.json"));
-    let comparisons = json["comparisons"].as_array().unwrap();
-    let calls: Vec<&str> = comparisons
-        .iter()
-        .map(|one| one["call"].as_str().unwrap())
-        .collect();
-    assert_eq!(calls, ["put-batch", "increment", "filtered-scan"]);
-    for comparison in comparisons {
-        let sides = comparison["sides"].as_array().unwrap();
-        assert_eq!(sides[1]["name"], "TCP echo");
-        assert!(
-            sides
-                .iter()
-                .all(|side| side["calls_per_second"][0].as_f64().unwrap() > 0.0),
-            "{comparison}"
-        );
+    let calls = ["put-batch", "increment", "filtered-scan"];
+    let arguments = ["--calls", "put-batch,increment,filtered-scan"];
+    for comparison in comparisons(&server, &arguments, dir.path(), &calls) {
+        assert_eq!(comparison["sides"][1]["name"], "TCP echo");
     }
     // The table is gone again.
     assert!(!shell(&server, "list").contains("bench_roundtrip"));
@@ -486,48 +495,15 @@ fn single_calls_are_compared_with_an_echo() {
 fn single_calls_are_compared_over_native_rpc() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
-    let arguments = [
-        "roundtrip",
-        "--api",
-        "native",
-        "--connections",
-        "2",
-        "--seconds",
-        "1",
-        "--rounds",
-        "1",
-        "--value-bytes",
-        "10",
-    ];
+    let calls = ["get", "put", "put-batch", "increment", "scan"];
     for inflight in ["1", "16"] {
-        bench(
-            &server,
-            &[&arguments[..], &["--inflight", inflight]].concat(),
-            dir.path(),
-        );
-        let json = json(&dir.path().join("roundtrip.json"));
-        let comparisons = json["comparisons"].as_array().unwrap();
-        let calls = comparisons.iter().map(|one| one["call"].as_str().unwrap());
-        assert_eq!(
-            calls.collect::<Vec<_>>(),
-            ["get", "put", "put-batch", "increment", "scan"]
-        );
-        for comparison in comparisons {
-            let sides = comparison["sides"].as_array().unwrap();
-            let rates = sides
-                .iter()
-                .map(|side| side["calls_per_second"][0].as_f64().unwrap());
-            assert!(rates.clone().all(|rate| rate > 0.0), "{comparison}");
-        }
+        let arguments = ["--api", "native", "--inflight", inflight];
+        comparisons(&server, &arguments, dir.path(), &calls);
     }
     let refused = Command::new(binary("basalt-bench"))
-        .args(
-            [
-                &arguments[..],
-                &["--pipeline", "4", "--target", &server.thrift.to_string()],
-            ]
-            .concat(),
-        )
+        .args(SHORT_ROUNDTRIP)
+        .args(["--api", "native", "--pipeline", "4"])
+        .args(["--target", &server.thrift.to_string()])
         .output()
         .expect("the binary was built");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
