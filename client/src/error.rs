@@ -115,7 +115,7 @@ pub enum Error {
     Registry {
         /// The address of the registry's server.
         target: String,
-        /// What is missing.
+        /// The reason.
         what: String,
     },
     /// All attempts of an operation failed, or its time was over.
@@ -125,7 +125,7 @@ pub enum Error {
         what: String,
         /// Attempts made.
         attempts: u32,
-        /// Time since the first.
+        /// Time since the first attempt.
         waited: Duration,
         /// The last failure.
         last: Box<Error>,

@@ -48,7 +48,7 @@ enum Command {
     },
 }
 
-/// What needs a server.
+/// Commands that need a server.
 #[derive(Debug, Subcommand)]
 enum Call {
     /// Create the tables.

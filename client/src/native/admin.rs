@@ -286,7 +286,7 @@ impl Cluster {
         }
     }
 
-    /// Writes what a table has in memory to files.
+    /// Flushes the memstores of a table.
     pub async fn flush_table(&self, table: &str) -> Result<()> {
         let name: TableName = table.parse()?;
         let request = FlushTableRequest {

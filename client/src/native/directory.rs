@@ -22,7 +22,7 @@ use super::options::{ClusterOptions, Registry};
 use super::zookeeper;
 use crate::error::{Error, Result};
 
-/// Where the cluster's central servers are.
+/// The addresses of the cluster's central servers.
 #[derive(Debug)]
 pub(super) struct Directory {
     options: Arc<ClusterOptions>,

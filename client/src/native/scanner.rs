@@ -161,7 +161,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// How long the scanner lives without a call; `None` if no scanner is open.
+    /// The time that the scanner lives without a call; `None` if no scanner is open.
     pub fn lease(&self) -> Option<Duration> {
         self.open.as_ref().map(|open| open.lease)
     }
@@ -349,7 +349,7 @@ impl Scanner {
         paused
     }
 
-    /// Gives the scanner up; the scan goes on with a new one.
+    /// Drops the scanner; the scan goes on with a new one.
     fn forget_open(&mut self) -> Option<Open> {
         if let Some(row) = self.stitcher.interrupt() {
             self.place = Place {
@@ -401,7 +401,7 @@ fn ends_region(response: &ScanResponse) -> bool {
     }
 }
 
-/// Where a scan goes on after a region; `None` if the range ends with it.
+/// The place at which a scan goes on after a region; `None` if the range ends with it.
 fn next_place(region: &Region, stop: &Place, is_reversed: bool) -> Option<Place> {
     let boundary = if is_reversed {
         &region.start_key

@@ -17,10 +17,10 @@ use super::{Called, Caller, Failure, Server, method_of, slow_log};
 use crate::faults::{Call, Faults, Kind, ScanPosition, is_data, is_fetch};
 use crate::sessions::Owner;
 
-/// How often a call that is delayed checks whether the server stops.
+/// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a fault leaves for its call's adapter to do.
+/// The part of a fault that is left to its call's adapter.
 #[derive(Debug)]
 pub(crate) enum Consequence {
     /// The call fails, and is not run.
@@ -40,7 +40,7 @@ impl Server {
         faults.are_armed().then_some(faults)
     }
 
-    /// Where a scan is between two fetches: its table, and its position if it has come to a row.
+    /// The position of a scan between two fetches: its table, and its row if it has reached one.
     pub(crate) fn scan_position(&self, id: i32, owner: Owner) -> Option<(TableName, Option<ScanPosition>)> {
         let (table, row) = self.sessions().position(id, owner)?;
         let position = row.and_then(|row| {
@@ -68,7 +68,7 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
     }
 }
 
-/// Waits so long, or until the server stops.
+/// Waits for this time, or until the server stops.
 async fn wait(server: &Server, delay: Duration) {
     let end = Instant::now() + delay;
     while server.is_ready() && Instant::now() < end {
@@ -96,7 +96,7 @@ async fn change_region(
     })
 }
 
-/// Splits the region of a scan at `row`, or behind the row that the scan has come to.
+/// Splits the region of a scan at `row`, or behind the row that the scan has reached.
 fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
     let behind = [&scan.row[..], &[0]].concat();
     let row = match row {

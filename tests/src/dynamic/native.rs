@@ -20,7 +20,7 @@ use bytes::Bytes;
 
 use TypeDescriptor::{Binary, Bool, Enum, I32, I64, List, Map, String, Struct};
 
-/// How a connection presents itself.
+/// The kind of client that a connection presents itself as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientKind {
     /// With a codec and a version, as Java's client.
@@ -36,7 +36,7 @@ impl ClientKind {
     pub const ALL: [ClientKind; 3] = [ClientKind::Java, ClientKind::Versionless, ClientKind::Bare];
 }
 
-/// What a scan does beside fetching.
+/// An action of a scan beside fetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Nothing.

@@ -204,7 +204,7 @@ public final class Faults {
     return Bytes.toString(result.getRow()) + "=" + Bytes.toString(result.getValue(F, Q));
   }
 
-  /** The same with the asynchronous client, whose code for retries is another one. */
+  /** Faults with the asynchronous client, whose retries have code of their own. */
   private void async(AsyncTable<?> table) throws Exception {
     String[] each = {
       "\"region_too_busy\", \"calls\": 3",
