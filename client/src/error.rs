@@ -54,7 +54,7 @@ pub enum Error {
     Protocol {
         /// The method.
         method: &'static str,
-        /// What is wrong with the bytes.
+        /// The reason that the reply cannot be read.
         source: WireError,
     },
     /// The server refused or failed: HBase's `TIOError`.
@@ -107,7 +107,7 @@ pub enum Error {
         target: String,
         /// The method.
         method: &'static str,
-        /// What is wrong with the bytes.
+        /// The reason that the answer cannot be read.
         what: String,
     },
     /// ZooKeeper or the RPC registry does not name the server that was looked up.

@@ -152,7 +152,7 @@ async fn count(client: &Client) -> i64 {
     counter(client, "kept:cells", "q", "t", "count").await
 }
 
-/// Everything that `make.py` left, but for the snapshot.
+/// Everything that `make.py` left, except the snapshot.
 async fn check_contents(client: &Client) {
     assert_eq!(rows(client, "kept:cells").await, expected_rows());
     assert_eq!(count(client).await, 6);

@@ -40,7 +40,7 @@ use crate::request::IntoBytes;
 use crate::schema::{FamilySchema, TableSchema};
 use crate::tables::Namespace;
 
-/// First and longest pause between two questions for a procedure's result.
+/// First and longest pause between two requests for a procedure's result.
 const PROCEDURE_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// HBase's procedure that flushes a table, before 2.6.

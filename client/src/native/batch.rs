@@ -173,7 +173,7 @@ impl Prepared {
     }
 }
 
-/// The advice with the longest pause.
+/// The rank of advice: the longest pause has the highest.
 fn weight(advice: &Advice) -> u8 {
     match advice {
         Advice::WaitOverloaded => 4,

@@ -247,7 +247,7 @@ impl Connection {
         match outcome {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(lost)) => Err(self.lost(lost, call)),
-            Err(_) => Err(self.lost(Lost::closed("the connection was given up"), call)),
+            Err(_) => Err(self.lost(Lost::closed("the connection was dropped"), call)),
         }
     }
 
@@ -370,7 +370,7 @@ impl Shared {
     fn close_if_idle(&self) -> bool {
         let mut calls = self.lock();
         if calls.waiting.is_empty() {
-            calls.lost = Some(Lost::closed("it was closed for lack of calls"));
+            calls.lost = Some(Lost::closed("it was closed because it was idle"));
         }
         calls.lost.is_some()
     }

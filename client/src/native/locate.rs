@@ -245,7 +245,8 @@ impl Inner {
         Ok(Some(state))
     }
 
-    /// Updates the cached location of a region after a failed call. Fails with a better error if its table is disabled.
+    /// Updates the cached location of a region after a failed call. Fails with a better error if its table is
+    /// disabled.
     pub(super) async fn after_failure(
         &self,
         region: &Region,

@@ -150,7 +150,7 @@ impl RegionCache {
     /// Records that a region is on another server.
     pub(super) fn moved(&self, region: &Region, server: ServerName) {
         if server == region.server {
-            // The hint is where the call came from: only meta knows better.
+            // The hint names the server that was just called: only meta can have a better location.
             return self.remove(region);
         }
         self.insert(Arc::new(Region {

@@ -22,7 +22,7 @@ pub(super) struct Stitcher {
     held: Option<Row>,
     /// The row that is not whole yet, and its last cell that was handed out in a piece.
     handed_out: Option<(Bytes, Cell)>,
-    /// Whether a new scanner reads the row from its beginning and has not yet come behind that cell.
+    /// Whether a new scanner reads the row from its beginning and has not yet passed that cell.
     is_resumed: bool,
     last_whole: Option<Bytes>,
 }

@@ -246,9 +246,9 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// As Thrift 2 clients expect it: the text alone. But for a busy server and a region that is not
-    /// served, which HBase's gateway reports when its own client has given up: then the text lists
-    /// what that has met, with its class.
+    /// The text as Thrift 2 clients expect it: without the class, except for a busy server and a region
+    /// that is not served. HBase's gateway reports these when its own client has used up its retries,
+    /// and its text then lists the exceptions with their classes.
     fn for_thrift2(&self) -> String {
         if [REGION_TOO_BUSY, NOT_SERVING].contains(&self.class) {
             self.with_class()

@@ -330,8 +330,8 @@ where
     })
 }
 
-/// Applies a group in the engine, and records it for the key visualiser. `None` if that needs to wait or to
-/// read from disk.
+/// Applies a group in the engine, and records it for the key visualiser. `None` if that would have to
+/// wait or to read from disk.
 fn try_group(
     server: &Server,
     group: &Group<'_>,

@@ -249,7 +249,7 @@ pub(super) fn check(kind: Kind, reply: &Bytes) -> Result<usize> {
     };
     match well {
         Ok(true) => Ok(response.cells.len()),
-        Ok(false) => Err(different("it has not the result that was asked for".to_owned())),
+        Ok(false) => Err(different("it does not have the requested result".to_owned())),
         Err(error) => Err(different(error.to_string())),
     }
 }

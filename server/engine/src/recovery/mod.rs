@@ -2,7 +2,7 @@
 //!
 //! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything
 //!    is written, and so is a second process.
-//! 2. Read the manifest: what there should be. A directory that a newer release has written to is
+//! 2. Read the manifest: the expected state. A directory that a newer release has written to is
 //!    refused before anything is written: by the log's version, or by the manifest's.
 //! 3. Open every store file it names, through the handle cache, so that a start has no more of them
 //!    open at a time than a running server. A file that is missing, damaged, or has another
