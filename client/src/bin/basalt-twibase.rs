@@ -161,7 +161,7 @@ fn run(options: &Options, call: &Call) -> Result<String> {
     })
 }
 
-/// Carries the call out and returns what to print.
+/// Carries the call out and returns its output.
 async fn carry_out(twibase: &Twibase, call: &Call) -> Result<String> {
     match call {
         Call::Init { regions } => {

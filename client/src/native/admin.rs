@@ -2,7 +2,7 @@
 //!
 //! A change is a procedure of the master: the call returns its id, and the client asks for its result until it is
 //! done. Each change carries a nonce, by which the master recognises a repetition, so these calls are repeated
-//! like all others. A master that is gone is looked up again.
+//! like all others. After a lost master, the client looks the master up again.
 
 use std::sync::Arc;
 use std::time::Duration;

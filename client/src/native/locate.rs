@@ -143,7 +143,7 @@ impl Inner {
         self.checked(meta, table, wanted, &row, deadline).await
     }
 
-    /// The region of a row of meta, if it can serve what is wanted.
+    /// The region of a row of meta, if it can serve the wanted rows.
     async fn checked(
         &self,
         meta: &Region,

@@ -137,7 +137,7 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Starts the scanner's lease anew. A renewal that fails is no error of the scan: it opens a new scanner when it
+    /// Renews the scanner's lease. A renewal that fails is no error of the scan: it opens a new scanner when it
     /// goes on.
     pub async fn renew(&mut self) -> Result<()> {
         let deadline = Instant::now() + self.inner.options.call_timeout;
@@ -431,7 +431,7 @@ pub(super) async fn run(mut scanner: Scanner, sender: mpsc::Sender<Result<Vec<Ro
             tokio::select! {
                 place = sender.reserve() => break place,
                 () = sleep(lease / 3) => {
-                    // A scanner that is gone is opened anew by the next fetch.
+                    // The next fetch replaces a lost scanner.
                     drop(scanner.renew().await);
                 }
             }

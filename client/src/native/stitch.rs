@@ -85,7 +85,7 @@ impl Stitcher {
         self.last_whole = None;
     }
 
-    /// The scanner is gone. Returns the row inside which the scan must go on, if cells of it were handed out.
+    /// The scanner was lost. Returns the row inside which the scan must go on, if cells of it were handed out.
     pub(super) fn interrupt(&mut self) -> Option<Bytes> {
         self.held = None;
         self.is_resumed = self.handed_out.is_some();

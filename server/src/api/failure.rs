@@ -16,7 +16,7 @@ use crate::sessions::SessionError;
 
 /// The class by which clients know that they should wait and try again.
 const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
-/// The class by which native clients know that they should locate the region again.
+/// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
 /// Which exception of the interface.

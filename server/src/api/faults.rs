@@ -1,4 +1,4 @@
-//! Carrying out faults that a test has armed ([`crate::faults`]): what is common to all protocols, and
+//! Carrying out faults that a test has armed ([`crate::faults`]): the part common to all protocols, and
 //! Thrift's calls.
 //!
 //! A region that is split or moved between two results of a scan makes a native client locate it
@@ -52,7 +52,7 @@ impl Server {
 }
 
 /// Lets a call meet a fault, if one is armed for it: waits for a delay, splits or moves the region.
-/// Returns what is left to do; `None`: the call goes on.
+/// Returns the part that is left; `None`: the call goes on.
 pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call) -> Option<Consequence> {
     match faults.take(&call)? {
         Kind::RegionTooBusy => Some(fails(too_busy(server, &call))),
@@ -144,7 +144,7 @@ fn name(server: &Server) -> String {
 }
 
 /// Lets a Thrift call meet a fault. `reader` is at its arguments. Arguments that cannot be read meet
-/// none: the call itself reports what is wrong with them.
+/// none: the call itself reports the error.
 pub(super) async fn meet<R: Reader>(
     server: &Arc<Server>,
     faults: &Faults,

@@ -15,7 +15,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `methods` | names of methods, and which Thrift methods a native name stands for |
-//! | `given` | faults as JSON, and the checks of what a test asks for |
+//! | `given` | faults as JSON, and their checks |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

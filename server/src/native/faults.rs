@@ -23,7 +23,7 @@ use crate::faults::{Call, Faults, ScanPosition};
 use crate::metrics::Api;
 
 /// Lets a call meet a fault, if one is armed for it. A message that cannot be decoded meets none: the
-/// call itself reports what is wrong with it.
+/// call itself reports the error.
 pub(super) async fn meet(
     connection: &Arc<Connection>,
     faults: &Faults,

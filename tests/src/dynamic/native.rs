@@ -4,7 +4,7 @@
 //! calls. Names and meanings of fields are those of HBase's protobuf messages, with three additions
 //! that make a call independent of one server:
 //!
-//! - `table` stands for a region: whoever sends the call looks regions up.
+//! - `table` stands for a region: the sender of the call looks regions up.
 //! - `client` says how the connection presents itself (see [`ClientKind`]), which decides whether
 //!   cells of answers come in a cell block or inside the message.
 //! - `scan` is a whole scan, over all regions, in at most `calls` calls; its result has every answer.
@@ -202,7 +202,7 @@ message! {
 }
 
 message! {
-    /// Either a filter, or a column and what its value is compared with: `value` by its bytes,
+    /// Either a filter, or a column and the operand of its comparison: `value` by its bytes,
     /// or a `comparator`.
     CONDITION "Condition" Struct {
         "row": Binary, required;

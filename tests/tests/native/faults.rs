@@ -61,7 +61,7 @@ fn calls_fail_with_the_classes_that_clients_retry() {
         assert_eq!(value_of(&mut client, &t, "a"), Some(b"1".to_vec()));
         assert!(are_all_used(&server));
     }
-    // A client that looks for its region meets nothing.
+    // A look-up of the region meets no fault.
     arm(
         &server,
         r#"{"method": "*", "fault": "region_too_busy", "calls": 1}"#,

@@ -42,7 +42,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects, and sends what comes before the first call.
+    /// Connects, and sends the bytes that precede the first call.
     pub fn open(server: SocketAddr, kind: ClientKind) -> Result<Self, NoAnswer> {
         let mut socket = TcpStream::connect(server)?;
         socket.set_nodelay(true)?;

@@ -246,7 +246,7 @@ public final class Faults {
     return result;
   }
 
-  /** Posts the body, or else gets what is armed. */
+  /** Posts the body, or else gets the armed faults. */
   private String send(HttpRequest.BodyPublisher body) throws Exception {
     HttpRequest.Builder request = HttpRequest.newBuilder(faults);
     HttpResponse<String> response =
