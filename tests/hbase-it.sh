@@ -4,7 +4,7 @@
 #   tests/hbase-it.sh [TEST...]
 #
 # Runs all tests of the table below, or those that are named, one after the other against one server on an empty directory;
-# LoadAndVerify, which wants three region servers, against a rehearsal of three. The reads of PerformanceEvaluation (PE_*)
+# LoadAndVerify, which needs three region servers, against a rehearsal of three. The reads of PerformanceEvaluation (PE_*)
 # need the table of PE_sequentialWrite. Prints a line for each and ends with status 1 if one failed; the logs stay in
 # target/clients/hbase-it/logs.
 #

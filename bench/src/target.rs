@@ -66,7 +66,7 @@ impl TargetOptions {
         }
     }
 
-    /// Fails for native RPC, for a workload that does not have it.
+    /// Fails with native RPC, for a workload that does not support it.
     pub(crate) fn need_thrift(&self, workload: &str) -> Result<()> {
         match self.api {
             Api::Thrift1 | Api::Thrift2 => Ok(()),
@@ -80,9 +80,9 @@ impl TargetOptions {
 /// A server that answers.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// For Thrift. With native RPC, only for Basalt's own calls.
+    /// The Thrift client. With native RPC, only for Basalt's own calls.
     pub(crate) client: Client,
-    /// For native RPC.
+    /// The client of native RPC.
     pub(crate) cluster: Option<Cluster>,
     pub(crate) admin: Admin,
     pub(crate) api: Api,
@@ -109,7 +109,7 @@ impl Target {
         let (is_basalt, name) = match admin.status().await {
             Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
-            // A cluster's ZooKeeper does not understand the question.
+            // A cluster's ZooKeeper does not answer Thrift calls.
             Err(_) if cluster.is_some() => (false, format!("HBase {}", options.api.name())),
             Err(basalt_client::Error::Connect { source, .. }) => {
                 return Err(Error::NoServer {

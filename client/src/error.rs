@@ -54,7 +54,7 @@ pub enum Error {
     Protocol {
         /// The method.
         method: &'static str,
-        /// What is wrong with the bytes.
+        /// The reason that the reply cannot be read.
         source: WireError,
     },
     /// The server refused or failed: HBase's `TIOError`.
@@ -107,7 +107,7 @@ pub enum Error {
         target: String,
         /// The method.
         method: &'static str,
-        /// What is wrong with the bytes.
+        /// The reason that the answer cannot be read.
         what: String,
     },
     /// ZooKeeper or the RPC registry does not name the server that was looked up.
@@ -115,7 +115,7 @@ pub enum Error {
     Registry {
         /// The address of the registry's server.
         target: String,
-        /// What is missing.
+        /// The reason.
         what: String,
     },
     /// All attempts of an operation failed, or its time was over.
@@ -125,7 +125,7 @@ pub enum Error {
         what: String,
         /// Attempts made.
         attempts: u32,
-        /// Time since the first.
+        /// Time since the first attempt.
         waited: Duration,
         /// The last failure.
         last: Box<Error>,

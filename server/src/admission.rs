@@ -92,9 +92,9 @@ pub(crate) enum Busy {
 /// The places on the pool that a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Those of data calls.
+    /// Places of data calls.
     User,
-    /// Those of reads of system tables. The table decides, not the priority in a request's header: any
+    /// Places of reads of system tables. The table decides, not the priority in a request's header: any
     /// client can set that.
     System,
 }

@@ -288,7 +288,7 @@ impl Sessions {
         self.fetch(id, owner).map(drop)
     }
 
-    /// The table of an idle scan, and the row that it has come to, if any.
+    /// The table of an idle scan, and the row that it has reached, if any.
     pub(crate) fn position(&self, id: i32, owner: Owner) -> Option<(TableName, Option<Vec<u8>>)> {
         let mut session = self.by_id.get_mut(&id).filter(|session| session.owner == owner)?;
         let scan = session.scan.get_mut().as_ref()?;

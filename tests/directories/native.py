@@ -1,4 +1,4 @@
-"""As much of HBase's native RPC as make.py needs: calls of ClientService without cell blocks."""
+"""The part of HBase's native RPC that make.py needs: calls of ClientService without cell blocks."""
 
 import socket
 import struct

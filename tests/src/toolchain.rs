@@ -40,7 +40,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The folder of what the client is made of, with the generated code in `gen`.
+    /// The folder of the client's sources, with the generated code in `gen`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

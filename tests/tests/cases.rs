@@ -145,7 +145,7 @@ fn scripts_survive_a_round_trip() {
     }
 }
 
-/// The text of generated calls, native ones too, is read as the same calls: else what a run keeps could not be played.
+/// The text of generated calls, native ones too, is read as the same calls: else a script that a run keeps could not be played.
 #[test]
 fn generated_scripts_survive_a_round_trip() {
     for apis in [Apis::Thrift, Apis::Native] {

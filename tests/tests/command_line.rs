@@ -180,7 +180,7 @@ fn host_names_are_resolved() {
     );
 }
 
-/// Programs, how each asks for help files, and a word of its own command line.
+/// Programs, the arguments with which each prints help files, and a word of its own command line.
 const HELP_FILES: [(&str, &str, &str); 4] = [
     ("basalt", "", "http-listen"),
     ("basalt-shell", "--", "noninteractive"),

@@ -260,7 +260,7 @@ fn the_server_has_each_crate_once() {
         .iter()
         .map(|package| (package["id"].as_str().expect("an id is text"), package))
         .collect();
-    // What only macros depend on is not in the program either.
+    // Crates that only macros depend on are not in the program either.
     let mut nodes = metadata["resolve"]["nodes"]
         .as_array()
         .expect("a resolved graph")

@@ -1,4 +1,4 @@
-//! Faults on demand of an ephemeral server: how they are armed, and what Basalt's own client makes of
+//! Faults on demand of an ephemeral server: how they are armed, and how Basalt's own client reacts to
 //! them. Native clients are in `native` and `client_native`, HappyBase is in `happybase`.
 
 use std::io::{Read as _, Write as _};
@@ -71,7 +71,7 @@ fn armed(server: &Server) -> Value {
     body["faults"].clone()
 }
 
-/// Goal: what is armed can be seen, with the calls that are left, in both interfaces; looking, and
+/// Goal: armed faults can be seen, with the calls that are left, in both interfaces; looking, and
 /// calls that do not match, change nothing; an empty list and a reset clear everything.
 #[test]
 fn faults_are_armed_listed_and_cleared() {
@@ -112,7 +112,7 @@ fn faults_are_armed_listed_and_cleared() {
     assert_eq!(injected, 1, "{log}");
 }
 
-/// Goal: a fault that cannot be is refused with what is allowed, and what was armed stays.
+/// Goal: an invalid fault is refused with the allowed values, and the armed faults stay.
 #[test]
 fn faults_that_cannot_be_are_refused() {
     let (server, _below) = start();

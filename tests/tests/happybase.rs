@@ -128,7 +128,7 @@ assert len(table.regions()) == 3, table.regions()
 assert list(table.scan(batch_size=2)) == rows
 "#;
 
-/// Goal: an application on HappyBase can see what it makes of a busy region, a lost connection, and a
+/// Goal: an application on HappyBase can be tested with a busy region, a lost connection, and a
 /// region that is split under its scan.
 #[test]
 fn happybase_meets_faults_on_demand() {

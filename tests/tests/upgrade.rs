@@ -1,5 +1,5 @@
 //! Directories of older releases are opened with everything in them, and one of a newer release is
-//! left as it is. `tests/directories` has the directories, and what made them.
+//! left as it is. `tests/directories` has the directories, and the script that made them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ struct Kept {
     /// Versions of the formats.
     manifest: u32,
     log: u32,
-    /// What its release had.
+    /// Features of its release.
     has_snapshot: bool,
     has_loads: bool,
 }
@@ -68,7 +68,7 @@ fn unpack(name: &str, below: &Path) -> PathBuf {
 /// Makes a directory one of a newer release.
 type Change<'a> = &'a dyn Fn(&Path);
 
-/// All files below a folder, with what is in them.
+/// All files below a folder, with their contents.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(dir).expect("a folder") {
@@ -133,7 +133,7 @@ async fn rows(client: &Client, table: &str) -> Vec<String> {
     )
 }
 
-/// What `make.py` left in family `f` of `kept:cells`: three versions of four, a deleted row, one in the
+/// The rows that `make.py` left in family `f` of `kept:cells`: three versions of four, a deleted row, one in the
 /// log alone, a cell with a TTL that has not passed, and none whose TTL has.
 fn expected_rows() -> Vec<String> {
     let mut rows = vec!["a v5@5 v4@4 v3@3".to_owned()];
@@ -152,7 +152,7 @@ async fn count(client: &Client) -> i64 {
     counter(client, "kept:cells", "q", "t", "count").await
 }
 
-/// Everything that `make.py` left, but for the snapshot.
+/// Everything that `make.py` left, except the snapshot.
 async fn check_contents(client: &Client) {
     assert_eq!(rows(client, "kept:cells").await, expected_rows());
     assert_eq!(count(client).await, 6);

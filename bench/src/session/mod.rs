@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// When increments and appends are acknowledged, except over Thrift 1.
+    /// The durability of increments and appends, except over Thrift 1.
     fn durability(&self) -> Durability {
         if self.skip_wal {
             Durability::SKIP_WAL
@@ -342,7 +342,7 @@ fn not_in_thrift1(needs: Thrift2Only) -> basalt_client::Error {
     basalt_client::Error::InvalidRequest(format!("Thrift 1 does not have {needs:?}"))
 }
 
-/// The scan as the client library has it.
+/// Converts a scan to a request of the client library.
 fn scan_of(scan: &RowScan) -> Scan {
     let mut request = Scan::new()
         .start_row(&scan.start)
@@ -376,7 +376,7 @@ fn sum_of(row: &Row) -> Answer<i64> {
 #[derive(Debug)]
 pub(crate) enum Scanner {
     Thrift1(Box<Thrift1Scanner>),
-    /// Of the client library.
+    /// A scan of the client library, over Thrift 2 or native RPC.
     Stream(RowStream),
 }
 
@@ -411,7 +411,7 @@ impl Scanner {
 #[derive(Debug)]
 pub(crate) enum ScanStream {
     Thrift1(mpsc::Receiver<Answer<Row>>),
-    /// Of the client library.
+    /// A scan of the client library, over Thrift 2 or native RPC.
     Stream(RowStream),
 }
 

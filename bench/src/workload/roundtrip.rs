@@ -124,7 +124,7 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 struct Side {
     name: String,
     target: Target,
-    /// As it was given.
+    /// The address from the command line.
     address: String,
 }
 
@@ -234,7 +234,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the interface does not have what is asked for.
+/// Fails if the arguments need something that the interface does not have.
 fn check(arguments: &Arguments) -> Result<()> {
     let is_native = arguments.target.api == Api::Native;
     if !is_native {
@@ -279,7 +279,7 @@ async fn resolve(target: &str) -> Result<SocketAddr> {
     address.ok_or_else(|| Error::Usage(format!("{target} has no address")))
 }
 
-/// Makes the table with its rows, and learns what a kind of call is answered there. Also returns where calls are sent.
+/// Creates the table with its rows, and records the replies to a kind of call. Also returns the address for its calls.
 async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<(SocketAddr, Exchange)> {
     let tables = tables(rows, side);
     let value_bytes = rows.value_bytes as usize;

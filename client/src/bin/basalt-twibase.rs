@@ -48,7 +48,7 @@ enum Command {
     },
 }
 
-/// What needs a server.
+/// Commands that need a server.
 #[derive(Debug, Subcommand)]
 enum Call {
     /// Create the tables.
@@ -161,7 +161,7 @@ fn run(options: &Options, call: &Call) -> Result<String> {
     })
 }
 
-/// Carries the call out and returns what to print.
+/// Carries the call out and returns its output.
 async fn carry_out(twibase: &Twibase, call: &Call) -> Result<String> {
     match call {
         Call::Init { regions } => {

@@ -2,7 +2,7 @@
 //!
 //! A change is a procedure of the master: the call returns its id, and the client asks for its result until it is
 //! done. Each change carries a nonce, by which the master recognises a repetition, so these calls are repeated
-//! like all others. A master that is gone is looked up again.
+//! like all others. After a lost master, the client looks the master up again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ use crate::request::IntoBytes;
 use crate::schema::{FamilySchema, TableSchema};
 use crate::tables::Namespace;
 
-/// First and longest pause between two questions for a procedure's result.
+/// First and longest pause between two requests for a procedure's result.
 const PROCEDURE_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// HBase's procedure that flushes a table, before 2.6.
@@ -286,7 +286,7 @@ impl Cluster {
         }
     }
 
-    /// Writes what a table has in memory to files.
+    /// Flushes the memstores of a table.
     pub async fn flush_table(&self, table: &str) -> Result<()> {
         let name: TableName = table.parse()?;
         let request = FlushTableRequest {

@@ -173,7 +173,7 @@ impl Prepared {
     }
 }
 
-/// Which of several pieces of advice has the longest pause.
+/// The rank of advice: the longest pause has the highest.
 fn weight(advice: &Advice) -> u8 {
     match advice {
         Advice::WaitOverloaded => 4,
@@ -495,7 +495,7 @@ impl<'a> Outcomes<'a> {
     }
 }
 
-/// The same error for another action of a failed call.
+/// A copy of an error, for another action of a failed call.
 pub(super) fn copy(error: &Error) -> Error {
     let again = |source: &io::Error| io::Error::new(source.kind(), source.to_string());
     match error {

@@ -1,4 +1,4 @@
-//! The cluster: what its handles share, and one call on one region with its retries.
+//! The cluster: the state that its handles share, and one call on one region with its retries.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use super::table::Table;
 use crate::error::{Error, Result};
 use crate::name::TableName;
 
-/// A client of a cluster. Clones share its connections and what it knows of regions; use one for a whole program.
+/// A client of a cluster. Clones share its connections and its cache of regions; use one for a whole program.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     pub(super) inner: Arc<Inner>,
 }
 
-/// What the handles of a cluster share.
+/// State that the handles of a cluster share.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) options: Arc<ClusterOptions>,
@@ -43,7 +43,7 @@ pub(super) struct Inner {
 /// Whether a call may be repeated after a failure that leaves open whether it was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// Twice is the same as once, or the server recognises the second by its nonce.
+    /// A repetition has no further effect, or the server recognises it by its nonce.
     Always,
     Never,
 }
@@ -139,7 +139,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of a server: a missing table shows
+    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to a server: a missing table shows
     /// at the first call.
     pub fn table(&self, name: &str) -> Result<Table> {
         Ok(Table::new(Arc::clone(&self.inner), name.parse::<TableName>()?))
@@ -254,7 +254,7 @@ impl Inner {
         }
     }
 
-    /// Records what a failed call says about a region's place.
+    /// Updates the cached location of a region after a failed call.
     pub(super) fn note_failure(&self, region: &Region, error: &Error) {
         match advice(error) {
             Advice::Relocate => self.regions.remove(region),

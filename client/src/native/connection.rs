@@ -116,7 +116,7 @@ impl Drop for Inner {
     }
 }
 
-/// What the callers share with the reader and the writer.
+/// State that the callers share with the reader and the writer.
 #[derive(Debug)]
 struct Shared {
     calls: Mutex<Calls>,
@@ -130,7 +130,7 @@ struct Calls {
     received: Instant,
 }
 
-/// Why a connection ended.
+/// The reason for the end of a connection.
 #[derive(Clone, Debug)]
 enum Lost {
     Io(io::ErrorKind, String),
@@ -195,7 +195,7 @@ impl Connection {
         &self.inner.target
     }
 
-    /// Whether calls can be made as far as is known here.
+    /// Whether calls can be made; false once the connection is known to have ended.
     pub(super) fn is_usable(&self) -> bool {
         self.inner.shared.lock().lost.is_none()
     }
@@ -240,14 +240,14 @@ impl Connection {
         let id = inner.next_id.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1);
         let frame = self.frame(id, call, parameter, cells)?;
         let (registered, response) = self.register(id).map_err(|lost| self.lost(lost, call))?;
-        // The writer is gone only if the connection is lost, of which the response informs.
+        // The writer ends only if the connection is lost; the response is then the error.
         drop(inner.frames.send(frame).await);
         let outcome = response.await;
         registered.done();
         match outcome {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(lost)) => Err(self.lost(lost, call)),
-            Err(_) => Err(self.lost(Lost::closed("the connection was given up"), call)),
+            Err(_) => Err(self.lost(Lost::closed("the connection was dropped"), call)),
         }
     }
 
@@ -335,7 +335,7 @@ impl Connection {
         }
     }
 
-    /// Where exceptions of this call come from.
+    /// The origin of exceptions of this call.
     pub(super) fn origin(&self, call: &Call<'_>) -> Origin {
         Origin {
             method: call.method,
@@ -361,7 +361,7 @@ impl Shared {
         let mut calls = self.lock();
         let lost = calls.lost.get_or_insert_with(|| lost.clone()).clone();
         for (_, waiting) in calls.waiting.drain() {
-            // A call that is gone needs no answer.
+            // A call that was dropped needs no answer.
             drop(waiting.send(Err(lost.clone())));
         }
     }
@@ -370,7 +370,7 @@ impl Shared {
     fn close_if_idle(&self) -> bool {
         let mut calls = self.lock();
         if calls.waiting.is_empty() {
-            calls.lost = Some(Lost::closed("it was closed for lack of calls"));
+            calls.lost = Some(Lost::closed("it was closed because it was idle"));
         }
         calls.lost.is_some()
     }
@@ -383,7 +383,7 @@ impl Shared {
         }
         let waiting = self.lock().waiting.remove(&id);
         if let Some(waiting) = waiting {
-            // A call that is gone needs no answer.
+            // A call that was dropped needs no answer.
             drop(waiting.send(Ok(response)));
         }
         Ok(())

@@ -16,7 +16,7 @@ pub(super) enum Service {
     Client,
     /// Tables.
     Master,
-    /// Where meta and the master are.
+    /// Locations of meta and the master.
     Registry,
 }
 

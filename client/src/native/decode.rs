@@ -24,7 +24,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A result's row; `None` if it has no cells. The error names what is wrong with the block.
+    /// A result's row; `None` if it has no cells. The error names the fault in the block.
     pub(super) fn row(&mut self, result: messages::Result) -> Result<Option<Row>, String> {
         let partial = result.partial == Some(true);
         let count = usize::try_from(result.associated_cell_count.unwrap_or_default());

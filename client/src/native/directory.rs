@@ -22,7 +22,7 @@ use super::options::{ClusterOptions, Registry};
 use super::zookeeper;
 use crate::error::{Error, Result};
 
-/// Where the cluster's central servers are.
+/// The addresses of the cluster's central servers.
 #[derive(Debug)]
 pub(super) struct Directory {
     options: Arc<ClusterOptions>,
@@ -200,7 +200,7 @@ fn found(server: Option<&messages::ServerName>) -> Option<Found> {
     server.map(|name| Found::Server(ServerName::of_message(name)))
 }
 
-/// The error for a registry's answer that does not help. It may be another one a moment later, when the cluster
+/// The error for a registry's answer without the wanted entry. A later answer may have it, when the cluster
 /// has started.
 fn unusable(server: &str, what: &str) -> Error {
     Error::Registry {

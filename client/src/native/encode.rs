@@ -116,7 +116,7 @@ fn read_type(read_type: TReadType) -> i32 {
     }
 }
 
-/// Columns by family. If a family and columns of it are named, what is named last counts, as in HBase.
+/// Columns by family. If a family and columns of it are named, the last one counts, as in HBase.
 fn columns(columns: Option<Vec<TColumn>>) -> Vec<Column> {
     let mut families: Vec<Column> = Vec::new();
     for column in columns.into_iter().flatten() {

@@ -1,10 +1,10 @@
-//! Exceptions of HBase as errors, and what a client does about them.
+//! Exceptions of HBase as errors, and a client's reaction to them.
 //!
 //! | advice | reason | next step |
 //! | --- | --- | --- |
 //! | [`Advice::Relocate`] | the region is not there, or the call got no answer | look the region up again, after a pause |
 //! | [`Advice::Moved`] | the region is on a server that the exception names | remember that, repeat at once |
-//! | [`Advice::ServerGone`] | the connection is lost, or the server stops | forget what was on the server, pause |
+//! | [`Advice::ServerGone`] | the connection is lost, or the server stops | drop its regions from the cache, pause |
 //! | [`Advice::Wait`], [`Advice::WaitOverloaded`], [`Advice::WaitFor`] | a condition that passes | pause, repeat |
 //! | [`Advice::Now`] | the answer became too large | repeat at once |
 //! | [`Advice::Final`] | everything else | report it |
@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind};
 /// Longest time that a client waits because a server's quota asks for it.
 const QUOTA_WAIT_MAX: Duration = Duration::from_mins(1);
 
-/// Where an exception comes from.
+/// The origin of an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The method that was called.
@@ -55,7 +55,7 @@ pub struct RemoteException {
     pub do_not_retry: bool,
     /// Whether the server says that it is overloaded.
     pub overloaded: bool,
-    /// Where the region has moved.
+    /// The server to which the region has moved.
     pub moved_to: Option<ServerName>,
 }
 
@@ -93,7 +93,7 @@ impl RemoteException {
         RemoteException::of_text(origin, pair.name, &String::from_utf8_lossy(&text))
     }
 
-    /// An exception that the client itself finds out, of a class that HBase has for it.
+    /// An exception that the client itself raises, of a class that HBase has for it.
     pub(super) fn local(class: ExceptionClass, origin: Origin, message: &str) -> RemoteException {
         RemoteException {
             do_not_retry: class.do_not_retry(),
@@ -147,7 +147,7 @@ impl RemoteException {
         classes.into_iter().any(|class| self.is(class)) || self.class_name() == "LeaseException"
     }
 
-    /// What the caller of the operation can do.
+    /// The kind of the error for the caller of the operation.
     pub(crate) fn kind(&self) -> ErrorKind {
         match self.advice() {
             Advice::Final => ErrorKind::Request,
@@ -156,7 +156,7 @@ impl RemoteException {
     }
 }
 
-/// What the client does after a failed attempt. The module comment has the table.
+/// The client's reaction to a failed attempt. The module comment has the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
     Final,

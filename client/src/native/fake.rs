@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{Cluster, ClusterOptions, Registry};
 
-/// What a fake server does with a call.
+/// The reaction of a fake server to a call.
 pub(super) enum Answer {
     /// A message and its cell block.
     Message(Vec<u8>, Vec<u8>),

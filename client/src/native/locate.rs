@@ -38,7 +38,7 @@ const INFO: &[u8] = b"info";
 const NO_SERVER: &str = "org.apache.hadoop.hbase.client.NoServerForRegionException";
 const OFFLINE: &str = "org.apache.hadoop.hbase.client.RegionOfflineException";
 
-/// Which region is wanted.
+/// The region to look for.
 #[derive(Clone, Copy, Debug)]
 enum Wanted<'a> {
     /// The region that has this row.
@@ -143,7 +143,7 @@ impl Inner {
         self.checked(meta, table, wanted, &row, deadline).await
     }
 
-    /// The region of a row of meta, if it can serve what is wanted.
+    /// The region of a row of meta, if it can serve the wanted rows.
     async fn checked(
         &self,
         meta: &Region,
@@ -245,7 +245,8 @@ impl Inner {
         Ok(Some(state))
     }
 
-    /// Records what a failed call says about a region. Fails with a better error if its table is disabled.
+    /// Updates the cached location of a region after a failed call. Fails with a better error if its table is
+    /// disabled.
     pub(super) async fn after_failure(
         &self,
         region: &Region,
@@ -335,7 +336,7 @@ fn request(table: &TableName, wanted: Wanted<'_>) -> ScanRequest {
     }
 }
 
-/// An error of HBase's class that the client finds out itself.
+/// An error of HBase's class that the client itself raises.
 fn failure(at: &Region, class: &str, message: &str) -> Error {
     let origin = Origin {
         method: "look-up",

@@ -1,4 +1,4 @@
-//! How a cluster is found and how long its client waits. The defaults are those of HBase's client.
+//! The registry of a cluster and the limits of its client. The defaults are those of HBase's client.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub const ZOOKEEPER_PORT: u16 = 2181;
 /// Base node of HBase in ZooKeeper: `zookeeper.znode.parent`.
 pub const BASE_ZNODE: &str = "/hbase";
 
-/// Where a client finds the server of `hbase:meta` and the active master.
+/// The registry, which names the server of `hbase:meta` and the active master.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registry {
     /// In ZooKeeper, which every version of HBase maintains.
@@ -71,10 +71,10 @@ fn address(what: &str, entry: &str, default_port: Option<u16>) -> Result<String>
     }
 }
 
-/// How a cluster is found, and the limits of its client.
+/// The registry of a cluster, and the limits of its client.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// Where to find the servers.
+    /// The registry that names the servers.
     pub registry: Registry,
     /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`.
     pub user: String,
@@ -90,7 +90,7 @@ pub struct ClusterOptions {
     /// Pause after the first failed attempt, `hbase.client.pause`. Later pauses are 2, 3, 5, 10, 20, 40, 100
     /// and 200 times as long. Default 100 ms.
     pub pause: Duration,
-    /// The same after an answer that says the server is overloaded. Default 500 ms.
+    /// The first pause after an answer that says the server is overloaded. Default 500 ms.
     pub overload_pause: Duration,
     /// Most calls in flight on one connection; further calls wait. Default 256.
     pub calls_in_flight: usize,

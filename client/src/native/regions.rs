@@ -150,7 +150,7 @@ impl RegionCache {
     /// Records that a region is on another server.
     pub(super) fn moved(&self, region: &Region, server: ServerName) {
         if server == region.server {
-            // The hint is where the call came from: only meta knows better.
+            // The hint names the server that was just called: only meta can have a better location.
             return self.remove(region);
         }
         self.insert(Arc::new(Region {
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(cache.find(&table("t"), b"z"), Some(merged));
     }
 
-    /// What meta says is not trusted to make sense.
+    /// Rows of meta are not trusted to be consistent.
     #[test]
     fn a_region_that_ends_before_it_starts_is_not_kept() {
         let cache = cache(&[region("m", "d", 1), region("m", "m", 1)]);
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(cache.find(&table("t"), b"m"), None);
     }
 
-    /// A server that names itself as the new place is not believed: the call would return there for ever.
+    /// A server that names itself as the new place is not trusted: the call would return there for ever.
     #[test]
     fn a_move_to_the_same_server_drops_the_location() {
         let one = region("", "", 1);

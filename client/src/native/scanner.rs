@@ -137,7 +137,7 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Starts the scanner's lease anew. A renewal that fails is no error of the scan: it opens a new scanner when it
+    /// Renews the scanner's lease. A renewal that fails is no error of the scan: it opens a new scanner when it
     /// goes on.
     pub async fn renew(&mut self) -> Result<()> {
         let deadline = Instant::now() + self.inner.options.call_timeout;
@@ -161,7 +161,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// How long the scanner lives without a call; `None` if no scanner is open.
+    /// The time that the scanner lives without a call; `None` if no scanner is open.
     pub fn lease(&self) -> Option<Duration> {
         self.open.as_ref().map(|open| open.lease)
     }
@@ -349,7 +349,7 @@ impl Scanner {
         paused
     }
 
-    /// Gives the scanner up; the scan goes on with a new one.
+    /// Drops the scanner; the scan goes on with a new one.
     fn forget_open(&mut self) -> Option<Open> {
         if let Some(row) = self.stitcher.interrupt() {
             self.place = Place {
@@ -401,7 +401,7 @@ fn ends_region(response: &ScanResponse) -> bool {
     }
 }
 
-/// Where a scan goes on after a region; `None` if the range ends with it.
+/// The place at which a scan goes on after a region; `None` if the range ends with it.
 fn next_place(region: &Region, stop: &Place, is_reversed: bool) -> Option<Place> {
     let boundary = if is_reversed {
         &region.start_key
@@ -431,7 +431,7 @@ pub(super) async fn run(mut scanner: Scanner, sender: mpsc::Sender<Result<Vec<Ro
             tokio::select! {
                 place = sender.reserve() => break place,
                 () = sleep(lease / 3) => {
-                    // A scanner that is gone is opened anew by the next fetch.
+                    // The next fetch replaces a lost scanner.
                     drop(scanner.renew().await);
                 }
             }

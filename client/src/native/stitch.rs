@@ -22,7 +22,7 @@ pub(super) struct Stitcher {
     held: Option<Row>,
     /// The row that is not whole yet, and its last cell that was handed out in a piece.
     handed_out: Option<(Bytes, Cell)>,
-    /// Whether a new scanner reads the row from its beginning and has not yet come behind that cell.
+    /// Whether a new scanner reads the row from its beginning and has not yet passed that cell.
     is_resumed: bool,
     last_whole: Option<Bytes>,
 }
@@ -85,7 +85,7 @@ impl Stitcher {
         self.last_whole = None;
     }
 
-    /// The scanner is gone. Returns the row inside which the scan must go on, if cells of it were handed out.
+    /// The scanner was lost. Returns the row inside which the scan must go on, if cells of it were handed out.
     pub(super) fn interrupt(&mut self) -> Option<Bytes> {
         self.held = None;
         self.is_resumed = self.handed_out.is_some();

@@ -237,7 +237,7 @@ impl Table {
         Ok(RowStream::of_batches(batches))
     }
 
-    /// A scan that the caller drives. Asks nothing of a server yet.
+    /// A scan that the caller drives. Sends nothing to a server yet.
     pub fn scanner(&self, scan: Scan) -> Result<Scanner> {
         Scanner::start(&self.inner, self.name.clone(), scan)
     }

@@ -1,4 +1,4 @@
-//! The client against fake servers: what it repeats, when, and where.
+//! The client against fake servers: which calls it repeats, when, and where.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -145,7 +145,7 @@ async fn a_final_exception_is_not_repeated() {
     }
 }
 
-/// The server cannot tell the two attempts apart but by the nonce.
+/// Only the nonce distinguishes the two attempts.
 #[tokio::test]
 async fn an_increment_is_repeated_with_its_nonce() {
     let nonces = Arc::new(Mutex::new(Vec::new()));
@@ -239,7 +239,7 @@ async fn a_silent_server_ends_with_the_deadline() {
     assert!(error.to_string().contains("Get of row r in table t"), "{error}");
 }
 
-/// A port where nobody listens.
+/// A port without a listener.
 fn closed_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
@@ -292,7 +292,7 @@ async fn bytes_that_are_no_response_fail_the_call() {
     );
 }
 
-/// Each answer reaches its call, whatever the order and however many are in flight.
+/// Each answer reaches its call, in any order and with many calls in flight.
 #[tokio::test]
 async fn many_calls_share_a_connection() {
     let fakes = Fakes::start(&[("", "", 0)], |seen| {

@@ -243,7 +243,7 @@ impl Scan {
         })
     }
 
-    /// The scan as the server gets it, and what is left to do here.
+    /// The scan for the server, and the part that is left to the client.
     pub(crate) fn into_plan(self) -> Result<ScanPlan> {
         self.check()?;
         let mut scan = self.inner;
@@ -297,10 +297,10 @@ pub(crate) struct ScanPlan {
 pub(crate) struct ScanRange {
     /// Everything but the range.
     pub(crate) scan: TScan,
-    /// Where it begins in scan order; empty: at the end of the table from which it comes.
+    /// The start in scan order; empty: at the end of the table from which it comes.
     pub(crate) start: Bytes,
     pub(crate) include_start: bool,
-    /// Where it ends in scan order; empty: at the other end of the table.
+    /// The end in scan order; empty: at the other end of the table.
     pub(crate) stop: Bytes,
     pub(crate) include_stop: bool,
     pub(crate) rows_per_fetch: i32,

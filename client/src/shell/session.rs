@@ -205,7 +205,7 @@ fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the
 /// rest, and so does this one. `subject` is the first argument of the command.
-/// Over native RPC the exception's class says it.
+/// Over native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -230,7 +230,7 @@ pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> Shell
     })
 }
 
-/// What HBase's shell says for an exception of this class.
+/// The text of HBase's shell for an exception of this class.
 fn sentence_of(class: &str, subject: &str) -> Option<String> {
     Some(match class {
         "TableNotFoundException" => format!("Unknown table {subject}!"),

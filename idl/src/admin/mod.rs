@@ -187,19 +187,19 @@ thrift_struct! {
         7: optional TQuotaScope scope,
     }
 
-    /// What the next calls of a data method meet. docs/operations.md has the methods and faults.
+    /// A fault for the next calls of a data method. docs/operations.md has the methods and faults.
     pub struct TFault {
         /// A native method's name for all protocols, a Thrift method's name, or *.
         1: required string method,
         /// region_too_busy, not_serving_region, delay, drop_connection, drop_reply, split, or move.
         2: required string fault,
-        /// The calls that are still to meet it.
+        /// The number of calls that it still applies to.
         3: required i32 calls,
         /// The full name of the calls' table. Unset: any user table.
         4: optional binary table,
-        /// Of a delay.
+        /// The length of a delay.
         5: optional i32 delayMs as delay_ms,
-        /// Where a split is made. Unset: behind the last row that the scan has come to.
+        /// The row at which a split is made. Unset: behind the last row that the scan has reached.
         6: optional binary splitRow as split_row,
     }
 

@@ -66,19 +66,19 @@ func Start(t testing.TB, settings ...string) *Server {
 	return server
 }
 
-// Fault is what the next calls of a data method meet. The server's documentation has the methods and faults.
+// Fault is a fault for the next calls of a data method. The server's documentation has the methods and faults.
 type Fault struct {
 	// Method is a method of HBase's native protocol, which stands for the same in Thrift, or a Thrift method, or "*".
 	Method string `json:"method"`
-	// Fault is what happens, such as "region_too_busy" or "drop_connection".
+	// Fault names the fault, such as "region_too_busy" or "drop_connection".
 	Fault string `json:"fault"`
-	// Calls is the number of calls that are still to meet it.
+	// Calls is the number of calls that it still applies to.
 	Calls int `json:"calls"`
 	// Table restricts it to calls of one table.
 	Table string `json:"table,omitempty"`
 	// DelayMs is the time that the fault "delay" takes.
 	DelayMs int `json:"delay_ms,omitempty"`
-	// SplitRow is where the fault "split" splits a region; by default, behind the scan's last row.
+	// SplitRow is the row at which the fault "split" splits a region; by default, behind the scan's last row.
 	SplitRow string `json:"split_row,omitempty"`
 }
 

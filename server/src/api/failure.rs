@@ -16,7 +16,7 @@ use crate::sessions::SessionError;
 
 /// The class by which clients know that they should wait and try again.
 const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
-/// The class by which native clients know that they should locate the region again.
+/// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
 /// Which exception of the interface.
@@ -246,9 +246,9 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// As Thrift 2 clients expect it: the text alone. But for a busy server and a region that is not
-    /// served, which HBase's gateway reports when its own client has given up: then the text lists
-    /// what that has met, with its class.
+    /// The text as Thrift 2 clients expect it: without the class, except for a busy server and a region
+    /// that is not served. HBase's gateway reports these when its own client has used up its retries,
+    /// and its text then lists the exceptions with their classes.
     fn for_thrift2(&self) -> String {
         if [REGION_TOO_BUSY, NOT_SERVING].contains(&self.class) {
             self.with_class()

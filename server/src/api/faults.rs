@@ -1,4 +1,4 @@
-//! Carrying out faults that a test has armed ([`crate::faults`]): what is common to all protocols, and
+//! Carrying out faults that a test has armed ([`crate::faults`]): the part common to all protocols, and
 //! Thrift's calls.
 //!
 //! A region that is split or moved between two results of a scan makes a native client locate it
@@ -17,10 +17,10 @@ use super::{Called, Caller, Failure, Server, method_of, slow_log};
 use crate::faults::{Call, Faults, Kind, ScanPosition, is_data, is_fetch};
 use crate::sessions::Owner;
 
-/// How often a call that is delayed checks whether the server stops.
+/// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a fault leaves for its call's adapter to do.
+/// The part of a fault that is left to its call's adapter.
 #[derive(Debug)]
 pub(crate) enum Consequence {
     /// The call fails, and is not run.
@@ -40,7 +40,7 @@ impl Server {
         faults.are_armed().then_some(faults)
     }
 
-    /// Where a scan is between two fetches: its table, and its position if it has come to a row.
+    /// The position of a scan between two fetches: its table, and its row if it has reached one.
     pub(crate) fn scan_position(&self, id: i32, owner: Owner) -> Option<(TableName, Option<ScanPosition>)> {
         let (table, row) = self.sessions().position(id, owner)?;
         let position = row.and_then(|row| {
@@ -52,7 +52,7 @@ impl Server {
 }
 
 /// Lets a call meet a fault, if one is armed for it: waits for a delay, splits or moves the region.
-/// Returns what is left to do; `None`: the call goes on.
+/// Returns the part that is left; `None`: the call goes on.
 pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call) -> Option<Consequence> {
     match faults.take(&call)? {
         Kind::RegionTooBusy => Some(fails(too_busy(server, &call))),
@@ -68,7 +68,7 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
     }
 }
 
-/// Waits so long, or until the server stops.
+/// Waits for this time, or until the server stops.
 async fn wait(server: &Server, delay: Duration) {
     let end = Instant::now() + delay;
     while server.is_ready() && Instant::now() < end {
@@ -96,7 +96,7 @@ async fn change_region(
     })
 }
 
-/// Splits the region of a scan at `row`, or behind the row that the scan has come to.
+/// Splits the region of a scan at `row`, or behind the row that the scan has reached.
 fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
     let behind = [&scan.row[..], &[0]].concat();
     let row = match row {
@@ -144,7 +144,7 @@ fn name(server: &Server) -> String {
 }
 
 /// Lets a Thrift call meet a fault. `reader` is at its arguments. Arguments that cannot be read meet
-/// none: the call itself reports what is wrong with them.
+/// none: the call itself reports the error.
 pub(super) async fn meet<R: Reader>(
     server: &Arc<Server>,
     faults: &Faults,

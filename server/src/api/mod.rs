@@ -515,7 +515,7 @@ impl Server {
         self.ready.store(ready, Ordering::Release);
     }
 
-    /// Runs `work` of a data call where it may block, when its turn has come. Who calls this has asked
+    /// Runs `work` of a data call where it may block, when its turn comes. The caller has passed
     /// [`Admission::admit_to_line_of`].
     pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,

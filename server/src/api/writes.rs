@@ -59,7 +59,7 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Gives mutations to the engine, and tells the key visualiser.
+/// Applies mutations in the engine, and records them for the key visualiser.
 fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
     let commit = server.engine().mutate(table, mutations)?;
     server.wrote(table, mutations);
@@ -330,8 +330,8 @@ where
     })
 }
 
-/// Gives a group to the engine, and tells the key visualiser. `None` if it would have had to wait or to
-/// read from disk.
+/// Applies a group in the engine, and records it for the key visualiser. `None` if that would have to
+/// wait or to read from disk.
 fn try_group(
     server: &Server,
     group: &Group<'_>,

@@ -22,7 +22,7 @@ pub(crate) use home::Home;
 pub(crate) struct Controls {
     /// The engine's clock.
     pub(crate) clock: Arc<MovableClock>,
-    /// What the next calls meet.
+    /// The faults that tests have armed.
     pub(crate) faults: Faults,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! As JSON, a list is `{"faults": [...]}`, and a fault is
 //! `{"method": "Get", "fault": "delay", "calls": 3, "table": "ns:t", "delay_ms": 200}`. An error names
-//! the fault's position, the member, and what is allowed.
+//! the fault's position, the member, and the allowed values.
 
 use std::time::Duration;
 

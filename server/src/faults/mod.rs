@@ -1,4 +1,4 @@
-//! Faults on demand: a test arms what the next calls of a data method meet, to see whether client
+//! Faults on demand: a test arms faults for the next calls of a data method, to see whether client
 //! code survives it. Only ephemeral servers have this ([`crate::ephemeral::Controls`]).
 //!
 //! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method, perhaps
@@ -15,7 +15,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `methods` | names of methods, and which Thrift methods a native name stands for |
-//! | `given` | faults as JSON, and the checks of what a test asks for |
+//! | `given` | faults as JSON, and their checks |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,14 +32,14 @@ mod methods;
 pub(crate) use given::{Given, check_all, from_json, to_json};
 pub(crate) use methods::{Methods, is_data, is_fetch};
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It fails with RegionTooBusyException.
     RegionTooBusy,
     /// It fails with NotServingRegionException.
     NotServingRegion,
-    /// It begins so much later.
+    /// It begins after this delay.
     Delay(Duration),
     /// Its connection is closed; it is not run.
     DropConnection,
@@ -83,13 +83,13 @@ impl Kind {
     }
 }
 
-/// What the next calls of a method meet.
+/// A fault for the next calls of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) methods: Methods,
     /// The table of the calls; `None`: any user table.
     pub(crate) table: Option<TableName>,
-    /// Calls that are still to meet it.
+    /// Calls that it still applies to.
     pub(crate) calls: u32,
     pub(crate) kind: Kind,
 }
@@ -100,14 +100,14 @@ pub(crate) struct Call {
     pub(crate) api: Api,
     pub(crate) method: &'static str,
     pub(crate) table: TableName,
-    /// Set if the call fetches from a scan that has come to a row.
+    /// Set if the call fetches from a scan that has reached a row.
     pub(crate) scan: Option<ScanPosition>,
 }
 
-/// Where a scan is between two fetches.
+/// The position of a scan between two fetches.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanPosition {
-    /// The row that it has come to.
+    /// The row that it has reached.
     pub(crate) row: Vec<u8>,
     /// The region that has this row now.
     pub(crate) region: RegionInfo,
@@ -140,7 +140,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Whether calls can meet something.
+    /// Whether faults are armed.
     pub(crate) fn are_armed(&self) -> bool {
         self.are_armed.load(Ordering::Acquire)
     }

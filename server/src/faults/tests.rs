@@ -62,7 +62,7 @@ fn system_tables_meet_only_faults_that_name_them() {
     assert_eq!(faults.take(&meta), Some(Kind::DropReply));
 }
 
-/// A scan of table `t` that has come to this row.
+/// A scan of table `t` that has reached this row.
 fn scan_at(engine: &Engine, row: &[u8]) -> Call {
     let mut call = call(Api::Thrift2, "getScannerRows", "t");
     call.scan = Some(ScanPosition {

@@ -132,7 +132,7 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     }
 }
 
-/// Ends the connection of a call that has met such a fault. Never returns: the end of the connection
+/// Ends the connection of a call whose fault requires that. Never returns: the end of the connection
 /// drops this.
 async fn close_without_answer(closing: Option<Closing>) -> ! {
     if let Some(Closing(closing)) = closing {

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(boot_seconds("cpu 1 2\n"), None);
     }
 
-    /// Goal: the figures are this process's. Method: compare them with what the test knows otherwise.
+    /// Goal: the figures are this process's. Method: compare them with values from other sources.
     #[test]
     fn the_figures_are_of_this_process() {
         let recorder = PrometheusBuilder::new().build_recorder();

@@ -23,7 +23,7 @@ use crate::faults::{Call, Faults, ScanPosition};
 use crate::metrics::Api;
 
 /// Lets a call meet a fault, if one is armed for it. A message that cannot be decoded meets none: the
-/// call itself reports what is wrong with it.
+/// call itself reports the error.
 pub(super) async fn meet(
     connection: &Arc<Connection>,
     faults: &Faults,
@@ -75,7 +75,7 @@ pub(super) fn refuse(
     Ok(())
 }
 
-/// What faults depend on in a call.
+/// The properties of a call on which faults depend.
 struct Described {
     table: TableName,
     /// The scanner that the call fetches from.

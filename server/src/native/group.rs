@@ -34,7 +34,7 @@ use crate::api::reads::FilterMemory;
 use crate::api::writes::{self, GroupDone, Step};
 use crate::api::{Failure, Server};
 
-/// Memory of a condition that is decoded, and of what the engine gets.
+/// Memory of a decoded condition, and of its form for the engine.
 pub(super) const CONDITION_BYTES: usize = size_of::<Condition>() + size_of::<RowCondition<'_>>();
 
 /// A group as it arrived. All rows are in `region`.

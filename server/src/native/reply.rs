@@ -179,7 +179,7 @@ impl CellBlock {
         self.add_message(0).await
     }
 
-    /// Adds a message of so many bytes to the response, beside the cells, and reserves its memory.
+    /// Adds a message of `bytes` bytes to the response, in addition to the cells, and reserves its memory.
     pub(super) async fn add_message(&mut self, bytes: usize) -> Result<(), Failure> {
         self.inline_bytes += bytes;
         self.inline_memory += bytes;

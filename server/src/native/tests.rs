@@ -1,4 +1,4 @@
-//! Native calls beside a flood of others: a real socket, a server on a simulated disk, and a pool with
+//! Native calls during a flood of others: a real socket, a server on a simulated disk, and a pool with
 //! as many threads as the server has.
 
 use std::sync::Arc;

@@ -157,7 +157,7 @@ mod tests {
         assert!(!same(method, &one, &answer("java.io.EOFException", false, "one")));
     }
 
-    /// The same for the exception of one action.
+    /// The exception of one action differs by its class, not by its text.
     #[test]
     fn exceptions_inside_answers_differ_by_class() {
         let method = Api::Native.method("multi").expect("a native call");

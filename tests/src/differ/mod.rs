@@ -1,6 +1,6 @@
 //! The differential tester: the same calls to Basalt and to a real HBase, and every answer compared.
 //!
-//! 1. [`generate`] makes a [`script::Script`] from a seed: tables, then calls over both Thrift APIs and, if asked for, over native RPC,
+//! 1. [`generate`] makes a [`script::Script`] from a seed: tables, then calls over both Thrift APIs and, optionally, over native RPC,
 //!    flushes and compactions.
 //! 2. [`play`] sends a script to a [`target::Target`], step by step, and returns the answers.
 //! 3. [`compare`] compares them: results byte for byte, exceptions by type and `canRetry`, but for what two servers cannot have in

@@ -40,7 +40,7 @@ pub enum NoAnswer {
     /// The call is not what the interface says.
     #[error(transparent)]
     WrongType(#[from] wire::WrongType),
-    /// A native call is not what its messages need.
+    /// The fields of a native call do not fit its messages.
     #[error("the script: {0}")]
     Script(String),
 }

@@ -4,7 +4,7 @@
 //! calls. Names and meanings of fields are those of HBase's protobuf messages, with three additions
 //! that make a call independent of one server:
 //!
-//! - `table` stands for a region: whoever sends the call looks regions up.
+//! - `table` stands for a region: the sender of the call looks regions up.
 //! - `client` says how the connection presents itself (see [`ClientKind`]), which decides whether
 //!   cells of answers come in a cell block or inside the message.
 //! - `scan` is a whole scan, over all regions, in at most `calls` calls; its result has every answer.
@@ -20,7 +20,7 @@ use bytes::Bytes;
 
 use TypeDescriptor::{Binary, Bool, Enum, I32, I64, List, Map, String, Struct};
 
-/// How a connection presents itself.
+/// The kind of client that a connection presents itself as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientKind {
     /// With a codec and a version, as Java's client.
@@ -36,7 +36,7 @@ impl ClientKind {
     pub const ALL: [ClientKind; 3] = [ClientKind::Java, ClientKind::Versionless, ClientKind::Bare];
 }
 
-/// What a scan does beside fetching.
+/// An action of a scan beside fetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Nothing.
@@ -202,7 +202,7 @@ message! {
 }
 
 message! {
-    /// Either a filter, or a column and what its value is compared with: `value` by its bytes,
+    /// Either a filter, or a column and the operand of its comparison: `value` by its bytes,
     /// or a `comparator`.
     CONDITION "Condition" Struct {
         "row": Binary, required;

@@ -28,7 +28,7 @@ fn survives(client: Option<JavaProgram>) {
         .args(["basalt.client.Faults", "rpc", "127.0.0.1"])
         .args([server.thrift.port().to_string(), server.http.to_string()])
         .output()
-        .expect("java was found a moment ago");
+        .expect("java was found before");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success() && text(&output.stdout) == "faults survived\n",

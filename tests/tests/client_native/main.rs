@@ -52,12 +52,12 @@ fn with_hbase(ask: impl FnOnce(&mut Oracle, &Path)) {
     ask(hbase, dir.path());
 }
 
-/// Panics if HBase's transcript of now is not the recorded one, and says where it was written to.
+/// Panics if HBase's present transcript is not the recorded one, and says where it was written to.
 fn is_recorded(recorded: &str, transcript: &str, program: &str) {
     is_recorded_in(recorded, transcript, &format!("{program}/answers.txt"));
 }
 
-/// Panics if HBase's transcript of now is not the recorded one, and says where it was written to: the
+/// Panics if HBase's present transcript is not the recorded one, and says where it was written to: the
 /// file of this name below `target`.
 fn is_recorded_in(recorded: &str, transcript: &str, file: &str) {
     let written = workspace().join("target").join(file);

@@ -61,7 +61,7 @@ fn calls_fail_with_the_classes_that_clients_retry() {
         assert_eq!(value_of(&mut client, &t, "a"), Some(b"1".to_vec()));
         assert!(are_all_used(&server));
     }
-    // A client that looks for its region meets nothing.
+    // A look-up of the region meets no fault.
     arm(
         &server,
         r#"{"method": "*", "fault": "region_too_busy", "calls": 1}"#,
@@ -135,8 +135,8 @@ fn a_delay_holds_one_call() {
     server.stop();
 }
 
-/// Goal: between two results of a scan its region is split or moved. The client meets what HBase
-/// answers when a region is closed, and finds the rest where `hbase:meta` says it is.
+/// Goal: between two results of a scan its region is split or moved. The client gets HBase's
+/// answer for a closed region, and finds the rest where `hbase:meta` says it is.
 #[test]
 fn a_scan_loses_its_region() {
     let (_dir, server, t, mut client) = start();
@@ -160,7 +160,7 @@ fn a_scan_loses_its_region() {
             number_of_rows: Some(1),
             ..ScanRequest::default()
         };
-        // Neither renews nor closes what the fault is for: a fetch.
+        // The fault applies to fetches: a call that renews or closes does not meet it.
         let renew = ScanRequest {
             renew: Some(true),
             ..next.clone()

@@ -30,7 +30,7 @@ fn the_page_says_which_methods_are_served() {
     assert!(rows.len() > 100, "{} rows", rows.len());
     for (service, method, is_served) in rows {
         let mut client = Client::connect(&server, &service);
-        // An empty message: most methods refuse it for what it lacks.
+        // An empty message: most methods refuse it for its missing fields.
         client.call(1, &method, &pb::IsMasterRunningRequest {}, b"");
         let response = client.response().expect("a response");
         let is_unsupported = response.header.exception.is_some() && {

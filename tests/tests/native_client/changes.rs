@@ -1,4 +1,4 @@
-//! What happens to calls and scans while regions split, servers restart and replies are lost.
+//! Calls and scans while regions split, servers restart and replies are lost.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

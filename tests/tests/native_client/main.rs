@@ -1,7 +1,7 @@
 //! The native client of our library against the real server.
 //!
-//! The unit tests of `basalt_client::native` have fake servers for what a single healthy server does not do: moved
-//! regions, partial answers, lost replies. The cases here are the calls, and what happens to a client while
+//! The unit tests of `basalt_client::native` have fake servers for events that a healthy server does not have: moved
+//! regions, partial answers, lost replies. The cases here are the calls, and the behaviour of a client while
 //! regions split and servers restart.
 
 mod admin;

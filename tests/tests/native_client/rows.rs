@@ -42,7 +42,7 @@ fn both_registries_find_the_server() {
     rig.server.stop();
 }
 
-/// A base node that the server does not have is named, and so is what to look at.
+/// The error names a base node that the server does not have.
 #[test]
 fn a_wrong_base_node_is_named() {
     let rig = Rig::start();

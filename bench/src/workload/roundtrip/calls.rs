@@ -25,7 +25,7 @@ pub(super) const BATCH: usize = 100;
 /// The sequence id of every message: the next one is sent when the reply is there.
 const SEQUENCE_ID: i32 = 1;
 
-/// How messages and replies are framed.
+/// The framing of messages and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire {
     /// Binary Thrift 2.
@@ -35,7 +35,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Fails unless the reply is that of a call that went well. Returns how later replies to the same message are known.
+    /// Fails unless the call succeeded. Returns the check of later replies to the same message.
     pub(super) fn check(self, kind: Kind, reply: &Bytes) -> Result<Known> {
         match self {
             Wire::Thrift => kind.check(reply.clone()).map(|()| kind.known()),
@@ -51,14 +51,14 @@ impl Wire {
     }
 }
 
-/// How a reply is known to be that of the same call before.
+/// The check of a reply against an earlier reply to the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is equal.
+    /// Both are equal.
     Equal,
-    /// It has the same length: a counter's value changes.
+    /// Both have the same length: a counter's value changes.
     Length,
-    /// Its last bytes are equal: a scanner's id changes.
+    /// The last bytes of both are equal: a scanner's id changes.
     Tail(usize),
 }
 
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// How replies to the same call over Thrift are known.
+    /// The check of replies to the same call over Thrift.
     fn known(self) -> Known {
         match self {
             Kind::Increment => Known::Length,
@@ -178,9 +178,9 @@ pub(super) fn every_row(table: &str, value_bytes: usize) -> Vec<Vec<u8>> {
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     pub(super) messages: Vec<Vec<u8>>,
-    /// By message. Over Thrift all have one length.
+    /// One for each message. Over Thrift all have one length.
     pub(super) replies: Vec<Bytes>,
-    /// How later replies are compared with those here.
+    /// The check of later replies against these.
     pub(super) known: Known,
     pub(super) wire: Wire,
 }

@@ -41,7 +41,7 @@ impl Driven {
     }
 }
 
-/// Connects and sends what a connection begins with.
+/// Connects, and sends the bytes that begin a connection.
 pub(super) async fn connect_as(address: SocketAddr, wire: Wire) -> Result<TcpStream> {
     let mut stream = connect(address).await?;
     if wire == Wire::Native {

@@ -203,13 +203,13 @@ fn frame(place: usize, method: &str, call: &impl Message, cells: &[u8]) -> Vec<u
     out
 }
 
-/// The length of the frame that begins `bytes`, if that much is there.
+/// The length of the frame at the start of `bytes`; `None` until its length prefix is complete.
 pub(super) fn frame_len(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_be_bytes(*bytes.first_chunk::<4>()?);
     Some(4 + length as usize)
 }
 
-/// The place of the message that a frame answers.
+/// The index of the message that a frame answers.
 pub(super) fn place_of(frame: &[u8]) -> Option<usize> {
     let mut bytes = frame.get(4..)?;
     let _header_len = prost::encoding::decode_varint(&mut bytes).ok()?;
@@ -221,7 +221,7 @@ pub(super) fn place_of(frame: &[u8]) -> Option<usize> {
     usize::try_from(id).ok()?.checked_sub(FIRST_ID as usize)
 }
 
-/// Fails unless the reply is that of a call that went well. Returns the bytes of its cells.
+/// Fails unless the call succeeded. Returns the size of the reply's cells in bytes.
 pub(super) fn check(kind: Kind, reply: &Bytes) -> Result<usize> {
     let different = |what: String| Error::Different(format!("reply to {}: {what}", kind.name()));
     let response = Response::decode(reply.slice(4..)).map_err(|error| different(error.to_string()))?;
@@ -249,7 +249,7 @@ pub(super) fn check(kind: Kind, reply: &Bytes) -> Result<usize> {
     };
     match well {
         Ok(true) => Ok(response.cells.len()),
-        Ok(false) => Err(different("it has not the result that was asked for".to_owned())),
+        Ok(false) => Err(different("it does not have the requested result".to_owned())),
         Err(error) => Err(different(error.to_string())),
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of native RPC with several in flight on each connection: a reply makes room for the next call, in whatever order replies come.
+//! Calls of native RPC with several in flight on each connection: a reply makes room for the next call. Replies come in any order.
 //!
 //! After each wait, all replies that have arrived are taken, and as many calls are sent in one write.
 
@@ -19,7 +19,7 @@ use crate::load::latency::Latencies;
 struct Window {
     address: SocketAddr,
     exchange: Arc<Exchange>,
-    /// By message: when it was sent, while it is in flight.
+    /// For each message, the time at which it was sent, while it is in flight.
     sent_at: Vec<Option<Instant>>,
     in_flight: u16,
     next: usize,
@@ -68,7 +68,7 @@ pub(super) async fn call_until(
 }
 
 impl Window {
-    /// Appends calls until `limit` are in flight. A message that is still in flight ends it.
+    /// Appends calls until `limit` are in flight. Stops at a message that is still in flight.
     fn fill(&mut self, limit: u16, until: Instant, out: &mut Vec<u8>) {
         let now = Instant::now();
         if now >= until {
@@ -113,8 +113,8 @@ mod tests {
     use super::super::calls::Known;
     use super::*;
 
-    /// Goal: replies in any order are told apart, and no more calls than the limit are in flight. Method: a server that waits for as many
-    /// calls as the limit and answers them backwards.
+    /// Goal: replies in any order are matched to their calls, and the limit on calls in flight is kept. Method: the server waits until the
+    /// limit is reached, and answers in reverse order.
     #[tokio::test]
     async fn replies_come_in_any_order() {
         const LIMIT: u16 = 4;

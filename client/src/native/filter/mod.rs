@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`lexer`] cuts the text into operators and calls, [`calls`] turns a call into a message, this file builds the
-//! tree. Names, number and types of arguments are checked here; what they mean is for the server.
+//! tree. Names, number and types of arguments are checked here; their meaning is up to the server.
 
 mod calls;
 mod fields;

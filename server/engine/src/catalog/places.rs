@@ -97,7 +97,7 @@ impl Catalog {
         moves.len()
     }
 
-    /// How many regions [`Self::balance_regions`] would move now.
+    /// The number of regions that [`Self::balance_regions`] would move now.
     pub fn plan_balance(&self) -> usize {
         let _schema = self.schema.lock();
         self.moves().len()

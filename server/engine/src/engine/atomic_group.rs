@@ -243,7 +243,7 @@ impl<'g> Request<'g> {
     }
 }
 
-/// How the group is logged: as the most durable of its steps requires. A group with a nonce is always
+/// The durability of the group: that of its most durable step. A group with a nonce is always
 /// logged, so that its data and its nonce are lost together or not at all.
 fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
     let asked = group

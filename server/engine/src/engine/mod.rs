@@ -312,7 +312,7 @@ impl Engine {
     pub fn balance_regions(&self) -> Result<usize> {
         Ok(self.open_catalog()?.balance_regions())
     }
-    /// How many regions [`Self::balance_regions`] would move now.
+    /// The number of regions that [`Self::balance_regions`] would move now.
     pub fn plan_balance(&self) -> Result<usize> {
         Ok(self.open_catalog()?.plan_balance())
     }

@@ -17,8 +17,8 @@ use crate::schema::Durability;
 pub struct AtomicGroup<'a> {
     /// Conditions on stored rows, which all must hold.
     pub conditions: &'a [RowCondition<'a>],
-    /// The mutations; none if only the conditions are to be tested. Of two writes to one cell, that of
-    /// the later step stays.
+    /// The mutations; none if only the conditions are tested. If two steps write one cell, the write of
+    /// the later one stays.
     pub steps: &'a [GroupStep<'a>],
     /// The client's nonce: a group whose nonce is known was applied before.
     pub nonce: Option<Nonce>,

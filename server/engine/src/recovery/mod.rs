@@ -2,7 +2,7 @@
 //!
 //! 1. Claim the directory ([`directory`]): one that holds something else is refused before anything
 //!    is written, and so is a second process.
-//! 2. Read the manifest: what there should be. A directory that a newer release has written to is
+//! 2. Read the manifest: the expected state. A directory that a newer release has written to is
 //!    refused before anything is written: by the log's version, or by the manifest's.
 //! 3. Open every store file it names, through the handle cache, so that a start has no more of them
 //!    open at a time than a running server. A file that is missing, damaged, or has another
@@ -12,7 +12,7 @@
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
 //!    snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
-//! 4. Replay the log with its nonces, if all segments that the manifest knows of are there: rows newer
+//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer
 //!    than what their region has flushed go to its memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
 //!    written anew and sealed before this ends (see `wal`), so nothing is served that only the page cache holds.
 //! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest which segments there are.

@@ -469,7 +469,7 @@ pub(super) fn read_header(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<Segm
     header_of(vfs, &path)?.map_err(|bad| bad.into_error(&path))
 }
 
-/// The header of a segment file, or why it is not believed.
+/// The header of a segment file, or the reason to reject it.
 fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHeader, BadHeader>> {
     let mut block = vec![0; HEADER_BLOCK_BYTES];
     let read = vfs

@@ -122,7 +122,7 @@ pub(super) enum BadHeader {
     Torn(&'static str),
     /// Intact and not for us.
     Unknown(String),
-    /// Intact and of this format version, which only newer releases know.
+    /// Intact and of this format version, which only newer releases read.
     Newer(u32),
 }
 

@@ -118,7 +118,7 @@ struct Generator {
     nonces: i64,
 }
 
-/// How many of the calls about data are native in a script that has them.
+/// The share of native calls among calls about data, in a script that has them.
 const NATIVE_SHARE: f64 = 0.7;
 
 impl Generator {

@@ -24,7 +24,7 @@ const RESPONSE_BYTES_MAX: usize = 256 << 20;
 /// Preamble of a client without Kerberos.
 const PREAMBLE: &[u8] = b"HBas\0\x50";
 
-/// What a server said to a call.
+/// The response to a call.
 #[derive(Clone, Debug)]
 pub enum Reply<M> {
     /// The method's message, and the cell block.
@@ -33,7 +33,7 @@ pub enum Reply<M> {
     Exception(Value),
 }
 
-/// A connection to ClientService. After [`NoAnswer`] it is of no more use.
+/// A connection to ClientService. After [`NoAnswer`] it cannot be used any more.
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
@@ -42,7 +42,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects, and sends what comes before the first call.
+    /// Connects, and sends the bytes that precede the first call.
     pub fn open(server: SocketAddr, kind: ClientKind) -> Result<Self, NoAnswer> {
         let mut socket = TcpStream::connect(server)?;
         socket.set_nodelay(true)?;
@@ -57,7 +57,7 @@ impl Connection {
         })
     }
 
-    /// How the connection presented itself.
+    /// The kind of client that the connection presents itself as.
     pub fn kind(&self) -> ClientKind {
         self.kind
     }

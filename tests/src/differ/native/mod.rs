@@ -40,7 +40,7 @@ pub struct Client {
     connections: [Option<Connection>; ClientKind::ALL.len()],
 }
 
-/// What a call comes to: its result, or the exception of its response.
+/// The outcome of a call: its result, or the exception of its response.
 type Outcome = Result<Result<Value, Value>, NoAnswer>;
 
 impl Client {

@@ -34,7 +34,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// How calls name it.
+    /// The name by which calls refer to it.
     pub(super) fn specifier(&self) -> RegionSpecifier {
         specifier(self.name.clone())
     }

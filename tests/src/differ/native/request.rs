@@ -24,7 +24,7 @@ pub(super) struct Fields<'a>(pub(super) &'a Value);
 type Made<T> = Result<T, NoAnswer>;
 
 impl<'a> Fields<'a> {
-    /// The error for a field that is missing or not what a message needs.
+    /// The error for a field that is missing or does not fit the message.
     pub(super) fn wrong(self, name: &str) -> NoAnswer {
         NoAnswer::Script(format!("field {name} of {}", self.0))
     }

@@ -1,4 +1,4 @@
-//! Messages of a server to values: all that a client could see, but for what belongs to one server
+//! Messages of a server to values: everything that a client could see, except values of one server
 //! (ids of scanners, read points, lease times).
 
 use basalt_idl::native::cells::{Cells, WireCell};

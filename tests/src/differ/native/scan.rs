@@ -38,7 +38,7 @@ struct Run<'a> {
     answers: Vec<Value>,
 }
 
-/// What comes after an answer.
+/// The step after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Fetch { scanner: Option<u64> },
@@ -133,7 +133,7 @@ impl Run<'_> {
         request
     }
 
-    /// Does what the script asks for beside fetching; whether the scan goes on.
+    /// Carries out the script's probe. Returns whether the scan goes on.
     fn probe(&mut self, index: i64, scanner: Option<u64>) -> Result<bool, NoAnswer> {
         match std::mem::replace(&mut self.probe, Probe::None) {
             Probe::None => return Ok(true),
@@ -191,7 +191,7 @@ impl Run<'_> {
         }
     }
 
-    /// Closes the scanner of a scan that ended. The answer tells nothing about the scan: a server may
+    /// Closes the scanner of a scan that ended. The answer says nothing about the scan: a server may
     /// have closed the scanner itself.
     fn close(&mut self, next: Next) -> Result<Next, NoAnswer> {
         if let Next::End {

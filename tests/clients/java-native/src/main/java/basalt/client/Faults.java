@@ -204,7 +204,7 @@ public final class Faults {
     return Bytes.toString(result.getRow()) + "=" + Bytes.toString(result.getValue(F, Q));
   }
 
-  /** The same with the asynchronous client, whose code for retries is another one. */
+  /** Faults with the asynchronous client, whose retries have code of their own. */
   private void async(AsyncTable<?> table) throws Exception {
     String[] each = {
       "\"region_too_busy\", \"calls\": 3",
@@ -246,7 +246,7 @@ public final class Faults {
     return result;
   }
 
-  /** Posts the body, or else gets what is armed. */
+  /** Posts the body, or else gets the armed faults. */
   private String send(HttpRequest.BodyPublisher body) throws Exception {
     HttpRequest.Builder request = HttpRequest.newBuilder(faults);
     HttpResponse<String> response =
