@@ -27,7 +27,7 @@ pub struct Cluster {
     pub(super) inner: Arc<Inner>,
 }
 
-/// What the handles of a cluster share.
+/// State that the handles of a cluster share.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) options: Arc<ClusterOptions>,

@@ -156,7 +156,7 @@ impl RemoteException {
     }
 }
 
-/// What the client does after a failed attempt. The module comment has the table.
+/// The client's next step after a failed attempt. The module comment has the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
     Final,

@@ -43,7 +43,7 @@
 //! The error then is [`Error::Exhausted`](crate::Error::Exhausted) with the last failure. A region that moved or
 //! split is looked up again.
 //!
-//! After a lost connection nobody knows whether the call was carried out. Reads, puts and deletes are repeated:
+//! After a lost connection it is unknown whether the call was carried out. Reads, puts and deletes are repeated:
 //! a put with a server's timestamp may then leave two equal versions, as with HBase's client. Increments and
 //! appends carry a nonce, by which the server recognises a repetition. Conditional mutations are not repeated,
 //! since the second one could report the opposite; the error's kind is

@@ -20,7 +20,7 @@ use crate::sessions::Owner;
 /// How often a call that is delayed checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a fault leaves for its call's adapter to do.
+/// The part of a fault that its call's adapter carries out.
 #[derive(Debug)]
 pub(crate) enum Consequence {
     /// The call fails, and is not run.

@@ -32,7 +32,7 @@ mod methods;
 pub(crate) use given::{Given, check_all, from_json, to_json};
 pub(crate) use methods::{Methods, is_data, is_fetch};
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It fails with RegionTooBusyException.
@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// What the next calls of a method meet.
+/// A fault that the next calls of a method meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) methods: Methods,
