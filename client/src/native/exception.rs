@@ -147,7 +147,7 @@ impl RemoteException {
         classes.into_iter().any(|class| self.is(class)) || self.class_name() == "LeaseException"
     }
 
-    /// What the caller of the operation can do.
+    /// The kind of error that it is for the caller of the operation.
     pub(crate) fn kind(&self) -> ErrorKind {
         match self.advice() {
             Advice::Final => ErrorKind::Request,
