@@ -46,7 +46,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// four times their load than with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
 pub(crate) const BLOCKING_THREADS: usize = 48;
 
-/// Threads of these that data calls may take. The others are for reads of system tables
+/// The part of these threads that data calls may take: the rest is for reads of system tables
 /// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
 pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 

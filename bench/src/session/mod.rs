@@ -376,7 +376,7 @@ fn sum_of(row: &Row) -> Answer<i64> {
 #[derive(Debug)]
 pub(crate) enum Scanner {
     Thrift1(Box<Thrift1Scanner>),
-    /// A scan of the client library, over Thrift 2 or native RPC.
+    /// A stream of the client library.
     Stream(RowStream),
 }
 
@@ -411,7 +411,7 @@ impl Scanner {
 #[derive(Debug)]
 pub(crate) enum ScanStream {
     Thrift1(mpsc::Receiver<Answer<Row>>),
-    /// A scan of the client library, over Thrift 2 or native RPC.
+    /// A stream of the client library.
     Stream(RowStream),
 }
 

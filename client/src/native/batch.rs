@@ -103,9 +103,21 @@ pub(super) async fn run(inner: &Arc<Inner>, table: &TableName, actions: Vec<Acti
     let mut outcomes: Vec<Option<Outcome>> = prepared.iter().map(|_| None).collect();
     let mut attempts = Attempts::begin(&inner.options);
     let mut pending: Vec<usize> = (0..prepared.len()).collect();
+    let mut is_sent = false;
     while !pending.is_empty() {
         let deadline = attempts.call_deadline();
-        let (groups, mut failures) = locate(inner, table, &prepared, &pending, deadline).await?;
+        let (groups, mut failures) = match locate(inner, table, &prepared, &pending, deadline).await {
+            Ok(located) => located,
+            // Earlier rounds have carried out other actions, whose outcomes stay.
+            Err(error) if is_sent => {
+                for index in &pending {
+                    outcomes[*index] = Some(Err(copy(&error)));
+                }
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        is_sent |= !groups.is_empty();
         for (index, outcome) in send_all(inner, &prepared, &groups, deadline).await {
             match outcome {
                 Err(error) if advice(&error) != Advice::Final => failures.push((index, error)),
@@ -173,7 +185,7 @@ impl Prepared {
     }
 }
 
-/// The rank of advice: the longest pause has the highest.
+/// The order of pieces of advice by the length of their pauses.
 fn weight(advice: &Advice) -> u8 {
     match advice {
         Advice::WaitOverloaded => 4,
@@ -258,8 +270,9 @@ fn cut(groups: &[Group], prepared: &[Prepared], options: &ClusterOptions) -> Vec
             match call.last_mut() {
                 Some(last) if last.continues_with(group) => last.actions.push(*index),
                 _ => call.push(Group {
+                    region: Arc::clone(&group.region),
                     actions: vec![*index],
-                    ..group.clone()
+                    is_atomic: group.is_atomic,
                 }),
             }
             actions += 1;

@@ -150,7 +150,7 @@ impl Cluster {
         &self.inner.options
     }
 
-    /// Drops all known region locations, for tests of look-ups and after changes by others.
+    /// Drops the known locations of a table's regions, for tests of look-ups and after changes by others.
     pub fn forget_regions(&self, table: &TableName) {
         self.inner.regions.remove_table(table);
     }

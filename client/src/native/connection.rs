@@ -171,10 +171,13 @@ impl Connection {
             reply_bytes_max: options.reply_bytes_max,
             idle_timeout: options.idle_timeout,
         };
-        let tasks = [
-            tokio::spawn(write_frames(write, queue, Arc::clone(&shared))).abort_handle(),
-            tokio::spawn(reader.run()).abort_handle(),
-        ];
+        let writer = tokio::spawn(write_frames(write, queue, Arc::clone(&shared)));
+        let writing = writer.abort_handle();
+        let reader = tokio::spawn(async move {
+            reader.run().await;
+            // The socket is closed when both of its halves are dropped.
+            writing.abort();
+        });
         Ok(Connection {
             inner: Arc::new(Inner {
                 target,
@@ -185,7 +188,7 @@ impl Connection {
                 compressor,
                 reply_bytes_max: options.reply_bytes_max,
                 call_timeout: options.call_timeout,
-                tasks,
+                tasks: [writer.abort_handle(), reader.abort_handle()],
             }),
         })
     }

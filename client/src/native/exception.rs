@@ -147,7 +147,7 @@ impl RemoteException {
         classes.into_iter().any(|class| self.is(class)) || self.class_name() == "LeaseException"
     }
 
-    /// The kind of the error for the caller of the operation.
+    /// The kind of error that it is for the caller of the operation.
     pub(crate) fn kind(&self) -> ErrorKind {
         match self.advice() {
             Advice::Final => ErrorKind::Request,
@@ -156,7 +156,7 @@ impl RemoteException {
     }
 }
 
-/// The client's reaction to a failed attempt. The module comment has the table.
+/// The client's next step after a failed attempt. The module comment has the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
     Final,

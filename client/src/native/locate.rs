@@ -38,7 +38,7 @@ const INFO: &[u8] = b"info";
 const NO_SERVER: &str = "org.apache.hadoop.hbase.client.NoServerForRegionException";
 const OFFLINE: &str = "org.apache.hadoop.hbase.client.RegionOfflineException";
 
-/// The region to look for.
+/// The region that is wanted.
 #[derive(Clone, Copy, Debug)]
 enum Wanted<'a> {
     /// The region that has this row.

@@ -51,7 +51,7 @@ impl Attempts {
         self.pause_as(&advice, error, what).await
     }
 
-    /// Counts a failure as `pause` does, with this advice instead of the error's own.
+    /// Counts a failure as [`Self::pause`] does, with other advice than the error's own.
     pub(super) async fn pause_as(
         &mut self,
         advice: &Advice,

@@ -131,9 +131,8 @@ impl Stitcher {
 
 /// HBase's order of cells within a row.
 fn order(one: &Cell, other: &Cell) -> Ordering {
-    let column = |cell: &Cell| (cell.family.clone(), cell.qualifier.clone());
-    column(one)
-        .cmp(&column(other))
+    (&one.family, &one.qualifier)
+        .cmp(&(&other.family, &other.qualifier))
         .then(other.timestamp.cmp(&one.timestamp))
         .then(code(other.kind).cmp(&code(one.kind)))
 }

@@ -1,7 +1,7 @@
 //! The client against fake servers: which calls it repeats, when, and where.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use basalt_idl::native::messages::{
@@ -10,8 +10,12 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 use prost::Message;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
 
-use super::fake::{Answer, Fakes, Seen, cell, get_response, name};
+use super::connection::Connection;
+use super::connections::Service;
+use super::fake::{Answer, Fakes, Seen, Shared, cell, get_response, name};
 use super::{Action, Cluster, ClusterOptions, Region, Registry, ServerName};
 use crate::error::{Error, ErrorKind};
 use crate::{Check, Get, Increment, Put, Scan};
@@ -451,6 +455,47 @@ async fn only_failed_actions_are_repeated() {
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Batch { failed: 1, of: 3, .. }), "{error}");
+}
+
+/// Goal: actions that were carried out keep their outcomes when a later round finds no table. Method:
+/// the table is dropped while the first round's call is answered.
+#[tokio::test]
+async fn a_table_that_is_dropped_under_a_batch_leaves_the_outcomes_of_others() {
+    let shared = Arc::new(OnceLock::<Arc<Shared>>::new());
+    let of_handler = Arc::clone(&shared);
+    let fakes = Fakes::start(&[("", "", 0)], move |seen| {
+        of_handler.get().unwrap().regions.lock().unwrap().clear();
+        multi_response(seen, |row| (row == "b").then_some("NotServingRegionException"))
+    })
+    .await;
+    assert!(shared.set(Arc::clone(&fakes.shared)).is_ok());
+    let table = fakes.cluster(|_| {}).table("t").unwrap();
+    let gets = ["a", "b"].map(|row| Action::Get(Get::new(row)));
+    let outcomes = table.batch(gets.to_vec()).await.unwrap();
+    assert_eq!(outcomes[0].as_ref().unwrap().as_ref().unwrap().key, "a");
+    let error = outcomes[1].as_ref().unwrap_err();
+    assert_eq!(error.remote().unwrap().class_name(), "TableNotFoundException");
+}
+
+/// Goal: the socket of an idle connection is closed while its handle exists. Method: the server reads to
+/// the end.
+#[tokio::test]
+async fn an_idle_connection_closes_its_socket() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let mut options = ClusterOptions::new(Registry::bootstrap(&target).unwrap());
+    options.idle_timeout = Duration::from_millis(20);
+    let opened = Connection::open(target.into(), Service::Client, &options)
+        .await
+        .unwrap();
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut received = Vec::new();
+    let closed = stream.read_to_end(&mut received);
+    tokio::time::timeout(Duration::from_secs(10), closed)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!opened.is_usable());
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::sessions::Owner;
 /// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The part of a fault that is left to its call's adapter.
+/// The part of a fault that its call's adapter carries out.
 #[derive(Debug)]
 pub(crate) enum Consequence {
     /// The call fails, and is not run.

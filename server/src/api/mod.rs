@@ -515,8 +515,8 @@ impl Server {
         self.ready.store(ready, Ordering::Release);
     }
 
-    /// Runs `work` of a data call where it may block, when its turn comes. The caller has passed
-    /// [`Admission::admit_to_line_of`].
+    /// Runs `work` of a data call where it may block, when its turn has come.
+    /// REQUIRES: [`Admission::admit_to_line_of`] has let the call go on.
     pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,

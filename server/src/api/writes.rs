@@ -25,9 +25,9 @@ use crate::admission::Class;
 
 /// A write of more cells than this runs on the pool.
 const INLINE_CELLS: usize = 100_000;
-/// An increment of more columns than this does not hold the network thread,
+/// An increment of more columns than this runs on the pool.
 const INLINE_COLUMNS: usize = 64;
-/// nor does a group of more conditions.
+/// A group of more conditions than this runs on the pool.
 const INLINE_CONDITIONS: usize = 64;
 
 /// A row's worth of nothing yet.

@@ -22,7 +22,7 @@ pub(crate) use home::Home;
 pub(crate) struct Controls {
     /// The engine's clock.
     pub(crate) clock: Arc<MovableClock>,
-    /// The faults that tests have armed.
+    /// The faults that the next calls meet.
     pub(crate) faults: Faults,
 }
 

@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// A fault for the next calls of a method.
+/// A fault that the next calls of a method meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) methods: Methods,

@@ -113,7 +113,6 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let server = Arc::clone(&site.server);
     let mut caller = Caller::over_http(service, site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
-    let cut = closing.clone();
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
@@ -121,14 +120,17 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
         server.call(&mut caller, protocol, message, &mut answer).await;
         held.join(caller.reply());
         held.set(answer.capacity());
-        (!caller.is_cut()).then(|| Answer::new(answer, held, peer_ip, closing))
+        if caller.is_cut() {
+            return Err(closing);
+        }
+        Ok(Answer::new(answer, held, peer_ip, closing))
     });
     // A call ends early only with the runtime.
     let answer = answer.await.map_err(|_| Refusal::Stopping);
     drop(told);
     match answer? {
-        Some(answer) => Ok(answer),
-        None => close_without_answer(cut).await,
+        Ok(answer) => Ok(answer),
+        Err(closing) => close_without_answer(closing).await,
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn refuse(
     Ok(())
 }
 
-/// The properties of a call on which faults depend.
+/// The parts of a call on which faults depend.
 struct Described {
     table: TableName,
     /// The scanner that the call fetches from.

@@ -16,7 +16,7 @@
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
-//! | `faults` | faults that a test has armed, for native calls |
+//! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `procedures` | ids of finished master operations, which clients poll |
