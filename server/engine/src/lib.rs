@@ -8,7 +8,7 @@
 //! `tests/rows.rs`, which reads this table:
 //!
 //! ```text
-//! row 0  codec checksum id clock options fs sync                words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  codec checksum id clock options fs sync seeded         words that know nothing; fs = the Vfs trait: real and simulated
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
@@ -28,6 +28,7 @@ pub mod id;
 pub mod jobs;
 pub mod metrics;
 pub mod options;
+pub mod seeded;
 pub mod sync;
 
 pub mod cell;
