@@ -120,11 +120,7 @@ impl Timestamps {
         let first = if greatest_ms == 0 {
             0
         } else {
-            greatest_ms.saturating_add(if seeded::is_on("times-start-where-they-ended") {
-                0
-            } else {
-                1
-            })
+            greatest_ms.saturating_add(u64::from(!seeded::is_on("times-start-where-they-ended")))
         };
         Self {
             last_ms: AtomicU64::new(first.min(LAST_MS)),

@@ -53,6 +53,10 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> 
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
 /// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held; the
 /// plans were made for the region's table as it is.
+#[expect(
+    clippy::only_used_in_recursion,
+    reason = "the guard proves that the lock is held"
+)]
 pub fn write_rows(
     shared: &Shared,
     region: &Region,
