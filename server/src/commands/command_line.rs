@@ -150,7 +150,7 @@ pub(crate) fn completions(shell: Shell) -> ExitCode {
     clap_complete::generate(shell, &mut CommandLine::command(), "basalt", &mut text);
     match std::io::stdout().write_all(&text) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::fail(&error),
+        Err(error) => super::fail(&error),
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn completions(shell: Shell) -> ExitCode {
 pub(crate) fn man(dir: &Path) -> ExitCode {
     match clap_mangen::generate_to(CommandLine::command(), dir) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::fail(&std::io::Error::new(
+        Err(error) => super::fail(&std::io::Error::new(
             error.kind(),
             format!("man pages in {}: {error}", dir.display()),
         )),

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::command_line::Settings;
+use super::command_line::Settings;
 use crate::config::Config;
 
 /// Longest wait for each step: a server that takes longer is not healthy.
@@ -21,20 +21,20 @@ pub(crate) fn run(http: Option<&str>, settings: Settings) -> ExitCode {
         Some(text) => text.to_owned(),
         None => match Config::load(&settings.inputs(false)) {
             Ok(loaded) => loaded.config.http.listen.to_string(),
-            Err(error) => return crate::fail(&error),
+            Err(error) => return super::fail(&error),
         },
     };
     let answer = resolve(&address).and_then(ask);
     match answer {
         Ok((200, text)) => match io::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => crate::fail(&error),
+            Err(error) => super::fail(&error),
         },
         Ok((status, text)) => {
             let text = text.trim_end();
-            crate::fail(&io::Error::other(format!("{address} answers {status}: {text}")))
+            super::fail(&io::Error::other(format!("{address} answers {status}: {text}")))
         }
-        Err(error) => crate::fail(&io::Error::other(format!(
+        Err(error) => super::fail(&io::Error::other(format!(
             "no server is ready at {address}: {error}"
         ))),
     }

@@ -24,7 +24,7 @@ pub(crate) fn check(dir: &Path) -> ExitCode {
                 ExitCode::FAILURE
             }
         }
-        Err(error) => crate::fail(&error),
+        Err(error) => super::fail(&error),
     }
 }
 
@@ -34,6 +34,6 @@ pub(crate) fn dump(file: &Path, cells: bool) -> ExitCode {
     let vfs: Arc<dyn Vfs> = Arc::new(RealFs);
     match basalt_engine::engine::dump(&vfs, file, cells, &mut out) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::fail(&error),
+        Err(error) => super::fail(&error),
     }
 }

@@ -5,7 +5,7 @@ use maud::html;
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, show};
-use crate::api::Server;
+use crate::server::Server;
 
 /// In the order of the cache's figures, with the share of the cache that each has a right to.
 const PRIORITIES: [(&str, &str, &str); 3] = [

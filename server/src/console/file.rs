@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::{PAGE_ROWS, Params};
 use super::{Made, Page, Refusal, region, show};
-use crate::api::Server;
+use crate::server::Server;
 
 pub(super) fn page(server: &Server, region: &str, file: &str, params: &Params) -> Made {
     let (stats, version) = region::region_named(server, region)?;

@@ -12,8 +12,8 @@ use super::frame::Place;
 use super::heat_data::{Asked, asked};
 use super::paging::Params;
 use super::{Made, Page, Refusal, show};
-use crate::api::Server;
-use crate::heat::{Axis, Kind, Picture};
+use crate::observe::heat::{Axis, Kind, Picture};
+use crate::server::Server;
 
 /// Ranges in the table.
 const LISTED: usize = 20;

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::paging::Params;
 use super::{Made, Refusal, table};
-use crate::api::Server;
-use crate::heat::{Axis, Kind, Picture, Query};
+use crate::observe::heat::{Axis, Kind, Picture, Query};
+use crate::server::Server;
 
 /// Raised when a field changes its meaning.
 const FORMAT: u32 = 1;

@@ -8,7 +8,7 @@ use super::frame::Place;
 use super::paging::Params;
 use super::table::table_link;
 use super::{Made, Page, show};
-use crate::api::Server;
+use crate::server::Server;
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {

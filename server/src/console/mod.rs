@@ -15,8 +15,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use maud::{Markup, html};
 
-use super::Site;
-use crate::api::Server;
+use crate::server::Server;
 
 mod cache;
 mod file;
@@ -26,14 +25,18 @@ mod heat_data;
 mod jobs;
 mod overview;
 mod paging;
+pub(crate) mod profile;
 mod region;
 mod region_list;
 mod settings;
 mod show;
+mod site;
 mod slow;
 mod table;
 mod tables;
 mod threads;
+
+pub(crate) use site::{Profiling, Site};
 
 use frame::Place;
 use paging::Params;
@@ -93,7 +96,7 @@ type Made<T = Page> = Result<T, Refusal>;
 type Parameters = Query<HashMap<String, String>>;
 
 /// The routes of all pages but the first, and what they need.
-pub(super) fn router() -> Router<Site> {
+pub(crate) fn router() -> Router<Site> {
     const CSS: &str = "text/css; charset=utf-8";
     const SCRIPT: &str = "text/javascript; charset=utf-8";
     Router::new()
@@ -126,7 +129,7 @@ pub(super) fn router() -> Router<Site> {
 }
 
 /// The first page.
-pub(super) async fn overview(State(site): State<Site>, uri: Uri, Query(params): Parameters) -> Response {
+pub(crate) async fn overview(State(site): State<Site>, uri: Uri, Query(params): Parameters) -> Response {
     let params = Params::new(uri.path(), params);
     answer(site, move |server| overview::page(server, &params)).await
 }

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, jobs, region_list, show};
-use crate::api::Server;
-use crate::rates::CallRate;
+use crate::observe::rates::CallRate;
+use crate::server::Server;
 
 /// Methods and regions that are listed.
 const LISTED: usize = 10;
@@ -16,7 +16,7 @@ const LISTED: usize = 10;
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let stats = server.engine().region_stats();
     let note = server.rates().since();
-    let calls = note.calls(server);
+    let calls = note.calls(server.call_counts());
     let body = html! {
         (state(server))
         section.columns {

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::{Params, Part};
 use super::{Made, Page, Refusal, show};
-use crate::api::Server;
+use crate::server::Server;
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let (stats, version) = region_named(server, name)?;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::paging::{Column, Params, Part, number, text};
 use super::{Made, show};
-use crate::rates::Note;
+use crate::observe::rates::Note;
 
 /// By what regions can be sorted; without a word in the order of keys.
 const COLUMNS: &[Column] = &[

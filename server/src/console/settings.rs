@@ -5,8 +5,8 @@ use maud::html;
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page};
-use crate::api::Server;
 use crate::config::Config;
+use crate::server::Server;
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {

@@ -6,8 +6,8 @@ use super::frame::Place;
 use super::paging::{Params, Part};
 use super::table::table_link;
 use super::{Made, Page, Refusal, show};
-use crate::api::Server;
-use crate::slow_log::{Combine, Kind, Query, Record};
+use crate::observe::slow_log::{Combine, Kind, Query, Record};
+use crate::server::Server;
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
     let config = &server.config().slow_log;

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, region_list, show};
-use crate::api::Server;
+use crate::server::Server;
+use crate::thrift::schema;
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let table = table_named(name)?;
@@ -30,7 +31,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
         }
         h2 { "Schema" }
         pre.schema tabindex="0" aria-label="Schema as describe prints it" {
-            @for line in Server::described(&descriptor) { (line) "\n" }
+            @for line in schema::described(&descriptor) { (line) "\n" }
         }
         h2 { "Regions" }
         (region_list::of_table(&stats, &note, params)?)

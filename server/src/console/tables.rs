@@ -9,7 +9,7 @@ use maud::html;
 use super::frame::Place;
 use super::paging::{Column, Params, Part, number, text};
 use super::{Made, Page, show};
-use crate::api::Server;
+use crate::server::Server;
 
 const COLUMNS: &[Column] = &[
     text("name", "Table"),

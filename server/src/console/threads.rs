@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::{PAGE_ROWS, Params};
 use super::{Made, Page, show};
-use crate::api::Server;
-use crate::http::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX, SECONDS_DEFAULT, SECONDS_MAX};
+use crate::console::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX, SECONDS_DEFAULT, SECONDS_MAX};
+use crate::server::Server;
 
 /// Where Linux tells about the threads of this process.
 const TASKS: &str = "/proc/self/task";

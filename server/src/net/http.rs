@@ -1,26 +1,62 @@
-//! Clients of the HTTP port that do not speak HTTP.
+//! The HTTP port: accepting, and clients that do not speak HTTP.
 //!
 //! The first bytes of a connection are examined before the HTTP library reads them. A Thrift
 //! message is refused by a Thrift reply, another protocol by a reply in that protocol where it has
 //! one, and the refusal is logged. HTTP, text and unknown bytes go to the library.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_idl::wire::{Detected, detect};
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::api::Server;
-use crate::messages::{Garbled, Stranger};
-use crate::wire::{StrangerLog, refuse_on_http_port, send_and_close};
+use super::listener::Listener;
+use super::strangers::StrangerLog;
+use crate::http;
+use crate::server::Server;
+use crate::thrift::connection::{refuse_on_http_port, send_and_close};
+use crate::thrift::messages::{Garbled, Stranger};
 
 /// Bytes that suffice to distinguish protocols.
 const FIRST_BYTES: usize = 16;
 
+/// Serves the HTTP port until told to stop.
+pub(crate) async fn serve(
+    listener: Listener,
+    server: Arc<Server>,
+    recorder: PrometheusHandle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone());
+    let stopping = stop.clone();
+    let strangers = Arc::new(StrangerLog::default());
+    listener
+        .accept(tasks, stop, |socket, peer| {
+            let site = site.clone();
+            let (server, stop) = (Arc::clone(&server), stopping.clone());
+            let strangers = Arc::clone(&strangers);
+            async move {
+                let Some(socket) = turn_away(&server, socket, peer, &strangers, &stop).await else {
+                    return;
+                };
+                if let Err(end) =
+                    http::connection::run(socket, peer, site, &server.config().thrift, stop).await
+                {
+                    tracing::debug!(%peer, "HTTP connection closed: {end}");
+                }
+            }
+        })
+        .await;
+}
+
 /// Waits for the first bytes of a connection, and returns the connection if the HTTP library should
 /// serve it. `None`: it was refused, or has ended.
-pub(super) async fn turn_away(
+async fn turn_away(
     server: &Server,
     socket: TcpStream,
     peer: SocketAddr,

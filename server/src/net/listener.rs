@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::log_limit::LogLimit;
-use crate::metrics::Port;
+use crate::observe::log_limit::LogLimit;
+use crate::observe::metrics::Port;
 
 /// Time between two lines of the log about connections that were not served.
 const LOG_PERIOD: Duration = Duration::from_secs(1);

@@ -1,27 +1,34 @@
-//! Sockets: accepting, and what a connection of the Thrift port does with bytes.
+//! Sockets: accepting connections on both ports, and the detection of their protocols.
+//!
+//! The main port serves Thrift, HBase's native RPC and ZooKeeper. A connection begins in
+//! `thrift::connection`, which hands it back when its first bytes are of another protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use basalt_idl::wire::Detected;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Server;
-use crate::messages::Garbled;
-use crate::sessions::Owner;
-use crate::{native, zookeeper};
+use crate::observe::metrics::Api;
+use crate::server::Server;
+use crate::server::sessions::Owner;
+use crate::thrift::connection::{self, Handover};
+use crate::thrift::messages::Garbled;
+use crate::{native, thrift, zookeeper};
 
-use basalt_idl::wire::Detected;
-use connection::Handover;
-
-mod connection;
+pub(crate) mod http;
 mod listener;
 mod strangers;
 
-pub(crate) use connection::{refuse_on_http_port, send_and_close};
 pub(crate) use listener::Listener;
-pub(crate) use strangers::StrangerLog;
+use strangers::StrangerLog;
+
+/// The methods of all protocols, numbered within each service as they come.
+pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
+    thrift::methods().chain(native::methods().map(|method| (Api::Native, method)))
+}
 
 /// Closes the scanners of a connection, however it ends.
 struct Scanners {

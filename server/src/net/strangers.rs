@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::log_limit::LogLimit;
-use crate::messages::Stranger;
+use crate::observe::log_limit::LogLimit;
+use crate::thrift::messages::Stranger;
 
 /// Least time between two lines about one protocol.
 const PERIOD: Duration = Duration::from_secs(10);

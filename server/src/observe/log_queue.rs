@@ -28,6 +28,10 @@ const QUEUE_BYTES_MAX: usize = 1 << 20;
 /// it may have made it non-blocking.
 const FULL_PAUSE: Duration = Duration::from_millis(20);
 
+/// Exit code after a failed write to the log or the manifest (EX_SOFTWARE in sysexits.h): the server
+/// must be restarted, and recovers then.
+pub(crate) const EXIT_LOG_FAILED: i32 = 70;
+
 /// Longest wait for the queue to empty before the process ends.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 

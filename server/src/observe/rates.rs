@@ -9,11 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use basalt_engine::engine::RegionRequests;
 use basalt_engine::id::RegionId;
 use parking_lot::Mutex;
 
-use crate::api::Server;
-use crate::metrics::Api;
+use super::metrics::{Api, CallCount};
 
 /// Time between two notes.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -64,21 +64,23 @@ impl Rates {
         }
     }
 
-    /// Takes a note if it is time. To be called every second or so.
-    pub(crate) fn tick(&self, server: &Server) {
+    /// Takes a note of `counts`, the counters of calls and regions, if it is time. To be called every
+    /// second or so.
+    pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>)) {
         let is_due =
             |notes: &VecDeque<Arc<Note>>| notes.back().is_none_or(|last| last.at.elapsed() >= PERIOD);
         if !is_due(&self.notes.lock()) {
             return;
         }
-        let calls = server.call_counts().into_iter();
-        let regions = server.engine().region_requests().into_iter();
+        let (calls, regions) = counts();
         let note = Note {
             at: Instant::now(),
             methods: calls
+                .into_iter()
                 .map(|count| ((count.api, count.method), [count.calls, count.failed]))
                 .collect(),
             regions: regions
+                .into_iter()
                 .map(|requests| (requests.region, [requests.reads, requests.writes]))
                 .collect(),
         };
@@ -110,10 +112,10 @@ impl Note {
         [self.per_second(reads, then[0]), self.per_second(writes, then[1])]
     }
 
-    /// The methods that were called, the busiest first.
-    pub(crate) fn calls(&self, server: &Server) -> Vec<CallRate> {
-        let counts = server.call_counts().into_iter();
+    /// The methods that were called, the busiest first. `counts` are their counters now.
+    pub(crate) fn calls(&self, counts: Vec<CallCount>) -> Vec<CallRate> {
         let mut rates: Vec<CallRate> = counts
+            .into_iter()
             .map(|count| {
                 let then = self.methods.get(&(count.api, count.method));
                 let [calls, failed] = then.copied().unwrap_or_default();

@@ -16,7 +16,7 @@ use metrics::{Counter, counter};
 use parking_lot::Mutex;
 
 use crate::config;
-use crate::metrics::names;
+use crate::observe::metrics::names;
 
 /// The class of the server, which HBase's clients print.
 pub(crate) const SERVER_CLASS: &str = "Basalt";

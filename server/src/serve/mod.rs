@@ -27,15 +27,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Server;
 use crate::config::{Address, Config};
-use crate::descriptors::Descriptors;
+use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
-use crate::faults::Faults;
-use crate::metrics::{EngineEvents, UPKEEP_PERIOD};
-use crate::reload::Reload;
-use crate::supervisor::Supervisor;
-use crate::{parking, wire};
+use crate::limits::descriptors::Descriptors;
+use crate::limits::parking;
+use crate::net;
+use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
+use crate::server::Server;
+
+pub(crate) mod reload;
+mod supervisor;
+
+use reload::Reload;
+use supervisor::Supervisor;
 
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -64,7 +69,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until told to stop. An ephemeral server has a `home`, where `config` says that its data is.
 pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
-    let recorder = crate::metrics::install()?;
+    let recorder = crate::observe::metrics::install()?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
     tracing::info!("{}", descriptors.line());
     for warning in descriptors.warnings(&config) {
@@ -169,7 +174,8 @@ async fn serve(
 ) -> Result<(), Failure> {
     let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
 
-    let server = Server::new(engine, config, thrift_address, DATA_THREADS)?.with_controls(controls);
+    let calls = Calls::new(net::methods());
+    let server = Server::new(engine, config, thrift_address, DATA_THREADS, calls)?.with_controls(controls);
     let server = Arc::new(server);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
         tracing::warn!("{rehearsal}");
@@ -189,14 +195,14 @@ async fn serve(
         async move { supervisor.watch(stop).await }
     });
     let (config, connections) = (server.config(), server.connections());
-    let http = wire::Listener {
+    let http = net::Listener {
         socket: ports.http,
         max_connections: descriptors.http,
         setting: descriptors.http_bound(config),
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
     };
-    let thrift = wire::Listener {
+    let thrift = net::Listener {
         socket: ports.thrift,
         max_connections: descriptors.thrift,
         setting: descriptors.thrift_bound(config),
@@ -204,14 +210,14 @@ async fn serve(
         port: connections.thrift.clone(),
     };
     let accepting = [
-        tokio::spawn(crate::http::serve(
+        tokio::spawn(net::http::serve(
             http,
             Arc::clone(&server),
             recorder,
             tasks.clone(),
             stop.clone(),
         )),
-        tokio::spawn(wire::serve(
+        tokio::spawn(net::serve(
             thrift,
             Arc::clone(&server),
             tasks.clone(),
@@ -297,7 +303,7 @@ async fn upkeep(
 fn require_directory(engine: &Engine) {
     if let Err(error) = engine.check_directory() {
         tracing::error!("ending the process: {error}");
-        crate::log_queue::exit(crate::EXIT_LOG_FAILED);
+        crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
     }
 }
 

@@ -6,9 +6,9 @@
 //! 3. Settings that a running server can take over ([`Setting::is_reloaded`]) come into force. The
 //!    log names them, and those that wait for a restart.
 
-use crate::api::Server;
 use crate::config::{Config, ConfigError, Inputs, Setting};
-use crate::settings::SetFilter;
+use crate::observe::log_filter::SetFilter;
+use crate::server::Server;
 
 /// The inputs from which the settings are read again.
 pub(crate) struct Reload {

@@ -11,19 +11,18 @@
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::Place;
-use basalt_engine::op::{ReadSpec, RowMutation, RowUpdate, Write};
+use basalt_engine::op::{ReadSpec, RowMutation};
 use basalt_engine::schema::TableName;
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 use tokio::time::Instant;
 
-use super::writes::{Group, Step};
-use super::{Failure, Server};
-use crate::capacity::{Bill, Cost};
-use crate::sessions::OpenScan;
-
-/// What a cell has besides its parts, in HBase's form.
-const CELL_BYTES: usize = 20;
+use super::Failure;
+use super::group::{Group, Step};
+use super::sizes::{cell_bytes, mutation_bytes};
+use crate::limits::capacity::{Bill, Cost};
+use crate::server::Server;
+use crate::server::sessions::OpenScan;
 
 /// A call that was charged; empty where nothing is limited.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ struct Call {
 
 impl Charged {
     /// Until when the call is to be held back, if it is.
-    pub(super) fn until(&self) -> Option<Instant> {
+    pub(crate) fn until(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|call| call.until)
     }
 }
@@ -59,7 +58,7 @@ impl Server {
         table: &TableName,
         mutations: &[RowMutation<'_>],
     ) -> Result<Charged, Failure> {
-        if !self.admission.capacity().is_on() {
+        if !self.admission().capacity().is_on() {
             return Ok(Charged(None));
         }
         let written = mutations.iter().filter(|mutation| !mutation.writes.is_empty());
@@ -74,7 +73,7 @@ impl Server {
         &self,
         group: impl FnOnce() -> Result<Group<'a>, Failure>,
     ) -> Result<Charged, Failure> {
-        if !self.admission.capacity().is_on() {
+        if !self.admission().capacity().is_on() {
             return Ok(Charged(None));
         }
         let group = group()?;
@@ -97,7 +96,7 @@ impl Server {
         table: &TableName,
         wanted: &[(Bytes, ReadSpec)],
     ) -> Result<Charged, Failure> {
-        if !self.admission.capacity().is_on() {
+        if !self.admission().capacity().is_on() {
             return Ok(Charged(None));
         }
         let rows = wanted.iter().map(|(row, _)| &row[..]);
@@ -106,7 +105,7 @@ impl Server {
 
     /// Charges a fetch: one read of the server that has the region with which it begins.
     pub(super) fn charge_fetch(&self, scan: &OpenScan) -> Result<Charged, Failure> {
-        let capacity = self.admission.capacity();
+        let capacity = self.admission().capacity();
         let table = &scan.pending.table;
         if !capacity.is_on() || table.is_system() {
             return Ok(Charged(None));
@@ -124,11 +123,11 @@ impl Server {
         }
         let (table, scan) = (&open.pending.table, &open.pending.scan);
         if scan.reversed && scan.start_row.is_empty() {
-            let last = self.engine.regions(table).ok()?.pop()?;
-            return Some(self.engine.place(last.id));
+            let last = self.engine().regions(table).ok()?.pop()?;
+            return Some(self.engine().place(last.id));
         }
         let places = self
-            .engine
+            .engine()
             .places(table, std::iter::once(&scan.start_row[..]))
             .ok()?;
         places.first().copied()
@@ -145,9 +144,9 @@ impl Server {
             return Ok(Charged(None));
         }
         let mut bill = Bill::default();
-        if self.admission.capacity().rehearsal().is_some() {
+        if self.admission().capacity().rehearsal().is_some() {
             // A table that is not there is what the call itself will find out.
-            let Ok(places) = self.engine.places(table, rows) else {
+            let Ok(places) = self.engine().places(table, rows) else {
                 return Ok(Charged(None));
             };
             for (place, cost) in places.into_iter().zip(costs) {
@@ -162,7 +161,7 @@ impl Server {
     }
 
     fn pay(&self, table: &TableName, mut bill: Bill) -> Result<Charged, Failure> {
-        let until = self.admission.capacity().charge(table, &mut bill)?;
+        let until = self.admission().capacity().charge(table, &mut bill)?;
         Ok(Charged(Some(Box::new(Call {
             table: table.clone(),
             bill,
@@ -171,7 +170,7 @@ impl Server {
     }
 
     /// Charges a call with what it has read.
-    pub(super) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
+    pub(crate) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
         let Some(call) = &charged.0 else { return };
         let bytes: Vec<u64> = batch
             .rows()
@@ -189,11 +188,11 @@ impl Server {
             })
             .collect();
         let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
-        if self.admission.capacity().rehearsal().is_some() {
+        if self.admission().capacity().rehearsal().is_some() {
             let keys: Vec<&[u8]> = batch.rows().map(|row| row.key()).collect();
             // The table may have been dropped since: then nobody is left to pay.
             let places = self
-                .engine
+                .engine()
                 .places(&call.table, keys.into_iter())
                 .unwrap_or_default();
             for (place, bytes) in places.into_iter().zip(&bytes) {
@@ -203,7 +202,7 @@ impl Server {
                 }
             }
         }
-        self.admission
+        self.admission()
             .capacity()
             .charge_read(&call.bill, &by_server, bytes.iter().sum());
     }
@@ -212,45 +211,4 @@ impl Server {
 /// The virtual server that pays for a row; nobody does where the region is not assigned.
 fn payer(place: Place) -> Option<u16> {
     (!place.is_unassigned).then_some(place.server)
-}
-
-fn cell_bytes(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> usize {
-    CELL_BYTES + row.len() + family.len() + qualifier.len() + value.len()
-}
-
-/// Bytes of a mutation's cells; a deletion is a cell without value. The key visualiser counts them too.
-pub(super) fn mutation_bytes(mutation: &RowMutation<'_>) -> usize {
-    let bytes = |write: &Write<'_>| match write {
-        Write::Put {
-            family,
-            qualifier,
-            value,
-            ..
-        } => cell_bytes(mutation.row, family, qualifier, value),
-        Write::DeleteVersion {
-            family, qualifier, ..
-        }
-        | Write::DeleteColumn {
-            family, qualifier, ..
-        } => cell_bytes(mutation.row, family, qualifier, b""),
-        Write::DeleteFamily { family, .. } | Write::DeleteFamilyVersion { family, .. } => {
-            cell_bytes(mutation.row, family, b"", b"")
-        }
-        Write::DeleteRow { .. } => cell_bytes(mutation.row, b"", b"", b""),
-    };
-    mutation.writes.iter().map(bytes).sum()
-}
-
-/// Bytes of the cells that an increment or append is given.
-pub(super) fn update_bytes(row: &[u8], change: &RowUpdate<'_>) -> usize {
-    match change {
-        RowUpdate::Increment(columns) => columns
-            .iter()
-            .map(|column| cell_bytes(row, column.family, column.qualifier, &[0; size_of::<i64>()]))
-            .sum(),
-        RowUpdate::Append(columns) => columns
-            .iter()
-            .map(|column| cell_bytes(row, column.family, column.qualifier, column.value))
-            .sum(),
-    }
 }

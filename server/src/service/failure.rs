@@ -1,27 +1,21 @@
-//! The one place where failures become Thrift exceptions.
+//! The failure of a call, in HBase's vocabulary: exception class, text, and whether a client may retry.
 //!
-//! HBase's Java class names matter: Thrift 1 clients search `IOError.message` for them. Where HBase answers bad input with
-//! TApplicationException INTERNAL_ERROR, we answer with the exception that the method declares and a text that says what is
-//! wrong (docs/compatibility.md lists these).
+//! Each protocol renders it in one place: `thrift/exceptions.rs`, `native/reply.rs`.
 
 use basalt_engine::Error;
-use basalt_idl::admin::BasaltException;
-use basalt_idl::thrift1::HbaseException;
-use basalt_idl::thrift2::THBaseException;
-use basalt_idl::{admin, thrift1, thrift2};
 
-use crate::admission::Busy;
-use crate::capacity::Exceeded;
-use crate::sessions::SessionError;
+use crate::limits::admission::Busy;
+use crate::limits::capacity::Exceeded;
+use crate::server::sessions::SessionError;
 
 /// The class by which clients know that they should wait and try again.
 const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
 /// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
-/// Which exception of the interface.
+/// Which exception of a Thrift interface. The native protocol has the class instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// IOError, TIOError.
     Io,
     /// IllegalArgument of Thrift 1; Thrift 2 has it for scanner ids only and else gets TIOError.
@@ -42,12 +36,6 @@ pub(crate) struct Failure {
     can_retry: bool,
 }
 
-/// An interface's exceptions, made from failures.
-pub(crate) trait FromFailure: Sized {
-    /// The exception. `declared` tells whether the method declares an exception with that field id.
-    fn from_failure(failure: &Failure, declared: impl Fn(i16) -> bool) -> Self;
-}
-
 impl Failure {
     /// Bad input: names the thing and the rule.
     pub(crate) fn illegal_argument(message: impl Into<String>) -> Self {
@@ -60,7 +48,7 @@ impl Failure {
     }
 
     /// A call that only tests make, to a server that they do not own.
-    pub(crate) fn not_ephemeral(call: &str) -> Self {
+    pub(super) fn not_ephemeral(call: &str) -> Self {
         Self {
             kind: Kind::Io,
             class: "org.apache.hadoop.hbase.DoNotRetryIOException",
@@ -214,7 +202,7 @@ impl Failure {
     }
 
     /// A batch limit together with a filter that judges whole rows; the text is HBase's.
-    pub(crate) fn incompatible_filter() -> Self {
+    pub(super) fn incompatible_filter() -> Self {
         Self {
             kind: Kind::IllegalArgument,
             class: "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
@@ -246,15 +234,9 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// The text as Thrift 2 clients expect it: without the class, except for a busy server and a region
-    /// that is not served. HBase's gateway reports these when its own client has used up its retries,
-    /// and its text then lists the exceptions with their classes.
-    fn for_thrift2(&self) -> String {
-        if [REGION_TOO_BUSY, NOT_SERVING].contains(&self.class) {
-            self.with_class()
-        } else {
-            self.message.clone()
-        }
+    /// Which exception of an interface.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 }
 
@@ -263,7 +245,7 @@ impl From<Error> for Failure {
         if error.kind() == basalt_engine::Kind::Fatal {
             // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it does not know.
             tracing::error!("ending the process: {error}");
-            crate::log_queue::exit(crate::EXIT_LOG_FAILED);
+            crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
         }
         let (kind, class, can_retry) = match &error {
             Error::NoSuchTable(_) => (Kind::Io, "org.apache.hadoop.hbase.TableNotFoundException", false),
@@ -403,79 +385,5 @@ impl From<SessionError> for Failure {
                 can_retry: true,
             },
         }
-    }
-}
-
-impl FromFailure for HbaseException {
-    fn from_failure(failure: &Failure, declared: impl Fn(i16) -> bool) -> Self {
-        let io = || {
-            Self::Io(thrift1::IOError {
-                message: Some(failure.with_class()),
-                can_retry: Some(failure.can_retry),
-            })
-        };
-        let illegal = |message: String| {
-            Self::IllegalArgument(thrift1::IllegalArgument {
-                message: Some(message),
-            })
-        };
-        match failure.kind {
-            Kind::IllegalArgument if declared(2) => illegal(failure.with_class()),
-            Kind::InvalidScanner => illegal("scanner ID is invalid".into()),
-            Kind::AlreadyExists if declared(3) => Self::AlreadyExists(thrift1::AlreadyExists {
-                message: Some("table name already in use".into()),
-            }),
-            _ => io(),
-        }
-    }
-}
-
-impl FromFailure for THBaseException {
-    fn from_failure(failure: &Failure, _declared: impl Fn(i16) -> bool) -> Self {
-        if failure.kind == Kind::InvalidScanner {
-            return thrift2::TIllegalArgument {
-                message: Some("Invalid scanner Id".into()),
-            }
-            .into();
-        }
-        thrift2::TIOError {
-            message: Some(failure.for_thrift2()),
-            can_retry: Some(failure.can_retry),
-        }
-        .into()
-    }
-}
-
-impl FromFailure for BasaltException {
-    fn from_failure(failure: &Failure, _declared: impl Fn(i16) -> bool) -> Self {
-        admin::TIOError {
-            message: Some(failure.for_thrift2()),
-            can_retry: Some(failure.can_retry),
-        }
-        .into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and is told to try again.
-    #[test]
-    fn a_full_disk_is_told_as_a_busy_region() {
-        let failure = Failure::from(Error::DiskSpace("writes suspended: 5 bytes free".into()));
-        let HbaseException::Io(one) = HbaseException::from_failure(&failure, |_| true) else {
-            panic!("not an IOError");
-        };
-        let text = "disk space: writes suspended: 5 bytes free";
-        let with_class = format!("org.apache.hadoop.hbase.RegionTooBusyException: {text}");
-        assert_eq!(
-            (one.message.as_ref(), one.can_retry),
-            (Some(&with_class), Some(true))
-        );
-        let THBaseException::Io(two) = THBaseException::from_failure(&failure, |_| true) else {
-            panic!("not a TIOError");
-        };
-        assert_eq!((two.message, two.can_retry), (Some(with_class), Some(true)));
     }
 }

@@ -1,21 +1,16 @@
-//! Carrying out faults that a test has armed ([`crate::faults`]): the part common to all protocols, and
-//! Thrift's calls.
-//!
-//! A region that is split or moved between two results of a scan makes a native client locate it
-//! again. A Thrift client does not see it, as with HBase's gateway, whose own client does that: there
-//! the scan goes on.
+//! Carries out faults that a test has armed ([`crate::ephemeral::faults`]): the part common to all
+//! protocols. `thrift/faults.rs` and `native/faults.rs` have the rest.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::schema::{Escaped, TableName};
-use basalt_idl::schema::StructDescriptor;
-use basalt_idl::wire::{Reader, WireError, WireType};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Called, Caller, Failure, Server, method_of, slow_log};
-use crate::faults::{Call, Faults, Kind, ScanPosition, is_data, is_fetch};
-use crate::sessions::Owner;
+use super::Failure;
+use crate::ephemeral::faults::{Call, Faults, Kind, ScanPosition};
+use crate::server::Server;
+use crate::server::sessions::Owner;
 
 /// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
@@ -36,7 +31,7 @@ pub(crate) enum Consequence {
 impl Server {
     /// The faults that calls may meet; `None` unless a test owns the server and has armed some.
     pub(crate) fn armed_faults(&self) -> Option<&Faults> {
-        let faults = &self.controls.as_ref()?.faults;
+        let faults = &self.controls()?.faults;
         faults.are_armed().then_some(faults)
     }
 
@@ -141,56 +136,4 @@ fn not_serving(server: &Server, call: &Call) -> Failure {
 fn name(server: &Server) -> String {
     let first = server.engine().servers().first();
     first.map(ToString::to_string).unwrap_or_default()
-}
-
-/// Lets a Thrift call meet a fault. `reader` is at its arguments. Arguments that cannot be read meet
-/// none: the call itself reports the error.
-pub(super) async fn meet<R: Reader>(
-    server: &Arc<Server>,
-    faults: &Faults,
-    caller: &Caller,
-    called: Called,
-    reader: R,
-) -> Option<Consequence> {
-    let call = describe(server, caller, called, reader)?;
-    match carry_out(server, faults, call).await? {
-        Consequence::RegionChanged(_) => None,
-        consequence => Some(consequence),
-    }
-}
-
-fn describe<R: Reader>(server: &Server, caller: &Caller, called: Called, mut reader: R) -> Option<Call> {
-    let (api, number) = called.number();
-    let method = method_of(api, number).1;
-    if !is_data(api, method.name) {
-        return None;
-    }
-    let (table, scan) = if is_fetch(method.name) {
-        let id = scanner_id(&mut reader).ok()??;
-        server.scan_position(id, caller.owner())?
-    } else {
-        (table(&mut reader, method.args)?, None)
-    };
-    Some(Call {
-        api,
-        method: method.name,
-        table,
-        scan,
-    })
-}
-
-fn table<R: Reader>(reader: &mut R, args: &StructDescriptor) -> Option<TableName> {
-    TableName::parse(&slow_log::table_named(reader, args)?).ok()
-}
-
-/// The first argument of a call that fetches.
-fn scanner_id<R: Reader>(reader: &mut R) -> Result<Option<i32>, WireError> {
-    reader.struct_begin()?;
-    while let Some(field) = reader.field_begin()? {
-        if (field.id, field.wire_type) == (1, WireType::I32) {
-            return Ok(Some(reader.i32()?));
-        }
-        reader.skip(field.wire_type)?;
-    }
-    Ok(None)
 }

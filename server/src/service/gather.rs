@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 
-use crate::parking;
+use crate::limits::parking;
 
 /// Writes that do not give way after one that nobody joined.
 const PATIENCE: u32 = 15;
@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// Lets the tasks run that are ready on this thread, if that has been worth it.
-pub(super) async fn others() {
+pub(crate) async fn others() {
     parking::wrote();
     let writes = WRITES.get().wrapping_add(1);
     WRITES.set(writes);

@@ -10,8 +10,9 @@ use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
 use super::charge::hold_back;
-use super::{Caller, Failure, Server};
-use crate::admission::{Class, Held};
+use super::{Caller, Failure};
+use crate::limits::admission::{Class, Held};
+use crate::server::Server;
 
 /// A multi-get longer than this does not hold the network thread.
 const INLINE_GETS: usize = 64;

@@ -18,9 +18,10 @@ use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
-use super::{Caller, Failure, Server};
-use crate::admission::{Busy, Class, ScannerMemory};
-use crate::sessions::{OpenScan, PendingScan};
+use super::{Caller, Failure};
+use crate::limits::admission::{Busy, Class, ScannerMemory};
+use crate::server::Server;
+use crate::server::sessions::{OpenScan, PendingScan};
 
 /// One turn of a fetch on the pool. Before each it looks whether its client is still there.
 const TURN: Duration = Duration::from_millis(50);
@@ -86,7 +87,7 @@ pub(crate) fn open(
     check(&scan)?;
     let mut open = new_scan(table, scan, sort_columns);
     open.memory = reserve_scan(server, caller, &open)?;
-    Ok(server.sessions().open(caller.owner, lease, open)?)
+    Ok(server.sessions().open(caller.owner(), lease, open)?)
 }
 
 /// Refuses what can be seen to be wrong without the table, so that it shows when the scanner is opened.
@@ -146,7 +147,7 @@ pub(crate) async fn fetch(
     shortest: Shortest,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    let fetching = server.sessions().fetch(id, caller.owner)?;
+    let fetching = server.sessions().fetch(id, caller.owner())?;
     server.admission().admit_read(&fetching.pending.table)?;
     admit_to_line(server, &fetching)?;
     caller.scanned = Some(fetching.pending.table.clone());
@@ -183,7 +184,7 @@ pub(crate) async fn fetch_part(
     id: i32,
     part: Part,
 ) -> Result<(CellBatch, FetchEnd), Failure> {
-    let mut fetching = server.sessions().fetch(id, caller.owner)?;
+    let mut fetching = server.sessions().fetch(id, caller.owner())?;
     server.admission().admit_read(&fetching.pending.table)?;
     fetching.limit_rows(part.rows);
     caller.scanned = Some(fetching.pending.table.clone());
@@ -241,7 +242,7 @@ fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
 
 /// Closes a session; tells whether there was one.
 pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
-    server.sessions().close(id, caller.owner)
+    server.sessions().close(id, caller.owner())
 }
 
 /// Bytes after which a fetch begins no further row. For a page this is the setting or a part of the

@@ -9,26 +9,17 @@ use std::sync::Arc;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::id::Nonce;
-use basalt_engine::op::{
-    AtomicGroup, Check, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowCondition, RowMutation, RowUpdate,
-    TimeRange, Write,
-};
+use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::wal::Commit;
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 
-use super::charge::{hold_back, mutation_bytes, update_bytes};
-use super::{Failure, Server, from_thrift, gather};
-use crate::admission::Class;
-
-/// A write of more cells than this runs on the pool.
-const INLINE_CELLS: usize = 100_000;
-/// An increment of more columns than this runs on the pool.
-const INLINE_COLUMNS: usize = 64;
-/// A group of more conditions than this runs on the pool.
-const INLINE_CONDITIONS: usize = 64;
+use super::charge::hold_back;
+use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
+use super::{Failure, arguments, gather};
+use crate::limits::admission::Class;
+use crate::server::Server;
 
 /// A row's worth of nothing yet.
 pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
@@ -37,14 +28,6 @@ pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
         writes: SmallVec::new(),
         durability,
     }
-}
-
-/// Whether applying the mutation reads first: a delete of "the newest version" looks for it.
-fn reads(mutation: &RowMutation<'_>) -> bool {
-    mutation
-        .writes
-        .iter()
-        .any(|write| matches!(write, Write::DeleteVersion { timestamp: None, .. }))
 }
 
 /// Refuses a call with more cells than a call may have.
@@ -108,7 +91,7 @@ where
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.
-pub(crate) async fn committed(commit: Commit) -> Result<(), Failure> {
+pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
     if !commit.is_synced() {
         gather::others().await;
@@ -121,7 +104,7 @@ pub(crate) async fn committed(commit: Commit) -> Result<(), Failure> {
 }
 
 /// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
-pub(crate) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
+pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
 /// Runs a check and its mutation under the row's lock. The outcome says whether the check held.
 pub(crate) fn check<A, B>(
@@ -135,12 +118,12 @@ where
 {
     group(server, CellBatch::new(), arguments, move |arguments| {
         let (table, row, check, mutation) = parts(arguments)?;
-        let row = from_thrift::row(Some(row))?;
+        let row = arguments::row(Some(row))?;
         if mutation.row != &row[..] {
             return Err(Failure::do_not_retry("Action's getRow must match"));
         }
         Ok(Group {
-            table: from_thrift::table(Some(table))?,
+            table: arguments::table(Some(table))?,
             conditions: smallvec![check.on(row)],
             steps: smallvec![Step::Write(mutation)],
             nonce: None,
@@ -181,10 +164,10 @@ where
     group(server, cells, arguments, move |arguments| {
         let update = build(arguments)?;
         Ok(Group {
-            table: from_thrift::table(update.table)?,
+            table: arguments::table(update.table)?,
             conditions: SmallVec::new(),
             steps: smallvec![Step::Update {
-                row: from_thrift::row(update.row)?,
+                row: arguments::row(update.row)?,
                 change: update.change,
                 ttl_ms: update.ttl_ms,
                 time_range: TimeRange::ALL,
@@ -194,101 +177,6 @@ where
             nonce: None,
         })
     })
-}
-
-/// An atomic group, borrowed from its arguments.
-pub(crate) struct Group<'a> {
-    pub(crate) table: TableName,
-    pub(crate) conditions: SmallVec<[RowCondition<'a>; 1]>,
-    pub(crate) steps: SmallVec<[Step<'a>; 1]>,
-    pub(crate) nonce: Option<Nonce>,
-}
-
-/// One mutation of a group.
-pub(crate) enum Step<'a> {
-    Write(RowMutation<'a>),
-    Update {
-        row: &'a [u8],
-        change: RowUpdate<'a>,
-        ttl_ms: Option<i64>,
-        time_range: TimeRange,
-        durability: Durability,
-        /// Whether the new cells are wanted.
-        returns: bool,
-    },
-}
-
-impl Step<'_> {
-    pub(crate) fn row(&self) -> &[u8] {
-        match self {
-            Self::Write(mutation) => mutation.row,
-            Self::Update { row, .. } => row,
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Write(mutation) => mutation_bytes(mutation),
-            Self::Update { row, change, .. } => update_bytes(row, change),
-        }
-    }
-
-    fn cells(&self) -> usize {
-        match self {
-            Self::Write(mutation) => mutation.writes.len(),
-            Self::Update { change, .. } => change.columns().count(),
-        }
-    }
-
-    /// Whether it would hold the network thread for long, or may read from disk.
-    fn is_long(&self) -> bool {
-        match self {
-            Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
-            Self::Update { .. } => self.cells() > INLINE_COLUMNS,
-        }
-    }
-
-    fn for_engine(&self) -> GroupStep<'_> {
-        match self {
-            Self::Write(mutation) => GroupStep::Write(GroupWrite::of(mutation)),
-            Self::Update {
-                row,
-                change,
-                ttl_ms,
-                time_range,
-                durability,
-                returns,
-            } => GroupStep::Update(GroupUpdate {
-                row,
-                change,
-                ttl_ms: *ttl_ms,
-                time_range: *time_range,
-                durability: *durability,
-                returns: *returns,
-            }),
-        }
-    }
-}
-
-impl Group<'_> {
-    /// The cells that it writes or looks at.
-    fn cells(&self) -> usize {
-        self.conditions.len() + self.steps.iter().map(Step::cells).sum::<usize>()
-    }
-
-    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
-    /// disk.
-    fn is_long(&self) -> bool {
-        self.conditions.len() > INLINE_CONDITIONS || self.steps.iter().any(Step::is_long)
-    }
-}
-
-/// The outcome of a group.
-pub(crate) struct GroupDone {
-    /// Whether its conditions held.
-    pub(crate) processed: bool,
-    /// One row for each increment and append whose cells are wanted.
-    pub(crate) cells: CellBatch,
 }
 
 /// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network

@@ -4,7 +4,7 @@
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_idl::{thrift1, thrift2};
 
-use super::Failure;
+use crate::service::Failure;
 
 /// HBase's permissions: read, write, execute, create, administer.
 const ACTIONS: &str = "RWXCA";

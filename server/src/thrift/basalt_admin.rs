@@ -10,8 +10,10 @@ use basalt_idl::{Call, Decode};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
-use super::regions::{self, Target};
-use super::{Failure, Server, from_thrift, places, quotas, snapshots, testing};
+use super::{faults, from_thrift, quotas, snapshots};
+use crate::cluster::regions::{self, Target};
+use crate::server::Server;
+use crate::service::{Failure, places, testing};
 
 /// Answers one call. All of these may take long or walk over all regions, so they run on the pool.
 pub(super) async fn call<P: Codec>(
@@ -30,15 +32,11 @@ pub(super) async fn call<P: Codec>(
     }
     match method {
         Method::BasaltFlush => on_pool!(BasaltFlush, |server, args| {
-            regions::target(server, &args.table)?.flush(server)
+            Ok(regions::target(server.engine(), &args.table)?.flush(server.engine())?)
         }),
         Method::BasaltCompact => on_pool!(BasaltCompact, |server, args| {
-            regions::target(server, &args.table)?.compact(
-                server,
-                args.family.as_deref(),
-                args.major,
-                args.wait,
-            )
+            let target = regions::target(server.engine(), &args.table)?;
+            Ok(target.compact(server.engine(), args.family.as_deref(), args.major, args.wait)?)
         }),
         Method::BasaltPause => on_pool!(BasaltPause, |server, args| pause(server, args.work, args.paused)),
         Method::BasaltBackgroundState => {
@@ -92,9 +90,9 @@ pub(super) async fn call<P: Codec>(
             testing::advance_clock(server, args.ms)
         }),
         Method::BasaltSetFaults => on_pool!(BasaltSetFaults, |server, args| {
-            testing::set_faults(server, args.faults)
+            faults::set_faults(server, args.faults)
         }),
-        Method::BasaltFaults => on_pool!(BasaltFaults, |server, _args| testing::list_faults(server)),
+        Method::BasaltFaults => on_pool!(BasaltFaults, |server, _args| faults::list_faults(server)),
     }
     Ok(())
 }
@@ -157,7 +155,7 @@ fn clear_block_cache(server: &Server, table: Option<&Bytes>) -> Result<i64, Fail
 
 /// Splits a region, or of a table the region that holds the key, or every region of it.
 fn split(server: &Server, table_or_region: &[u8], key: Option<&[u8]>) -> Result<(), Failure> {
-    let regions = match (regions::target(server, table_or_region)?, key) {
+    let regions = match (regions::target(server.engine(), table_or_region)?, key) {
         (Target::Region(region), _) => vec![region],
         (Target::Table(table), Some(key)) => vec![server.engine().region_of(&table, key)?],
         (Target::Table(table), None) => server.engine().regions(&table)?,
@@ -171,7 +169,7 @@ fn split(server: &Server, table_or_region: &[u8], key: Option<&[u8]>) -> Result<
 fn merge(server: &Server, names: &[Bytes]) -> Result<Bytes, Failure> {
     let regions = names
         .iter()
-        .map(|name| Ok(regions::region(server, name)?.id))
+        .map(|name| Ok(regions::region(server.engine(), name)?.id))
         .collect::<Result<Vec<_>, Failure>>()?;
     Ok(Bytes::from(server.engine().merge_regions(&regions)?.name()))
 }
@@ -254,9 +252,9 @@ fn server_status(server: &Server) -> admin::TServerStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cluster_id: engine.cluster_id().to_string(),
         started_ms: server.start_code(),
-        uptime_ms: server.started_mono.elapsed().as_millis() as i64,
+        uptime_ms: server.uptime().as_millis() as i64,
         data_dir: server.config().data.dir.display().to_string(),
-        thrift_address: Some(server.thrift_address.to_string()),
+        thrift_address: Some(server.thrift_address().to_string()),
         namespaces: engine.namespaces().len() as i32,
         tables: engine
             .tables()

@@ -12,9 +12,11 @@ use basalt_idl::wire::{
 use basalt_idl::{Call, TApplicationException, TApplicationExceptionType, call};
 use bytes::Bytes;
 
-use super::failure::{Failure, FromFailure};
-use super::{Caller, to_thrift};
-use crate::metrics::Api;
+use super::exceptions::FromFailure;
+use super::to_thrift;
+use crate::observe::metrics::Api;
+use crate::service::Caller;
+use crate::service::Failure;
 
 /// A protocol: how to read a message and write an answer.
 pub(crate) trait Codec: Send + Sync + 'static {
@@ -122,7 +124,7 @@ impl<'a, P: Codec> Reply<'a, P> {
                 let batch = value.as_mut();
                 let bytes = to_thrift::reply_bytes(batch);
                 if bytes > BATCH_FREE_BYTES {
-                    caller.reply.take_over(batch.give(bytes) as u64);
+                    caller.reply().take_over(batch.give(bytes) as u64);
                     // Exact: a large reply must not grow by doubling, beyond its reservation.
                     self.out.reserve_exact(bytes);
                 }

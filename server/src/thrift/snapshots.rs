@@ -5,7 +5,9 @@ use basalt_engine::manifest::SnapshotMeta;
 use basalt_idl::admin::{TSnapshot, args};
 use bytes::Bytes;
 
-use super::{Failure, Server, from_thrift};
+use super::from_thrift;
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Takes a snapshot.
 pub(super) fn take(server: &Server, wanted: &args::BasaltSnapshot) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use basalt_idl::thrift2::{self, THBaseException, args};
 use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
-use crate::admission::{Class, Held, Place};
+use crate::limits::admission::{Class, Held, Place};
 
 /// A server with table `t`, in whose line one call may wait.
 fn crowded() -> Arc<Server> {
@@ -37,10 +37,10 @@ async fn call<C: Call>(
 ) -> Result<C::Success, CallError<C::Exception>> {
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &arguments);
-    let mut caller = Caller::connected(number, server.admission().memory());
+    let mut client = Client::of_both(Caller::connected(number, server.admission().memory()));
     let protocol = Protocol::BinaryStrict;
     server
-        .call(&mut caller, protocol, message.into(), &mut answer)
+        .call(&mut client, protocol, message.into(), &mut answer)
         .await;
     read_reply::<C, _>(&mut BinaryReader::new(answer.into()), 7).expect("answers are well-formed")
 }
@@ -384,11 +384,11 @@ async fn a_reply_is_handed_over_with_its_memory() {
     let memory = server.admission().memory();
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &get());
-    let mut caller = Caller::connected(1, memory);
+    let mut client = Client::of_both(Caller::connected(1, memory));
     server
-        .call(&mut caller, Protocol::BinaryStrict, message.into(), &mut answer)
+        .call(&mut client, Protocol::BinaryStrict, message.into(), &mut answer)
         .await;
-    let reply = caller.reply().bytes();
+    let reply = client.caller.reply().bytes();
     assert!(answer.len() > MIB && answer.capacity() < MIB + 64 * 1024);
     assert!(
         reply >= answer.len() as u64 && reply < answer.len() as u64 + 1024,

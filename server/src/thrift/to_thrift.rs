@@ -1,11 +1,9 @@
 //! Cells to answers: encoded straight from the batch they were collected in.
 
 use basalt_engine::cell::{Cell, CellBatch, RowView};
-use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::Escaped;
 use basalt_idl::wire::{WireType, Writer};
 
-use super::reads::Found;
+use crate::service::reads::Found;
 
 /// Upper bound on the size of a reply with these cells, in any form and protocol. The overhead of a
 /// cell, and of a row, is less than `AROUND_BYTES`.
@@ -155,11 +153,6 @@ fn column_name<'a>(cell: Cell<'_>, name: &'a mut Vec<u8>) -> &'a [u8] {
     name.push(b':');
     name.extend_from_slice(cell.key.qualifier());
     name
-}
-
-/// A region's name for people.
-pub(super) fn printed_region(region: &RegionInfo) -> String {
-    Escaped(&region.name()).to_string()
 }
 
 #[cfg(test)]

@@ -396,5 +396,4 @@ impl Lines {
 }
 
 #[cfg(test)]
-#[path = "layers_tests.rs"]
 mod tests;

@@ -14,7 +14,6 @@
 //! Invariant: without a request nothing runs and nothing is held.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -22,7 +21,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Site;
 
@@ -30,13 +29,13 @@ mod flame;
 mod proto;
 
 /// Longest profile.
-pub(super) const SECONDS_MAX: u16 = 300;
+pub(crate) const SECONDS_MAX: u16 = 300;
 /// Most samples in a second of processor time.
-pub(super) const FREQUENCY_MAX: u16 = 999;
+pub(crate) const FREQUENCY_MAX: u16 = 999;
 /// Not a round number, so as not to fall in step with work that is done a hundred times a second.
-pub(super) const FREQUENCY_DEFAULT: u16 = 99;
+pub(crate) const FREQUENCY_DEFAULT: u16 = 99;
 /// Seconds of a profile.
-pub(super) const SECONDS_DEFAULT: u16 = 10;
+pub(crate) const SECONDS_DEFAULT: u16 = 10;
 
 /// Longest form. It has three short parameters.
 const FORM_BYTES_MAX: usize = 1 << 10;
@@ -89,16 +88,6 @@ impl Request {
                 Some(other) => return Err(format!("format is {other:?}, and must be svg or pprof")),
             },
         })
-    }
-}
-
-/// The place of the one profile that may run.
-#[derive(Clone, Debug)]
-pub(super) struct Profiling(Arc<Semaphore>);
-
-impl Profiling {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
     }
 }
 
@@ -183,7 +172,7 @@ async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, St
 
 /// Answers `POST /debug/pprof/profile`. Parameters are in the query string, or in the body as a
 /// form.
-pub(super) async fn profile(
+pub(crate) async fn profile(
     State(site): State<Site>,
     Query(mut given): Query<HashMap<String, String>>,
     body: Body,

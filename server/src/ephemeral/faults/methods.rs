@@ -4,7 +4,7 @@
 //! of a Thrift method stands for that method alone, in both Thrift services. Case does not matter, so
 //! `get` is `Get`.
 
-use crate::metrics::Api;
+use crate::observe::metrics::Api;
 
 /// A native method, and the methods of Thrift that do the same.
 struct Operation {
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_the_table() {
-        let page = include_str!("../../../docs/operations.md");
+        let page = include_str!("../../../../docs/operations.md");
         for operation in &OPERATIONS {
             let cell = |names: &[&str]| match names {
                 [] => " ".to_owned(),

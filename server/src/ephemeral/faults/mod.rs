@@ -6,7 +6,7 @@
 //! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something is
 //!    armed. [`Faults::take`] counts the call against the first fault that matches and returns what
 //!    happens to it; a call meets at most one fault.
-//! 3. The adapter carries that out: `api/faults.rs` for all protocols and for Thrift,
+//! 3. The adapter carries that out: `service/faults.rs` for all protocols, `thrift/faults.rs` for Thrift,
 //!    `native/faults.rs` for native calls.
 //!
 //! A fault whose calls are used up is no longer armed. Each one that a call meets is logged, and the
@@ -24,7 +24,7 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::TableName;
 use parking_lot::Mutex;
 
-use crate::metrics::Api;
+use crate::observe::metrics::Api;
 
 mod given;
 mod methods;

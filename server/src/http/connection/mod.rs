@@ -40,7 +40,7 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// Why a connection ended, when it was not the client who closed it between two requests.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum End {
+pub(crate) enum End {
     #[error("{0}")]
     Http(#[from] hyper::Error),
     #[error("{0}")]
@@ -52,7 +52,7 @@ pub(super) enum End {
 }
 
 /// Serves a connection until either side ends it. Each request carries `peer`, its address.
-pub(super) async fn run(
+pub(crate) async fn run(
     socket: TcpStream,
     peer: SocketAddr,
     site: Router,

@@ -35,9 +35,9 @@ use metrics::{Counter, Gauge, counter, gauge};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::capacity::Capacity;
 use crate::config::Requests;
-use crate::metrics::names;
+use crate::limits::capacity::Capacity;
+use crate::observe::metrics::names;
 pub(crate) use line::Place;
 use line::{Line, TooLong};
 pub(crate) use memory::{Held, Memory, Purpose, ScannerMemory};
@@ -167,6 +167,13 @@ impl Admission {
     /// The bytes of calls in hand.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
+    }
+
+    /// Shows a scrape the memory and the queue of calls. REQUIRES: the metrics recorder is installed.
+    pub(crate) fn publish(&self) {
+        gauge!(names::REQUEST_MEMORY_BYTES).set(self.memory.used() as f64);
+        gauge!(names::REQUEST_MEMORY_LIMIT_BYTES).set(self.memory.limit() as f64);
+        gauge!(names::WAITING_CALLS).set(self.waiting() as f64);
     }
 
     /// Calls that wait for a thread of the pool.

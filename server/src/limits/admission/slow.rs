@@ -25,7 +25,7 @@ use metrics::Counter;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::log_limit::LogLimit;
+use crate::observe::log_limit::LogLimit;
 
 /// Least transfer rate. With default settings, a message of the largest size needs more than eight
 /// times this rate to arrive within `thrift.message_timeout_ms`.

@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::metrics::names;
+use crate::observe::metrics::names;
 
 mod limiter;
 mod quotas;
@@ -31,7 +31,7 @@ mod rehearsal;
 mod throttle;
 
 pub(crate) use quotas::{Owner, Quota, Setting, Settings, UserScope};
-pub(crate) use rehearsal::{Rehearsal, server_names};
+pub(crate) use rehearsal::Rehearsal;
 pub(crate) use throttle::{Cost, Limit, ThrottleType, TimeUnit};
 
 use limiter::Ticks;

@@ -3,13 +3,13 @@
 //! The engine knows which region is on which of the virtual servers and tells it in `hbase:meta`. Here is what each of them may
 //! do in a second and what it has done. A call pays each server whose rows it touches.
 
-use basalt_engine::engine::ServerName;
 use metrics::{Counter, counter};
 
 use super::limiter::Ticks;
 use super::throttle::{Cost, Limit, Throttle, ThrottleType};
+use crate::cluster::virtual_host;
 use crate::config;
-use crate::metrics::names;
+use crate::observe::metrics::names;
 
 /// All virtual servers, at least one.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl std::fmt::Debug for VirtualServer {
 impl VirtualServer {
     fn new(number: usize, limits: &[(ThrottleType, Limit)]) -> Self {
         let of = |name: &'static str| {
-            ["read", "write"].map(|kind| counter!(name, "server" => label(number), "kind" => kind))
+            ["read", "write"].map(|kind| counter!(name, "server" => virtual_host(number), "kind" => kind))
         };
         Self {
             throttle: Throttle::new(limits.iter().copied()),
@@ -64,21 +64,6 @@ impl VirtualServer {
         self.throttle.take_read_bytes(bytes, now);
         self.bytes[0].increment(bytes);
     }
-}
-
-/// What virtual servers are called, from 1 on: as host name and as a label.
-fn label(number: usize) -> String {
-    format!("rehearsal-{number}")
-}
-
-/// The names of that many virtual servers at the place of the real one.
-pub(crate) fn server_names(servers: usize, port: u16, start_code: u64) -> Vec<ServerName> {
-    let name = |number| ServerName {
-        host: label(number),
-        port,
-        start_code,
-    };
-    (1..=servers).map(name).collect()
 }
 
 impl Rehearsal {

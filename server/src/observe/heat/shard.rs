@@ -7,13 +7,9 @@
 use std::collections::HashMap;
 
 use basalt_engine::schema::TableName;
-use smallvec::SmallVec;
 
-use super::slice::Point;
+use super::slice::{Point, SampledKey};
 use super::{KEY_BYTES_MAX, Random, Request};
-
-/// A key, in place when it is as short as most are.
-pub(super) type SampledKey = SmallVec<[u8; 24]>;
 
 /// What a table's name and its entry cost, about, besides the text.
 const TABLE_BYTES: usize = 128;

@@ -4,8 +4,12 @@
 //! room for, neighbours are put together so that each group has about the same share of what happened: where much happened, keys
 //! stay apart. A group is called by a key that is as short as it may be, and a hot key by itself. A group never reaches over a region's boundary, unless there are more regions with samples than half the groups.
 
-use super::shard::SampledKey;
+use smallvec::SmallVec;
+
 use super::{Amounts, Kind};
+
+/// A key, in place when it is as short as most are.
+pub(super) type SampledKey = SmallVec<[u8; 24]>;
 
 /// What went to a key, or to the keys from it on.
 #[derive(Clone, Debug, PartialEq)]

@@ -63,7 +63,7 @@ impl EventListener for EngineEvents {
         if error.kind() == basalt_engine::Kind::Fatal {
             // The log's tail is unknown: restarting and recovering is the only state that can be trusted (D4).
             tracing::error!("ending the process: {error}");
-            crate::log_queue::exit(crate::EXIT_LOG_FAILED);
+            crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
         }
     }
 

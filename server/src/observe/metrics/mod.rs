@@ -19,9 +19,9 @@ pub(crate) mod names;
 mod process;
 mod scrape;
 
-pub(crate) use calls::{Api, CallCount, Calls, Connections, Port};
+pub(crate) use calls::{Api, CallCount, Calls, Connections, MethodMetrics, Port};
 pub(crate) use engine_events::EngineEvents;
-pub(crate) use scrape::{publish_admission, render};
+pub(crate) use scrape::render;
 
 /// Installs the recorder for the process. The handle renders what was recorded.
 /// REQUIRES: called once, before any other function of this module.

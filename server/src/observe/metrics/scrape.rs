@@ -7,7 +7,6 @@ use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use super::{names, process};
-use crate::admission::Admission;
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
@@ -19,18 +18,11 @@ pub(crate) fn render(
     max_regions: usize,
 ) -> String {
     publish_engine(engine, memstore_limit_bytes);
-    counter!(names::LOG_LINES_LOST).absolute(crate::log_queue::dropped());
+    counter!(names::LOG_LINES_LOST).absolute(crate::observe::log_queue::dropped());
     process::publish();
     let mut text = handle.render();
     text.push_str(&render_regions(&engine.region_stats(), max_regions));
     text
-}
-
-/// What calls in hand hold, into the installed recorder.
-pub(crate) fn publish_admission(admission: &Admission) {
-    gauge!(names::REQUEST_MEMORY_BYTES).set(admission.memory().used() as f64);
-    gauge!(names::REQUEST_MEMORY_LIMIT_BYTES).set(admission.memory().limit() as f64);
-    gauge!(names::WAITING_CALLS).set(admission.waiting() as f64);
 }
 
 /// Engine-wide figures, into the installed recorder.

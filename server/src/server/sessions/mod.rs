@@ -23,9 +23,9 @@ use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
-use crate::admission::ScannerMemory;
 use crate::config;
-use crate::metrics::names;
+use crate::limits::admission::ScannerMemory;
+use crate::observe::metrics::names;
 
 /// Who may use a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

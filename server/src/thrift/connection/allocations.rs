@@ -18,8 +18,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::tests::connect_to;
-use crate::api::Server;
 use crate::config::Config;
+use crate::server::Server;
 
 /// Calls that are counted together.
 const CALLS: u32 = 1_000;
@@ -64,8 +64,7 @@ fn calls_allocate_as_much_as_is_stated() {
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table.clone(), vec![FamilyDescriptor::new(b"f")]);
     engine.create_table(descriptor, Vec::new()).unwrap();
-    let address = ([127, 0, 0, 1], 9090).into();
-    let server = Arc::new(Server::new(Arc::clone(&engine), config, address, 4).unwrap());
+    let server = Arc::new(crate::rig::server_of(Arc::clone(&engine), config, 4));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

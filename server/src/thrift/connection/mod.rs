@@ -25,10 +25,12 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::admission::{Busy, Held, SlowClient, dropped};
-use crate::api::{Caller, Server};
-use crate::messages::{Garbled, Messages, Speech};
-use crate::parking;
+use crate::limits::admission::{Busy, Held, SlowClient, dropped};
+use crate::limits::parking;
+use crate::server::Server;
+use crate::service::Caller;
+use crate::thrift::Client;
+use crate::thrift::messages::{Garbled, Messages, Speech};
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -49,7 +51,7 @@ const LINGER_READ_BYTES: usize = 16 << 10;
 
 /// Why a connection ended, when it was not the client who closed it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum End {
+pub(crate) enum End {
     #[error("{0}")]
     Garbled(#[from] Garbled),
     #[error("{0}")]
@@ -70,23 +72,24 @@ pub(super) enum End {
 
 /// A connection with another protocol that this port serves.
 #[derive(Debug)]
-pub(super) struct Handover {
-    pub(super) socket: TcpStream,
+pub(crate) struct Handover {
+    pub(crate) socket: TcpStream,
     /// The bytes received so far.
-    pub(super) received: BytesMut,
-    pub(super) protocol: Detected,
+    pub(crate) received: BytesMut,
+    pub(crate) protocol: Detected,
 }
 
 /// Serves the connection with this number until either side ends it. If its first bytes are of
 /// another protocol that this port serves, returns the connection.
-pub(super) async fn run(
+pub(crate) async fn run(
     server: Arc<Server>,
     mut socket: TcpStream,
     number: u64,
     stop: CancellationToken,
 ) -> Result<Option<Handover>, End> {
     let mut messages = Messages::new(&server.config().thrift);
-    let mut caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
+    let caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
+    let mut client = Client::of_both(caller);
     let mut answers = Answers::default();
     let mut held = Held::nothing(server.admission().memory());
     // Set while a large message arrives.
@@ -97,7 +100,7 @@ pub(super) async fn run(
     let stop = stop.child_token();
     let mut stopped = pin!(stop.cancelled());
     // Of its own, since a call has the caller.
-    let gone = caller.gone();
+    let gone = client.caller.gone();
     // Who waits for a message hears of the stop; who finds one each time would not.
     let mut has_waited = false;
     loop {
@@ -114,17 +117,17 @@ pub(super) async fn run(
                     &server,
                     &socket,
                     &gone,
-                    &mut caller,
+                    &mut client,
                     speech,
                     message,
                     &mut answers,
                 ))
                 .await?;
-                if caller.is_cut() {
+                if client.caller.is_cut() {
                     send(&server, &socket, &mut answers.ready).await?;
                     return Err(End::Fault);
                 }
-                held.join(caller.reply());
+                held.join(client.caller.reply());
                 held.set(messages.buffered_bytes() + answers.capacity());
                 if answers.ready.len() < FLUSH_BYTES {
                     continue;
@@ -168,7 +171,7 @@ pub(super) async fn run(
                 held: &mut held,
                 slow: &mut slow,
                 beside: answers.capacity(),
-                caller: &caller,
+                caller: &client.caller,
                 began,
             };
             match receive_rest(&server, &mut socket, arriving).await {
@@ -195,7 +198,7 @@ pub(super) async fn run(
         } else {
             let kept = Kept {
                 messages: &mut messages,
-                caller: &mut caller,
+                caller: &mut client.caller,
                 answers: &mut answers,
                 held: &mut held,
             };
@@ -295,7 +298,7 @@ async fn answer(
     server: &Arc<Server>,
     socket: &TcpStream,
     gone: &AtomicBool,
-    caller: &mut Caller,
+    client: &mut Client,
     speech: Speech,
     message: Bytes,
     answers: &mut Answers,
@@ -306,8 +309,8 @@ async fn answer(
     let (out, before) = if is_first { (ready, next) } else { (next, ready) };
     let length_before = out.len();
     let frame = speech.framed.then(|| begin_frame(out));
-    pin!(call(server, socket, gone, caller, speech, message, out, before)).await?;
-    if caller.is_cut() {
+    pin!(call(server, socket, gone, client, speech, message, out, before)).await?;
+    if client.caller.is_cut() {
         out.truncate(length_before);
     } else if let Some(frame) = frame {
         end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
@@ -331,13 +334,13 @@ async fn call(
     server: &Arc<Server>,
     socket: &TcpStream,
     gone: &AtomicBool,
-    caller: &mut Caller,
+    client: &mut Client,
     speech: Speech,
     message: Bytes,
     out: &mut Vec<u8>,
     before: &mut Vec<u8>,
 ) -> Result<(), End> {
-    let mut call = pin!(server.call(caller, speech.protocol, message, out));
+    let mut call = pin!(server.call(client, speech.protocol, message, out));
     let (mut is_closed, mut are_waiting) = (false, !before.is_empty());
     let mut sent = Ok(());
     let has_begun = AtomicBool::new(false);

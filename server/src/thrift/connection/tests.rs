@@ -288,7 +288,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
 }
 
 /// A server, a framed call that only a thread of its pool can answer, and all places there.
-async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::admission::Place>) {
+async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission::Place>) {
     let mut config = Config::default();
     // The paused clock jumps from timer to timer.
     config.thrift.write_timeout_ms = 86_400_000;
@@ -301,7 +301,7 @@ async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::admission::Place>
         places.push(
             server
                 .admission()
-                .place(crate::admission::Class::User)
+                .place(crate::limits::admission::Class::User)
                 .await
                 .unwrap(),
         );

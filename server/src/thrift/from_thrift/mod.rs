@@ -1,14 +1,13 @@
 //! Thrift types to engine requests. Rules that come from HBase's handlers are cited by what clients see.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use basalt_engine::cell::{LATEST, ROW_MAX_BYTES};
+use basalt_engine::cell::LATEST;
 use basalt_engine::op::TimeRange;
-use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
-use super::Failure;
+use crate::service::Failure;
+pub(super) use crate::service::arguments::{check_row, has_regex, row, select, table};
 
 mod puts;
 mod reads;
@@ -16,7 +15,6 @@ mod writes;
 
 pub(super) use puts::Puts;
 pub(super) use reads::{caching, filter, get, scan, versions};
-pub(crate) use reads::{has_regex, select};
 pub(super) use writes::{delete, durability, put, row_mutations};
 
 /// Attributes of an operation.
@@ -32,53 +30,6 @@ pub(super) fn all<'i, I, T>(
         made.push(of(item)?);
     }
     Ok(made)
-}
-
-/// A thread does not keep a longer name.
-const KEEP_NAME_BYTES: usize = 256;
-
-thread_local! {
-    /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same one again.
-    static LAST_TABLE: RefCell<Option<(Bytes, TableName)>> = const { RefCell::new(None) };
-}
-
-/// A table's full name.
-pub(super) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
-    let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
-    LAST_TABLE.with_borrow_mut(|last| match last {
-        Some((written, table)) if written == name => Ok(table.clone()),
-        _ => {
-            let table = TableName::parse(name)?;
-            if name.len() <= KEEP_NAME_BYTES {
-                // A copy: the name is a piece of the call's message.
-                *last = Some((Bytes::copy_from_slice(name), table.clone()));
-            }
-            Ok(table)
-        }
-    })
-}
-
-/// A row key: present, not empty, not longer than HBase allows.
-pub(super) fn row(row: Option<&Bytes>) -> Result<&Bytes, Failure> {
-    let row = row.ok_or_else(|| Failure::illegal_argument("Row buffer is null"))?;
-    check_row(row)?;
-    Ok(row)
-}
-
-/// The same of a row that is there.
-fn check_row(row: &[u8]) -> Result<&[u8], Failure> {
-    if row.is_empty() {
-        return Err(Failure::illegal_argument(
-            "Row length 0: a row key must not be empty",
-        ));
-    }
-    if row.len() > ROW_MAX_BYTES {
-        return Err(Failure::illegal_argument(format!(
-            "Row length {} is > {ROW_MAX_BYTES}",
-            row.len()
-        )));
-    }
-    Ok(row)
 }
 
 /// A timestamp to write with: LATEST, also when given explicitly, means that the server assigns it.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use super::writes::durability;
 use super::{Failure, check_row, write_time};
-use crate::api::writes;
+use crate::service::writes;
 
 /// A piece of the message.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ struct Cell {
 
 /// Arguments of `putMultiple`.
 #[derive(Debug)]
-pub(in crate::api) struct Puts {
+pub(in crate::thrift) struct Puts {
     message: Bytes,
     table: Piece,
     rows: Vec<Row>,
@@ -76,7 +76,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
 
 impl Puts {
     /// Reads the arguments if they have the usual form. `reader` stands in front of them, in `message`.
-    pub(in crate::api) fn decode<R: Reader>(reader: &mut R, message: &Bytes) -> Option<Self> {
+    pub(in crate::thrift) fn decode<R: Reader>(reader: &mut R, message: &Bytes) -> Option<Self> {
         let (mut table, mut rows, mut values) = (None, None, Vec::new());
         reader.struct_begin().ok()?;
         while let Some(field) = reader.field_begin().ok()? {
@@ -99,13 +99,13 @@ impl Puts {
     }
 
     /// The table's name.
-    pub(in crate::api) fn table(&self) -> Bytes {
+    pub(in crate::thrift) fn table(&self) -> Bytes {
         self.message
             .slice(self.table.from as usize..self.table.to as usize)
     }
 
     /// What they write, as [`super::put`] makes it of each.
-    pub(in crate::api) fn mutations(&self) -> Result<Vec<RowMutation<'_>>, Failure> {
+    pub(in crate::thrift) fn mutations(&self) -> Result<Vec<RowMutation<'_>>, Failure> {
         let mut mutations = Vec::with_capacity(self.rows.len());
         let mut values = self.values.iter();
         let mut from = 0;

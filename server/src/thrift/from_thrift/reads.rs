@@ -1,55 +1,18 @@
 //! What gets and scans ask for.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{Columns, FamilySelection, ReadSpec, Scan, TimeRange};
+use basalt_engine::op::{ReadSpec, Scan, TimeRange};
 use basalt_idl::thrift2;
 use bytes::Bytes;
 
-use super::{negative_time, raw, row, time_range};
-use crate::api::Failure;
-
-/// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added after some of its
-/// columns widens to the whole family; a column added after its family narrows to columns.
-pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) -> Vec<FamilySelection> {
-    let mut families: BTreeMap<Bytes, Columns> = BTreeMap::new();
-    for (family, qualifier) in columns {
-        let selected = families.entry(family).or_insert(Columns::All);
-        match (qualifier, selected) {
-            (None, selected) => *selected = Columns::All,
-            (Some(qualifier), Columns::Only(qualifiers)) => qualifiers.push(qualifier.to_vec()),
-            (Some(qualifier), selected) => *selected = Columns::Only(vec![qualifier.to_vec()]),
-        }
-    }
-    families
-        .into_iter()
-        .map(|(family, mut columns)| {
-            if let Columns::Only(qualifiers) = &mut columns {
-                qualifiers.sort_unstable();
-                qualifiers.dedup();
-            }
-            FamilySelection {
-                family: family.to_vec(),
-                columns,
-            }
-        })
-        .collect()
-}
-
-/// Whether a filter may have a regular expression. Compiling one takes milliseconds, which is too
-/// long for a network thread.
-pub(crate) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
-    // The text form has "regexstring" in any letter case; the encoded form has the class
-    // RegexStringComparator.
-    let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
-    string.is_some_and(names_one) || bytes.is_some_and(names_one)
-}
+use super::{negative_time, raw, row, select, time_range};
+use crate::service::Failure;
 
 /// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed is an error
 /// whatever stands beside it.
-pub(in crate::api) fn filter(
+pub(in crate::thrift) fn filter(
     string: Option<&Bytes>,
     bytes: Option<&Bytes>,
 ) -> Result<Option<Arc<FilterSpec>>, Failure> {
@@ -65,7 +28,7 @@ pub(in crate::api) fn filter(
 }
 
 /// What a `TGet` reads.
-pub(in crate::api) fn get(get: &thrift2::TGet) -> Result<ReadSpec, Failure> {
+pub(in crate::thrift) fn get(get: &thrift2::TGet) -> Result<ReadSpec, Failure> {
     row(Some(&get.row))?;
     let time_range = match (get.timestamp, &get.time_range) {
         (Some(timestamp), _) if timestamp < 0 => return Err(negative_time(timestamp)),
@@ -95,7 +58,7 @@ pub(in crate::api) fn get(get: &thrift2::TGet) -> Result<ReadSpec, Failure> {
 }
 
 /// Versions of a get: at least one.
-pub(in crate::api) fn versions(versions: i32) -> Result<i32, Failure> {
+pub(in crate::thrift) fn versions(versions: i32) -> Result<i32, Failure> {
     if versions <= 0 {
         Err(Failure::plain_io("maxVersions must be positive"))
     } else {
@@ -104,7 +67,7 @@ pub(in crate::api) fn versions(versions: i32) -> Result<i32, Failure> {
 }
 
 /// What a Thrift 2 `TScan` reads.
-pub(in crate::api) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
+pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
     let columns = scan
         .columns
         .iter()
@@ -149,7 +112,7 @@ pub(in crate::api) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
 }
 
 /// Rows of one request of HBase's client; nothing set, or nonsense, means no bound.
-pub(in crate::api) fn caching(rows: Option<i32>) -> Option<usize> {
+pub(in crate::thrift) fn caching(rows: Option<i32>) -> Option<usize> {
     rows.and_then(|rows| usize::try_from(rows).ok())
         .filter(|rows| *rows > 0)
 }

@@ -5,10 +5,10 @@ use basalt_engine::schema::{Durability, Escaped};
 use basalt_idl::thrift2;
 
 use super::{row, ttl, write_time};
-use crate::api::{Failure, writes};
+use crate::service::{Failure, writes};
 
 /// `TDurability`; an unknown code falls back to the table's setting.
-pub(in crate::api) fn durability(durability: Option<thrift2::TDurability>) -> Durability {
+pub(in crate::thrift) fn durability(durability: Option<thrift2::TDurability>) -> Durability {
     match durability {
         Some(thrift2::TDurability::SKIP_WAL) => Durability::SkipWal,
         Some(thrift2::TDurability::ASYNC_WAL) => Durability::AsyncWal,
@@ -19,7 +19,7 @@ pub(in crate::api) fn durability(durability: Option<thrift2::TDurability>) -> Du
 }
 
 /// The writes of a `TPut`. Types and tags of its cells are not looked at, as in HBase's gateway.
-pub(in crate::api) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Failure> {
+pub(in crate::thrift) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Failure> {
     let mut mutation = writes::mutation(row(Some(&put.row))?, durability(put.durability));
     let ttl_ms = ttl(&put.attributes)?;
     if put.column_values.is_empty() {
@@ -39,7 +39,7 @@ pub(in crate::api) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Failur
 
 /// The writes of a `TDelete`. With `columns` set, even to an empty list, the delete's own timestamp is ignored, and an empty
 /// list deletes the row, as in HBase's gateway.
-pub(in crate::api) fn delete(delete: &thrift2::TDelete) -> Result<RowMutation<'_>, Failure> {
+pub(in crate::thrift) fn delete(delete: &thrift2::TDelete) -> Result<RowMutation<'_>, Failure> {
     let mut mutation = writes::mutation(row(Some(&delete.row))?, durability(delete.durability));
     let Some(columns) = &delete.columns else {
         mutation.writes.push(Write::DeleteRow {
@@ -102,7 +102,7 @@ fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]> {
 
 /// The writes of a `TRowMutations`, one atomic step as durable as the most durable of its parts. Every inner row must be the
 /// outer one. `table_default`: what the table says for parts that say nothing.
-pub(in crate::api) fn row_mutations(
+pub(in crate::thrift) fn row_mutations(
     mutations: &thrift2::TRowMutations,
     table_default: Durability,
 ) -> Result<RowMutation<'_>, Failure> {

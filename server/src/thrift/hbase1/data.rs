@@ -9,8 +9,9 @@ use basalt_engine::schema::Durability;
 use basalt_idl::thrift1;
 use bytes::Bytes;
 
-use crate::api::from_thrift::{self, Attributes, raw, select, split_column, time_range};
-use crate::api::{Caller, Failure, Server, reads, writes};
+use crate::server::Server;
+use crate::service::{Caller, Failure, reads, writes};
+use crate::thrift::from_thrift::{self, Attributes, raw, select, split_column, time_range};
 
 /// Row arguments as options, as single-row calls have them.
 pub(super) fn some(rows: Option<Vec<Bytes>>) -> Vec<Option<Bytes>> {

@@ -12,7 +12,9 @@ use basalt_idl::{Call, Decode, TApplicationException};
 use bytes::Bytes;
 
 use super::codec::{Codec, Reply};
-use super::{Caller, Failure, Server, access, from_thrift, quotas, scans, to_thrift};
+use super::{access, from_thrift, to_thrift};
+use crate::server::Server;
+use crate::service::{Caller, Failure, quotas, scans};
 
 mod data;
 mod mutations;
@@ -323,7 +325,7 @@ async fn call_rest<P: Codec>(
             // An unknown id is an error here, unlike in Thrift 2.
             match args.id {
                 Some(id) if scans::close(server, caller, id) => Ok(()),
-                _ => Err(crate::sessions::SessionError::Unknown.into()),
+                _ => Err(crate::server::sessions::SessionError::Unknown.into()),
             }
         }),
 

@@ -9,8 +9,9 @@ use basalt_idl::thrift1::{self, args};
 use bytes::Bytes;
 
 use super::data::full_column;
-use crate::api::from_thrift::{self, Attributes, ttl, write_time};
-use crate::api::{Failure, Server, writes};
+use crate::server::Server;
+use crate::service::{Failure, writes};
+use crate::thrift::from_thrift::{self, Attributes, ttl, write_time};
 
 /// How the mutations of a list are grouped: HBase makes one delete and one put of them.
 pub(super) struct RowParts<'a> {

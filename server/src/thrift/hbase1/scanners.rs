@@ -8,10 +8,11 @@ use basalt_idl::thrift1::{self, args};
 use bytes::Bytes;
 
 use super::data::{before, columns};
-use crate::admission::Class;
-use crate::api::from_thrift;
-use crate::api::scans::{self, Shortest};
-use crate::api::{Caller, Failure, Server};
+use crate::limits::admission::Class;
+use crate::server::Server;
+use crate::service::scans::{self, Shortest};
+use crate::service::{Caller, Failure};
+use crate::thrift::from_thrift;
 
 pub(super) fn range(
     start: Option<&Bytes>,
@@ -82,7 +83,7 @@ pub(super) async fn scanner_get(
     id: Option<i32>,
     count: Option<i32>,
 ) -> Result<scans::Results, Failure> {
-    let id = id.ok_or(crate::sessions::SessionError::Unknown)?;
+    let id = id.ok_or(crate::server::sessions::SessionError::Unknown)?;
     scans::fetch(server, caller, id, count.unwrap_or(0), Shortest::Response).await
 }
 

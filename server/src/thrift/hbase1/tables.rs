@@ -7,7 +7,10 @@ use basalt_engine::schema::{TableDescriptor, TableName, TableState};
 use basalt_idl::thrift1;
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, from_thrift, places, regions, schema};
+use crate::cluster::regions;
+use crate::server::Server;
+use crate::service::{Failure, places, schema as described};
+use crate::thrift::{from_thrift, schema};
 
 pub(super) fn user_tables(server: &Server) -> impl Iterator<Item = (TableName, TableState)> {
     server
@@ -27,7 +30,7 @@ pub(super) fn is_enabled(server: &Server, table: Option<&Bytes>) -> Result<bool,
 pub(super) fn compact(server: &Server, table_or_region: Option<&Bytes>, major: bool) -> Result<(), Failure> {
     let name =
         table_or_region.ok_or_else(|| Failure::illegal_argument("the table or region name is missing"))?;
-    regions::target(server, name)?.compact(server, None, major, false)
+    Ok(regions::target(server.engine(), name)?.compact(server.engine(), None, major, false)?)
 }
 
 pub(super) fn column_descriptors(
@@ -97,7 +100,7 @@ pub(super) fn create_table(
         .map(schema::family1)
         .collect::<Result<Vec<_>, _>>()?;
     match server.engine().create_table(
-        schema::for_creation(TableDescriptor::new(name, families)),
+        described::for_creation(TableDescriptor::new(name, families)),
         Vec::new(),
     ) {
         Err(error @ basalt_engine::Error::TableExists(_)) => Err(Failure::from(error).into_already_exists()),

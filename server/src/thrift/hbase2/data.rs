@@ -10,9 +10,11 @@ use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
-use crate::admission::Class;
-use crate::api::from_thrift::{Puts, returns_results};
-use crate::api::{Caller, Failure, Server, from_thrift, reads, scans, writes};
+use crate::limits::admission::Class;
+use crate::server::Server;
+use crate::service::{Caller, Failure, reads, scans, writes};
+use crate::thrift::from_thrift;
+use crate::thrift::from_thrift::{Puts, returns_results};
 
 /// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
 /// it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then fails on the missing list.

@@ -11,8 +11,10 @@ use basalt_idl::{Call, Decode, TApplicationException};
 
 use super::codec::{Codec, Reply};
 use super::from_thrift::Puts;
-use super::scans::{self, Shortest};
-use super::{Caller, Failure, Server, access, quotas, schema, slow_log, to_thrift};
+use super::{access, schema, slow_log, to_thrift};
+use crate::server::Server;
+use crate::service::scans::{self, Shortest};
+use crate::service::{Caller, Failure, quotas};
 
 mod data;
 mod tables;

@@ -7,7 +7,9 @@ use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{self, args};
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, from_thrift, places, schema};
+use crate::server::Server;
+use crate::service::{Failure, places};
+use crate::thrift::{from_thrift, schema};
 
 fn location(server: &Server, region: &RegionInfo) -> thrift2::THRegionLocation {
     let on = places::server_of(server, region);

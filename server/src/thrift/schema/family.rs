@@ -1,16 +1,15 @@
 //! Families, in the descriptors of both services.
 
-use std::collections::BTreeMap;
-
 use basalt_engine::schema::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
 use basalt_idl::{thrift1, thrift2};
 use bytes::Bytes;
 
-use super::{raw, with_defaults};
-use crate::api::Failure;
-use crate::api::from_thrift::split_column;
+use super::raw;
+use crate::service::Failure;
+use crate::service::schema::{family_attributes, family_configuration};
+use crate::thrift::from_thrift::split_column;
 
 /// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. A typed field with a code that the
 /// interface does not have counts as not set, as Java reads it.
@@ -18,7 +17,7 @@ use crate::api::from_thrift::split_column;
 /// DATA_BLOCK_ENCODING of NONE says no more than not saying anything: it is HBase's default, which HBase spells out in every
 /// descriptor, and which clients send back, and with every table that they create, without having chosen it. So it is not
 /// kept, and files get the engine's own default.
-pub(in crate::api) fn family(
+pub(in crate::thrift) fn family(
     descriptor: &thrift2::TColumnFamilyDescriptor,
 ) -> Result<FamilyDescriptor, Failure> {
     let mut attributes = raw(descriptor.attributes.as_ref());
@@ -90,24 +89,8 @@ pub(in crate::api) fn family(
     Ok(family)
 }
 
-/// HBase's raw values of a family that set nothing, which it gives back with every descriptor.
-const FAMILY_DEFAULTS: &[(&str, &str)] = &[
-    ("BLOOMFILTER", "ROW"),
-    ("REPLICATION_SCOPE", "0"),
-    ("VERSIONS", "1"),
-    ("MIN_VERSIONS", "0"),
-    ("COMPRESSION", "NONE"),
-    ("TTL", "2147483647"),
-    ("BLOCKSIZE", "65536"),
-    ("IN_MEMORY", "false"),
-    ("BLOCKCACHE", "true"),
-    ("KEEP_DELETED_CELLS", "FALSE"),
-    ("DATA_BLOCK_ENCODING", "NONE"),
-    ("INDEX_BLOCK_ENCODING", "NONE"),
-];
-
 /// A family for Thrift 2: every typed field set, all raw values, the configuration only if there is any.
-pub(in crate::api) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDescriptor {
+pub(in crate::thrift) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFamilyDescriptor {
     let text = |name: &str| {
         family
             .attributes
@@ -117,19 +100,10 @@ pub(in crate::api) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFa
     let flag = |name: &str, default: bool| {
         Some(text(name).map_or(default, |value| value.eq_ignore_ascii_case("true")))
     };
-    let configuration: BTreeMap<String, String> = family
-        .configuration
-        .iter()
-        .map(|(key, value)| {
-            (
-                String::from_utf8_lossy(key).into_owned(),
-                String::from_utf8_lossy(value).into_owned(),
-            )
-        })
-        .collect();
+    let configuration = family_configuration(family);
     thrift2::TColumnFamilyDescriptor {
         name: family.name.clone().into(),
-        attributes: Some(with_defaults(FAMILY_DEFAULTS, &family.attributes)),
+        attributes: Some(family_attributes(family)),
         configuration: (!configuration.is_empty()).then_some(configuration),
         block_size: Some(family.block_bytes),
         bloomn_filter_type: Some(match family.bloom {
@@ -181,7 +155,9 @@ pub(in crate::api) fn to_family(family: &FamilyDescriptor) -> thrift2::TColumnFa
 }
 
 /// A family from its Thrift 1 descriptor, whose defaults are not the schema's: 3 versions, no bloom filter, no block cache.
-pub(in crate::api) fn family1(descriptor: &thrift1::ColumnDescriptor) -> Result<FamilyDescriptor, Failure> {
+pub(in crate::thrift) fn family1(
+    descriptor: &thrift1::ColumnDescriptor,
+) -> Result<FamilyDescriptor, Failure> {
     let name = descriptor.name.clone().unwrap_or_default();
     if name.is_empty() {
         return Err(Failure::illegal_argument("column name is empty"));
@@ -209,7 +185,7 @@ pub(in crate::api) fn family1(descriptor: &thrift1::ColumnDescriptor) -> Result<
 }
 
 /// A family for Thrift 1: its name with a colon.
-pub(in crate::api) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDescriptor {
+pub(in crate::thrift) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDescriptor {
     thrift1::ColumnDescriptor {
         name: Some(family_key(family)),
         max_versions: family.max_versions,
@@ -224,7 +200,7 @@ pub(in crate::api) fn to_family1(family: &FamilyDescriptor) -> thrift1::ColumnDe
 }
 
 /// `family:`
-pub(in crate::api) fn family_key(family: &FamilyDescriptor) -> Bytes {
+pub(in crate::thrift) fn family_key(family: &FamilyDescriptor) -> Bytes {
     [&family.name[..], b":"].concat().into()
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use basalt_engine::filter::JavaRegex;
-use basalt_engine::schema::{
-    Attributes, Durability, NamespaceDescriptor, TableDescriptor, TableName, TableState,
-};
+use basalt_engine::schema::{Attributes, Durability, NamespaceDescriptor, TableDescriptor, TableName};
 use basalt_idl::thrift2;
+use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use bytes::Bytes;
 
-use super::Failure;
+use crate::service::Failure;
+use crate::service::schema::table_attributes;
+pub(super) use crate::service::schema::{for_creation, matching};
 
 mod family;
 
@@ -65,35 +65,12 @@ fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
         .collect()
 }
 
-/// HBase's raw values of a table that set nothing, which its gateway gives back with every descriptor.
-const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
-
-/// The table with what HBase's master writes into a descriptor when it creates a table.
-pub(crate) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
-    let tracker = b"hbase.store.file-tracker.impl".to_vec();
-    table
-        .attributes
-        .entry(tracker)
-        .or_insert_with(|| b"DEFAULT".to_vec());
-    table
-}
-
-/// The raw values that are set, and the defaults of those that are not.
-fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) -> BTreeMap<Bytes, Bytes> {
-    let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
-    let defaults = defaults.iter().map(|(name, value)| (bytes(name), bytes(value)));
-    let set = set
-        .iter()
-        .map(|(name, value)| (name.clone().into(), value.clone().into()));
-    defaults.chain(set).collect()
-}
-
 /// A table for Thrift 2.
 pub(crate) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
     thrift2::TTableDescriptor {
         table_name: to_table_name(&table.name),
         columns: Some(table.families.iter().map(to_family).collect()),
-        attributes: Some(with_defaults(TABLE_DEFAULTS, &table.attributes)),
+        attributes: Some(table_attributes(table)),
         durability: Some(match table.durability() {
             Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
             Durability::SkipWal => thrift2::TDurability::SKIP_WAL,
@@ -120,26 +97,11 @@ pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespa
     }
 }
 
-/// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default` are also tried
-/// with their namespace spelled out.
-pub(crate) fn matching<'a, T>(
-    tables: impl IntoIterator<Item = &'a (T, TableState)>,
-    pattern: Option<&str>,
-    with_system: bool,
-) -> Result<Vec<&'a T>, Failure>
-where
-    T: std::ops::Deref<Target = TableDescriptor> + 'a,
-{
-    let pattern = pattern.map(JavaRegex::whole).transpose()?;
-    let matches = |name: &TableName| {
-        pattern.as_ref().is_none_or(|pattern| {
-            pattern.is_found_in(name.to_string().as_bytes())
-                || pattern.is_found_in(format!("{}:{}", name.namespace(), name.qualifier()).as_bytes())
-        })
-    };
-    Ok(tables
-        .into_iter()
-        .map(|(table, _)| table)
-        .filter(|table| (with_system || !table.name.is_system()) && matches(&table.name))
-        .collect())
+/// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
+pub(crate) fn described(table: &TableDescriptor) -> Vec<String> {
+    let shown = to_table(table);
+    let families = shown.columns.iter().flatten().map(describe_family);
+    std::iter::once(describe_table(&table.name.to_string(), &shown))
+        .chain(families)
+        .collect()
 }

@@ -16,10 +16,12 @@ use basalt_idl::wire::Reader;
 use bytes::Bytes;
 
 use super::codec::Codec;
-use super::{Failure, Server, to_thrift};
-use crate::slow_log::{
+use crate::cluster::regions;
+use crate::observe::slow_log::{
     Combine, Kind, Query, Record, Remarkable, SERVER_CLASS, began_ms, condition, table_condition,
 };
+use crate::server::Server;
+use crate::service::Failure;
 
 mod describe;
 
@@ -66,7 +68,7 @@ pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
         service: call.service,
         method: call.method.name,
         table: table.map(|table| table.to_string()),
-        region: region.map(|region| to_thrift::printed_region(&region)),
+        region: region.map(|region| regions::printed(&region)),
         arguments: summary.text,
         gets: summary.gets,
         mutations: summary.mutations,
@@ -110,7 +112,7 @@ fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
 ) -> Result<usize, Failure> {
-    let own = (i32::from(server.thrift_address.port()), server.start_code());
+    let own = (i32::from(server.thrift_address().port()), server.start_code());
     for name in servers.into_iter().flatten() {
         let (port, start_code) = (name.port.unwrap_or(0), name.start_code.unwrap_or(0));
         if ![0, own.0].contains(&port) || ![0, own.1].contains(&start_code) {

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use prost::Message;
 
 use super::{Setting, Settings};
-use crate::capacity::throttle::{Limit, ThrottleType, TimeUnit};
+use crate::limits::capacity::throttle::{Limit, ThrottleType, TimeUnit};
 
 /// What HBase puts before messages that it stores.
 const MAGIC: &[u8] = b"PBUF";

@@ -243,7 +243,7 @@ impl Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capacity::throttle::TimeUnit;
+    use crate::limits::capacity::throttle::TimeUnit;
 
     fn table(name: &str) -> TableName {
         TableName::parse(name.as_bytes()).unwrap()
@@ -393,7 +393,7 @@ mod tests {
             let written = server.engine().mutate(&quotas, &[mutation]).unwrap();
             written.wait().unwrap();
         }
-        let owners = |server: &crate::api::Server| -> Vec<String> {
+        let owners = |server: &crate::server::Server| -> Vec<String> {
             let quotas = server.admission().capacity().list_quotas();
             quotas.iter().map(|quota| quota.owner.to_string()).collect()
         };

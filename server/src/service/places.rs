@@ -3,47 +3,49 @@
 
 use basalt_engine::engine::{RegionInfo, ServerName};
 
-use super::{Failure, Server, regions};
+use super::Failure;
+use crate::cluster::regions;
+use crate::server::Server;
 
 /// The server that a region is on, or was on when it is not assigned, as `hbase:meta` tells.
-pub(super) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
+pub(crate) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
     let names = server.engine().servers();
     let on = names.get(usize::from(server.engine().place(region.id).server));
     // There is always the first one: it is announced before any call is answered.
     on.or(names.first()).cloned().unwrap_or_else(|| ServerName {
-        host: server.thrift_address.ip().to_string(),
-        port: server.thrift_address.port(),
+        host: server.thrift_address().ip().to_string(),
+        port: server.thrift_address().port(),
         start_code: server.start_code().unsigned_abs(),
     })
 }
 
 /// Moves a region to the server of that name, or to the least loaded one. The start code may be left out, and the port.
-pub(super) fn move_region(server: &Server, region: &[u8], to: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn move_region(server: &Server, region: &[u8], to: Option<&str>) -> Result<(), Failure> {
     check_rehearsal(server)?;
     let to = to.map(|name| position(server, name)).transpose()?;
     Ok(server
         .engine()
-        .move_region(regions::region(server, region)?.id, to)?)
+        .move_region(regions::region(server.engine(), region)?.id, to)?)
 }
 
 /// Assigns a region that is not assigned.
-pub(super) fn assign(server: &Server, region: &[u8]) -> Result<(), Failure> {
+pub(crate) fn assign(server: &Server, region: &[u8]) -> Result<(), Failure> {
     check_rehearsal(server)?;
     Ok(server
         .engine()
-        .assign_region(regions::region(server, region)?.id)?)
+        .assign_region(regions::region(server.engine(), region)?.id)?)
 }
 
 /// Takes a region from its server.
-pub(super) fn unassign(server: &Server, region: &[u8]) -> Result<(), Failure> {
+pub(crate) fn unassign(server: &Server, region: &[u8]) -> Result<(), Failure> {
     check_rehearsal(server)?;
     Ok(server
         .engine()
-        .unassign_region(regions::region(server, region)?.id)?)
+        .unassign_region(regions::region(server.engine(), region)?.id)?)
 }
 
 /// Evens out the regions; returns how many were moved.
-pub(super) fn balance(server: &Server) -> Result<i32, Failure> {
+pub(crate) fn balance(server: &Server) -> Result<i32, Failure> {
     check_rehearsal(server)?;
     let moved = server.engine().balance_regions()?;
     Ok(i32::try_from(moved).unwrap_or(i32::MAX))

@@ -61,7 +61,7 @@ impl Procedures {
     }
 
     /// Whether an operation with this id has finished.
-    pub(super) fn is_finished(&self, id: u64) -> bool {
+    pub(crate) fn is_finished(&self, id: u64) -> bool {
         (self.first..self.next.load(Ordering::Relaxed)).contains(&id)
     }
 }
