@@ -26,9 +26,11 @@ mod calls;
 mod clients;
 mod drive;
 mod echo;
+mod kinds;
 mod native;
 pub(crate) mod overload;
 mod paced;
+mod replies;
 mod same_load;
 mod window;
 
