@@ -1,4 +1,4 @@
-//! Exceptions of HBase as errors, and a client's reaction to them.
+//! Exceptions that a server of HBase's native protocol answers, and a client's reaction to them.
 //!
 //! | advice | reason | next step |
 //! | --- | --- | --- |
@@ -15,8 +15,7 @@ use std::time::Duration;
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::messages::{ExceptionResponse, NameBytesPair};
 
-use super::address::ServerName;
-use crate::error::{Error, ErrorKind};
+use crate::server_name::ServerName;
 
 /// Longest time that a client waits because a server's quota asks for it.
 const QUOTA_WAIT_MAX: Duration = Duration::from_mins(1);
@@ -77,7 +76,7 @@ impl RemoteException {
     }
 
     /// An exception of a response header.
-    pub(super) fn of_response(exception: ExceptionResponse, origin: Origin) -> RemoteException {
+    pub(crate) fn of_response(exception: ExceptionResponse, origin: Origin) -> RemoteException {
         let class = exception.exception_class_name.unwrap_or_default();
         let text = exception.stack_trace.unwrap_or_default();
         RemoteException {
@@ -88,20 +87,20 @@ impl RemoteException {
     }
 
     /// An exception of one action or region of a Multi.
-    pub(super) fn of_pair(pair: NameBytesPair, origin: Origin) -> RemoteException {
+    pub(crate) fn of_pair(pair: NameBytesPair, origin: Origin) -> RemoteException {
         let text = pair.value.unwrap_or_default();
         RemoteException::of_text(origin, pair.name, &String::from_utf8_lossy(&text))
     }
 
     /// An exception that the client itself raises, of a class that HBase has for it.
-    pub(super) fn local(class: ExceptionClass, origin: Origin, message: &str) -> RemoteException {
+    pub(crate) fn local(class: ExceptionClass, origin: Origin, message: &str) -> RemoteException {
         RemoteException {
             do_not_retry: class.do_not_retry(),
             ..RemoteException::of_text(origin, class.name().to_owned(), message)
         }
     }
 
-    pub(super) fn of_text(origin: Origin, class: String, text: &str) -> RemoteException {
+    pub(crate) fn of_text(origin: Origin, class: String, text: &str) -> RemoteException {
         let message = text.split("\n\tat ").next().unwrap_or_default().trim();
         let message = message.strip_prefix(&class).unwrap_or(message);
         RemoteException {
@@ -114,7 +113,8 @@ impl RemoteException {
         }
     }
 
-    fn advice(&self) -> Advice {
+    /// The next step after it.
+    pub(crate) fn advice(&self) -> Advice {
         if let Some(server) = &self.moved_to {
             return Advice::Moved(server.clone());
         }
@@ -138,7 +138,7 @@ impl RemoteException {
     }
 
     /// Whether a scan can go on with a new scanner.
-    pub(super) fn ends_scanner(&self) -> bool {
+    pub(crate) fn ends_scanner(&self) -> bool {
         let classes = [
             ExceptionClass::UnknownScanner,
             ExceptionClass::ScannerReset,
@@ -146,19 +146,11 @@ impl RemoteException {
         ];
         classes.into_iter().any(|class| self.is(class)) || self.class_name() == "LeaseException"
     }
-
-    /// The kind of error that it is for the caller of the operation.
-    pub(crate) fn kind(&self) -> ErrorKind {
-        match self.advice() {
-            Advice::Final => ErrorKind::Request,
-            _ => ErrorKind::Retry,
-        }
-    }
 }
 
 /// The client's next step after a failed attempt. The module comment has the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Advice {
+pub(crate) enum Advice {
     Final,
     Relocate,
     Moved(ServerName),
@@ -167,22 +159,6 @@ pub(super) enum Advice {
     WaitOverloaded,
     WaitFor(Duration),
     Now,
-}
-
-/// The advice for any error of an attempt.
-pub(super) fn advice(error: &Error) -> Advice {
-    match error {
-        Error::Remote(exception) => exception.advice(),
-        Error::Connect { .. } | Error::Io { .. } => Advice::ServerGone,
-        Error::Timeout { .. } => Advice::Relocate,
-        Error::Registry { .. } => Advice::Wait,
-        _ => Advice::Final,
-    }
-}
-
-/// Whether a failed attempt may have been carried out.
-pub(super) fn is_outcome_unknown(error: &Error) -> bool {
-    error.kind() == ErrorKind::Unknown
 }
 
 /// Whether a class means that the call must not be repeated, where the answer does not say it.
