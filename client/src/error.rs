@@ -10,7 +10,7 @@ use basalt_idl::call::{CallError, ServiceException, TApplicationException, TAppl
 use basalt_idl::wire::WireError;
 use basalt_idl::{admin, thrift1, thrift2};
 
-use crate::native::RemoteException;
+use crate::remote::{Advice, RemoteException};
 
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -165,7 +165,10 @@ impl Error {
             Error::Timeout { what, .. } if *what == CONNECTING => ErrorKind::Retry,
             Error::Timeout { .. } | Error::Io { .. } => ErrorKind::Unknown,
             Error::Protocol { .. } | Error::Malformed { .. } | Error::Registry { .. } => ErrorKind::Setup,
-            Error::Remote(exception) => exception.kind(),
+            Error::Remote(exception) => match exception.advice() {
+                Advice::Final => ErrorKind::Request,
+                _ => ErrorKind::Retry,
+            },
             Error::Exhausted { last: cause, .. } | Error::Batch { first: cause, .. } => cause.kind(),
             Error::Application { .. } if self.is_unknown_method() => ErrorKind::Setup,
             Error::InvalidRequest(_)

@@ -52,10 +52,12 @@ pub mod keys;
 mod name;
 pub mod native;
 mod pool;
+mod remote;
 mod request;
 mod row;
 mod scan;
 mod schema;
+mod server_name;
 #[cfg(feature = "shell")]
 pub mod shell;
 mod table;

@@ -1,11 +1,48 @@
-//! The parts of the daemon `basalt` that turn what comes from outside into something checked, without I/O: settings from text,
-//! messages from received bytes. The binary is built on them; they are a library so that fuzzers can call them too.
+//! The daemon `basalt`: a single-node wide-column server for HBase's clients on Basalt's own storage engine.
+//!
+//! The library has the whole program, so that fuzzers reach [`config`] and [`thrift::messages`]; its
+//! public face is those two and [`run`].
+//!
+//! The modules stand in rows. A module uses rows below its own, and modules of its own row as long as
+//! no circle arises. `tests/rows.rs` reads this table and checks the imports:
+//!
+//! ```text
+//! row 9  commands                                   the command line, and the commands that need no server
+//! row 8  serve                                      start and stop, in order; SIGHUP; messages to systemd
+//! row 7  net                                        listeners, detection of protocols, which connection loop serves a connection
+//! row 6  thrift native zookeeper http console       one folder for each protocol: connections, conversions, exceptions; pages for people
+//! row 5  service                                    the calls themselves, independent of any protocol
+//! row 4  server                                     the state that all connections share, with scanner sessions
+//! row 3  ephemeral                                  servers that tests own, and faults that tests arm
+//! row 2  limits cluster                             admission, memory, throttling, quotas; names of servers and regions
+//! row 1  observe                                    metrics, logs, slow log, key visualizer
+//! row 0  config                                     settings
+//! ```
+//!
+//! Below all rows is the engine, which is synchronous: tokio ends at `service`.
+
+mod cluster;
+mod commands;
+pub mod config;
+mod console;
+mod ephemeral;
+mod http;
+mod limits;
+mod native;
+mod net;
+mod observe;
+#[cfg(test)]
+mod rig;
+mod serve;
+mod server;
+mod service;
+pub mod thrift;
+mod zookeeper;
+
+pub use commands::run;
 
 /// The commit that was built, in hexadecimal digits, or `unknown`.
 pub const COMMIT: &str = env!("BASALT_COMMIT");
 
 /// Version and commit, as `--version` prints them.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")");
-
-pub mod config;
-pub mod messages;

@@ -9,8 +9,10 @@ use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::metrics::NoListener;
 use basalt_engine::options::{Background, Options};
 
-use crate::api::Server;
 use crate::config::Config;
+use crate::net;
+use crate::observe::metrics::Calls;
+use crate::server::Server;
 
 /// A server on a disk of its own that never fails.
 pub(crate) fn server(config: Config) -> Arc<Server> {
@@ -19,8 +21,14 @@ pub(crate) fn server(config: Config) -> Arc<Server> {
 
 /// A server on this disk.
 pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
-    let (engine, address) = (engine_on(disk, &config), ([127, 0, 0, 1], 9090).into());
-    Arc::new(Server::new(engine, config, address, 4).expect("the disk never fails"))
+    Arc::new(server_of(engine_on(disk, &config), config, 4))
+}
+
+/// A server of this engine. Its data calls take at most so many `places` on the pool.
+pub(crate) fn server_of(engine: Arc<Engine>, config: Config, places: usize) -> Server {
+    let address = ([127, 0, 0, 1], 9090).into();
+    let calls = Calls::new(net::methods());
+    Server::new(engine, config, address, places, calls).expect("the disk never fails")
 }
 
 /// An engine on this disk.

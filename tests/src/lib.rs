@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 pub mod differ;
 pub mod dynamic;
+pub mod imports;
 pub mod java;
 mod made;
 pub mod oracle;

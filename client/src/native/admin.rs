@@ -26,18 +26,19 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::time::{Instant, sleep};
 
-use super::address::ServerName;
+use super::advice::advice;
 use super::cluster::Cluster;
 use super::connection::Call;
-use super::connections::Service;
-use super::exception::{Advice, Origin, RemoteException, advice};
+use super::connection::Service;
 use super::regions::Region;
 use super::retry::{Attempts, nonce};
 use super::schema::{name_of, name_to, of_namespace, of_table, to_family, to_namespace, to_table};
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::remote::{Advice, Origin, RemoteException};
 use crate::request::IntoBytes;
 use crate::schema::{FamilySchema, TableSchema};
+use crate::server_name::ServerName;
 use crate::tables::Namespace;
 
 /// First and longest pause between two requests for a procedure's result.

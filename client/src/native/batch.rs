@@ -24,19 +24,20 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use super::advice::advice;
+use super::atomic::{atomic, inline};
 use super::cluster::Inner;
+use super::connection::Service;
 use super::connection::{Call, Connection, Reply};
-use super::connections::Service;
 use super::decode::Block;
 use super::encode::{self, Mutation};
-use super::exception::{Advice, RemoteException, advice};
-use super::locate::priority;
+use super::meta::priority;
 use super::options::ClusterOptions;
 use super::regions::Region;
 use super::retry::{Attempts, nonce};
-use super::table::{atomic, inline};
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::remote::{Advice, RemoteException};
 use crate::request::{Append, Delete, Get, Increment, Put, RowMutations};
 use crate::row::Row;
 
@@ -455,7 +456,7 @@ impl<'a> Outcomes<'a> {
         &mut self,
         result: RegionActionResult,
         block: &mut Block<'_>,
-        origin: impl Fn() -> super::exception::Origin,
+        origin: impl Fn() -> crate::remote::Origin,
     ) -> std::result::Result<(), String> {
         let failed = |pair| Error::Remote(Box::new(RemoteException::of_pair(pair, origin())));
         if let Some(pair) = result.exception {

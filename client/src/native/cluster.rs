@@ -9,17 +9,17 @@ use basalt_idl::native::messages::{
 use prost::Message;
 use tokio::time::{Instant, timeout_at};
 
+use super::advice::{advice, is_outcome_unknown};
 use super::connection::{Call, Reply};
 use super::connections::{Connections, Service};
 use super::directory::Directory;
-use super::exception::{Advice, RemoteException, advice, is_outcome_unknown};
-use super::locate::{meta_table, priority};
+use super::meta::{meta_table, priority};
 use super::options::ClusterOptions;
 use super::regions::{Region, RegionCache};
 use super::retry::{Attempts, random};
-use super::table::Table;
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::remote::{Advice, RemoteException};
 
 /// A client of a cluster. Clones share its connections and its cache of regions; use one for a whole program.
 #[derive(Clone, Debug)]
@@ -137,12 +137,6 @@ impl Cluster {
                 .await?;
         }
         Ok(cluster)
-    }
-
-    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to a server: a missing table shows
-    /// at the first call.
-    pub fn table(&self, name: &str) -> Result<Table> {
-        Ok(Table::new(Arc::clone(&self.inner), name.parse::<TableName>()?))
     }
 
     /// The options.

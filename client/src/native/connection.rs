@@ -32,10 +32,31 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::connections::Service;
-use super::exception::{Origin, RemoteException};
 use super::options::ClusterOptions;
 use crate::error::{CONNECTING, Error, Result};
+use crate::remote::{Origin, RemoteException};
+
+/// A service of a server. A connection belongs to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Service {
+    /// Rows.
+    Client,
+    /// Tables.
+    Master,
+    /// Locations of meta and the master.
+    Registry,
+}
+
+impl Service {
+    /// The name in a connection header.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Service::Client => "ClientService",
+            Service::Master => "MasterService",
+            Service::Registry => "ClientMetaService",
+        }
+    }
+}
 
 /// "HBas", version 0, authentication SIMPLE.
 const PREAMBLE: &[u8] = b"HBas\0\x50";

@@ -9,28 +9,6 @@ use super::connection::Connection;
 use super::options::ClusterOptions;
 use crate::error::{CONNECTING, Error, Result};
 
-/// A service of a server. A connection belongs to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Service {
-    /// Rows.
-    Client,
-    /// Tables.
-    Master,
-    /// Locations of meta and the master.
-    Registry,
-}
-
-impl Service {
-    /// The name in a connection header.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Service::Client => "ClientService",
-            Service::Master => "MasterService",
-            Service::Registry => "ClientMetaService",
-        }
-    }
-}
-
 /// The connections of a cluster.
 #[derive(Debug)]
 pub(super) struct Connections {

@@ -15,12 +15,12 @@ use basalt_idl::native::znode;
 use prost::Message;
 use tokio::time::{Instant, timeout_at};
 
-use super::address::ServerName;
 use super::connection::Call;
 use super::connections::{Connections, Service};
 use super::options::{ClusterOptions, Registry};
 use super::zookeeper;
 use crate::error::{Error, Result};
+use crate::server_name::ServerName;
 
 /// The addresses of the cluster's central servers.
 #[derive(Debug)]

@@ -18,15 +18,16 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::time::Instant;
 
-use super::address::ServerName;
 use super::cluster::Inner;
 use super::decode::Block;
-use super::exception::{Origin, RemoteException};
+use super::meta::{is_meta, meta_table};
 use super::regions::Region;
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::remote::{Origin, RemoteException};
 use crate::request::Scan;
 use crate::row::Row;
+use crate::server_name::ServerName;
 
 /// The name of meta's only region.
 const META_REGION: &[u8] = b"hbase:meta,,1";
@@ -45,20 +46,6 @@ enum Wanted<'a> {
     Of(&'a [u8]),
     /// The region that has the rows just below this one; empty: the end of the table.
     Before(&'a [u8]),
-}
-
-/// The name of `hbase:meta`.
-pub(super) fn meta_table() -> TableName {
-    "hbase:meta".parse().expect("a valid name")
-}
-
-fn is_meta(table: &TableName) -> bool {
-    table.namespace() == "hbase" && table.qualifier() == "meta"
-}
-
-/// HBase's priority of calls on a table.
-pub(super) fn priority(table: &TableName) -> u32 {
-    if table.namespace() == "hbase" { 200 } else { 0 }
 }
 
 impl Inner {

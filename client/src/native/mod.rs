@@ -59,8 +59,9 @@
 //! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls. Kerberos and TLS are
 //! not supported.
 
-mod address;
 mod admin;
+mod advice;
+mod atomic;
 mod batch;
 mod cluster;
 mod connection;
@@ -68,9 +69,9 @@ mod connections;
 mod decode;
 mod directory;
 mod encode;
-mod exception;
 mod filter;
 mod locate;
+mod meta;
 mod options;
 mod regions;
 mod retry;
@@ -85,10 +86,10 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use address::ServerName;
+pub use crate::remote::{Origin, RemoteException};
+pub use crate::server_name::ServerName;
 pub use batch::Action;
 pub use cluster::Cluster;
-pub use exception::{Origin, RemoteException};
 pub use filter::filter_message;
 pub use options::{BASE_ZNODE, ClusterOptions, Registry, ZOOKEEPER_PORT};
 pub use regions::Region;

@@ -11,8 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use basalt_idl::native::messages::{self, RegionSpecifier, region_specifier::RegionSpecifierType};
 use bytes::Bytes;
 
-use super::address::ServerName;
 use crate::name::TableName;
+use crate::server_name::ServerName;
 
 /// A region and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

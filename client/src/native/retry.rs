@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::exception::{Advice, advice};
+use super::advice::advice;
 use super::options::ClusterOptions;
 use crate::error::{Error, Result};
+use crate::remote::Advice;
 
 /// HBase's factors of the pause.
 const FACTORS: [u32; 13] = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];

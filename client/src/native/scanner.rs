@@ -20,18 +20,19 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::advice::advice;
 use super::cluster::{Inner, look_up_timeout};
+use super::connection::Service;
 use super::connection::{Call, Connection, Reply};
-use super::connections::Service;
 use super::decode::Block;
 use super::encode;
-use super::exception::{Advice, advice};
-use super::locate::priority;
+use super::meta::priority;
 use super::regions::Region;
 use super::retry::Attempts;
 use super::stitch::Stitcher;
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::remote::Advice;
 use crate::request::{Scan, ScanRange};
 use crate::row::Row;
 

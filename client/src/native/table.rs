@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use basalt_idl::native::messages::{
-    self, Action as ProtoAction, Condition, GetRequest, MultiRequest, MutateRequest, MutateResponse,
-    MutationProto, RegionAction,
+    self, Condition, GetRequest, MultiRequest, MutateRequest, MutateResponse, MutationProto, RegionAction,
 };
 use basalt_idl::thrift2::TRowMutations;
 use tokio::sync::mpsc;
 
+use super::atomic::{atomic, inline};
 use super::batch::{self, Action};
-use super::cluster::{Inner, Repeat};
+use super::cluster::{Cluster, Inner, Repeat};
 use super::connection::Reply;
 use super::decode::Block;
 use super::encode::{self, Mutation};
@@ -29,6 +29,14 @@ use crate::table::RegionLocation;
 pub struct Table {
     inner: Arc<Inner>,
     name: TableName,
+}
+
+impl Cluster {
+    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to a server: a missing table shows
+    /// at the first call.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Ok(Table::new(Arc::clone(&self.inner), name.parse::<TableName>()?))
+    }
 }
 
 impl Table {
@@ -291,26 +299,5 @@ fn location(region: &Region) -> RegionLocation {
         host: region.server.host.clone(),
         port: region.server.port.into(),
         start_code: region.server.start_code as i64,
-    }
-}
-
-/// The messages of an atomic group, with their cells inside.
-pub(super) fn inline(mutations: TRowMutations) -> Result<Vec<MutationProto>> {
-    let mutations = mutations.mutations.into_iter();
-    mutations
-        .map(|mutation| Ok(Mutation::of(mutation)?.inline()))
-        .collect()
-}
-
-/// An atomic group of a Multi, whose region is still to be set.
-pub(super) fn atomic(mutations: Vec<MutationProto>) -> RegionAction {
-    let action = |mutation| ProtoAction {
-        mutation: Some(Box::new(mutation)),
-        ..ProtoAction::default()
-    };
-    RegionAction {
-        atomic: Some(true),
-        action: mutations.into_iter().map(action).collect(),
-        ..RegionAction::default()
     }
 }

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use super::connection::Connection;
-use super::connections::Service;
+use super::connection::Service;
 use super::fake::{Answer, Fakes, Seen, Shared, cell, get_response, name};
 use super::{Action, Cluster, ClusterOptions, Region, Registry, ServerName};
 use crate::error::{Error, ErrorKind};

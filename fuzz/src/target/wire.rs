@@ -18,7 +18,7 @@ use basalt_idl::schema::{Decode as _, Recode, StructDescriptor, check};
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{admin, thrift1, thrift2};
 use basalt_server::config::Thrift;
-use basalt_server::messages::{Garbled, Messages, Speech, Stranger};
+use basalt_server::thrift::messages::{Garbled, Messages, Speech, Stranger};
 use bytes::Bytes;
 
 use super::hash_of;

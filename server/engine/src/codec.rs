@@ -4,6 +4,9 @@
 //! big-endian integers and `WritableUtils` variable-length longs inside HFiles. Reading never panics: [`Cursor`]
 //! returns `None` past the end, and the caller names file and offset.
 
+/// What is wrong with some bytes, in words.
+pub(crate) type Check<T> = std::result::Result<T, String>;
+
 /// Reads numbers and slices off the front of a byte slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {

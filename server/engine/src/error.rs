@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::schema::TableName;
-use crate::schema::limits::Brief;
+use crate::name::TableName;
+use crate::text::Brief;
 
 /// Maximum number of namespaces that [`Error::no_such_namespace`] lists.
 const NAMESPACES_TOLD: usize = 10;

@@ -8,7 +8,7 @@
 //! `tests/rows.rs`, which reads this table:
 //!
 //! ```text
-//! row 0  codec checksum id clock options fs sync seeded         words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  codec checksum id clock options fs sync name text seeded   words that know nothing; fs = the Vfs trait: real and simulated
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
@@ -27,9 +27,11 @@ pub mod fs;
 pub mod id;
 pub mod jobs;
 pub mod metrics;
+pub(crate) mod name;
 pub mod options;
 pub mod seeded;
 pub mod sync;
+pub(crate) mod text;
 
 pub mod cell;
 pub mod record;

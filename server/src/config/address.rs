@@ -98,6 +98,21 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
+/// Describes the ports that other machines can reach; `None` when there are none.
+pub(super) fn exposure(ports: &[(&str, &Address)]) -> Option<String> {
+    let open = ports.iter().filter(|(_, listen)| listen.is_open());
+    let open: Vec<String> = open
+        .map(|(setting, listen)| format!("{setting} = {listen}"))
+        .collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "This server is open to strangers: anyone who reaches {} can read and delete everything, for there is neither authentication nor \
+             TLS (thrift.insecure_no_auth = true).",
+            open.join(" or ")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
-//! Host names of the HTTP port, and the ports that other machines can reach.
+//! Host names of the HTTP port.
 
-use super::{Address, ConfigError};
+use super::ConfigError;
 
 /// Most names. Each request is compared with all of them.
 const NAMES_MAX: usize = 64;
@@ -38,21 +38,6 @@ pub(super) fn is_name(text: &str) -> bool {
 pub(super) fn is_localhost(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
-}
-
-/// Describes the ports that other machines can reach; `None` when there are none.
-pub(super) fn exposure(ports: &[(&str, &Address)]) -> Option<String> {
-    let open = ports.iter().filter(|(_, listen)| listen.is_open());
-    let open: Vec<String> = open
-        .map(|(setting, listen)| format!("{setting} = {listen}"))
-        .collect();
-    (!open.is_empty()).then(|| {
-        format!(
-            "This server is open to strangers: anyone who reaches {} can read and delete everything, for there is neither authentication nor \
-             TLS (thrift.insecure_no_auth = true).",
-            open.join(" or ")
-        )
-    })
 }
 
 #[cfg(test)]

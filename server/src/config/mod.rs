@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 mod address;
+mod allowed_hosts;
 mod describe;
 mod hosts;
 mod layers;
@@ -21,6 +22,7 @@ mod sections;
 mod units;
 
 pub use address::Address;
+pub(crate) use allowed_hosts::AllowedHosts;
 pub use describe::Setting;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
@@ -261,7 +263,7 @@ impl Config {
 
     /// Describes the ports that other machines can reach, and the risk; `None` when there are none.
     pub fn exposure(&self) -> Option<String> {
-        hosts::exposure(&self.ports())
+        address::exposure(&self.ports())
     }
 
     fn table(&self) -> toml::Table {

@@ -2,9 +2,6 @@
 
 use super::{ConfigError, Rehearsal};
 
-/// Most virtual servers: each has series of its own in the metrics.
-pub(super) const SERVERS_MAX: u64 = 64;
-
 /// Refuses limits without virtual servers.
 pub(super) fn check(rehearsal: &Rehearsal) -> Result<(), ConfigError> {
     let limits = [

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::{Described, Field, Kind, Range};
 use super::memory::TOTAL_BYTES_MIN;
-use super::rehearsal::SERVERS_MAX;
 use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN};
+
+/// Most virtual servers: each has series of its own in the metrics.
+const SERVERS_MAX: u64 = 64;
 
 /// Declares a section: settings with documentation, type, default and range.
 macro_rules! section {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use basalt_engine::clock::MovableClock;
 
-use crate::faults::Faults;
+use faults::Faults;
 
+pub(crate) mod faults;
 mod home;
 
 pub(crate) use home::Home;

@@ -25,9 +25,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
-use crate::log_limit::LogLimit;
+use crate::config::AllowedHosts;
+use crate::observe::log_limit::LogLimit;
 
 /// Time between two log lines about refused requests.
 const LOG_PERIOD: Duration = Duration::from_mins(1);
@@ -69,28 +70,6 @@ impl Refused {
             Self::NoHost | Self::Stranger(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::OtherSite(_) | Self::OtherPage { .. } => StatusCode::FORBIDDEN,
         }
-    }
-}
-
-/// The names in `http.allowed_hosts`, in lower case. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AllowedHosts(Arc<RwLock<Vec<String>>>);
-
-impl AllowedHosts {
-    /// The names of the setting, validated.
-    pub(crate) fn new(names: &[String]) -> Self {
-        let hosts = Self::default();
-        hosts.set(names);
-        hosts
-    }
-
-    /// Replaces the names.
-    pub(crate) fn set(&self, names: &[String]) {
-        *self.0.write() = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.read().iter().any(|known| known == name)
     }
 }
 

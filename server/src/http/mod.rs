@@ -1,5 +1,7 @@
-//! The HTTP port: metrics, health, pages for people, profiles, and Thrift calls by POST. A GET
-//! changes nothing and starts nothing. Requests of other sites' web pages are refused before any
+//! What the HTTP port answers: metrics, health, Thrift calls by POST; pages and profiles are in
+//! `console`.
+//!
+//! A GET changes nothing and starts nothing. Requests of other sites' web pages are refused before any
 //! route runs ([`guard`]).
 
 use std::sync::Arc;
@@ -13,72 +15,35 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Server;
-use crate::wire::{Listener, StrangerLog};
+use crate::console::{self, Profiling, Site, profile};
+use crate::server::Server;
 
-mod connection;
+pub(crate) mod connection;
 mod guard;
-mod pages;
-mod profile;
-mod strangers;
 mod testing;
 mod thrift;
 
-pub(crate) use guard::AllowedHosts;
-
-/// What the handlers of all requests share.
-#[derive(Clone)]
-struct Site {
-    server: Arc<Server>,
-    recorder: PrometheusHandle,
-    /// Where calls run that must end although their connection may not live that long.
-    tasks: TaskTracker,
-    /// Whether a profile is being taken.
-    profiling: profile::Profiling,
-    /// The server stops: what only waits is to end.
-    stop: CancellationToken,
-}
-
-/// Serves the HTTP port until told to stop.
-pub(crate) async fn serve(
-    listener: Listener,
+/// All that the HTTP port answers.
+pub(crate) fn site(
     server: Arc<Server>,
     recorder: PrometheusHandle,
     tasks: TaskTracker,
     stop: CancellationToken,
-) {
-    let site = router(Site {
-        server: Arc::clone(&server),
+) -> Router {
+    router(Site {
+        server,
         recorder,
-        tasks: tasks.clone(),
-        profiling: profile::Profiling::new(),
-        stop: stop.clone(),
-    });
-    let stopping = stop.clone();
-    let strangers = Arc::new(StrangerLog::default());
-    listener
-        .accept(tasks, stop, |socket, peer| {
-            let site = site.clone();
-            let (server, stop) = (Arc::clone(&server), stopping.clone());
-            let strangers = Arc::clone(&strangers);
-            async move {
-                let Some(socket) = strangers::turn_away(&server, socket, peer, &strangers, &stop).await
-                else {
-                    return;
-                };
-                if let Err(end) = connection::run(socket, peer, site, &server.config().thrift, stop).await {
-                    tracing::debug!(%peer, "HTTP connection closed: {end}");
-                }
-            }
-        })
-        .await;
+        tasks,
+        profiling: Profiling::new(),
+        stop,
+    })
 }
 
 /// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
 fn router(site: Site) -> Router {
     let guarded = Arc::new(guard::Guard::new(site.server.allowed_hosts().clone()));
     Router::new()
-        .route("/", get(pages::overview).post(thrift::thrift2))
+        .route("/", get(console::overview).post(thrift::thrift2))
         .route("/thrift1", post(thrift::thrift1))
         .route("/thrift2", post(thrift::thrift2))
         .route("/metrics", get(metrics))
@@ -86,7 +51,7 @@ fn router(site: Site) -> Router {
         .route("/readyz", get(ready))
         .route("/debug/pprof/profile", post(profile::profile))
         .merge(testing::router())
-        .merge(pages::router())
+        .merge(console::router())
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {
             (
@@ -112,9 +77,9 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
 async fn metrics(State(site): State<Site>) -> Response {
     let rendered = tokio::task::spawn_blocking(move || {
         let config = site.server.config();
-        crate::metrics::publish_admission(site.server.admission());
+        site.server.admission().publish();
         site.server.publish_counts();
-        crate::metrics::render(
+        crate::observe::metrics::render(
             &site.recorder,
             site.server.engine(),
             config.memstore.total_bytes,

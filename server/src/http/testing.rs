@@ -1,5 +1,5 @@
 //! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, `/test/clock` with
-//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::faults`]), which GET
+//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which GET
 //! shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
 //! error has the member `error`.
 
@@ -14,9 +14,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Site;
-use crate::api::{Failure, testing};
-use crate::faults::{from_json, to_json};
+use crate::console::Site;
+use crate::ephemeral::faults::{from_json, to_json};
+use crate::service::{Failure, testing};
 
 /// The routes of this module.
 pub(super) fn router() -> Router<Site> {

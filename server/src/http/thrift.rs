@@ -28,9 +28,11 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::Site;
-use crate::admission::{Busy, Held, SlowClient, dropped};
-use crate::api::{Caller, Server};
+use crate::console::Site;
+use crate::limits::admission::{Busy, Held, SlowClient, dropped};
+use crate::server::Server;
+use crate::service::Caller;
+use crate::thrift::Client;
 
 /// What Thrift's libraries call their messages.
 const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/x-thrift");
@@ -111,16 +113,17 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let mut caller = Caller::over_http(service, site.server.admission().memory()).at(peer);
+    let caller = Caller::over_http(site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
+    let mut client = Client::of(service, caller);
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
         held.set(message.len());
-        server.call(&mut caller, protocol, message, &mut answer).await;
-        held.join(caller.reply());
+        server.call(&mut client, protocol, message, &mut answer).await;
+        held.join(client.caller.reply());
         held.set(answer.capacity());
-        if caller.is_cut() {
+        if client.caller.is_cut() {
             return Err(closing);
         }
         Ok(Answer::new(answer, held, peer_ip, closing))

@@ -11,8 +11,9 @@ use bytes::Bytes;
 use super::reply::Reply;
 use super::request::decode;
 use super::{region, registry, schema, server_name, slow_log, status};
-use crate::api::{Failure, Server};
-use crate::slow_log::Kind;
+use crate::observe::slow_log::Kind;
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Answers a call of AdminService.
 pub(super) async fn call(

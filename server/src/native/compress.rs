@@ -10,8 +10,9 @@ use basalt_engine::cell::{Account, Budget, OnShortage};
 use basalt_idl::native::compress::{Compressor, Room, UnpackError};
 use bytes::Bytes;
 
-use crate::admission::{Class, Held, Memory};
-use crate::api::{Failure, Server};
+use crate::limits::admission::{Class, Held, Memory};
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Blocks with more packed bytes are unpacked on the pool.
 const INLINE_PACKED: usize = 16 << 10;

@@ -14,11 +14,9 @@
 //! limited time. A socket that is closed with bytes unread is reset, and the client would lose the
 //! refusal.
 
-use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use basalt_idl::native::exception::ExceptionClass;
@@ -41,13 +39,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Call;
 use super::deadline::Deadline;
-use super::peer::{Codec, Method, Peer};
-use super::reply::{CellBlock, Reply};
-use super::scan::ScanState;
+use super::peer::{Method, Peer};
+use super::reply::Reply;
+use super::state::Connection;
 use super::{admin, arguments, client, compress, faults, master, registry, slow_log};
-use crate::admission::{Held, Purpose, SlowClient, dropped};
-use crate::api::faults::Consequence;
-use crate::api::{Caller, Failure, Server};
+use crate::limits::admission::{Held, Purpose, SlowClient, dropped};
+use crate::server::Server;
+use crate::service::Failure;
+use crate::service::faults::Consequence;
 
 /// Most unanswered calls of a connection. Java's client has at most a hundred by default.
 const CALLS_IN_FLIGHT: usize = 1_000;
@@ -84,38 +83,6 @@ pub(crate) enum End {
 impl End {
     fn refused(class: ExceptionClass, message: String) -> Self {
         Self::Refused { class, message }
-    }
-}
-
-/// State shared by the calls of a connection.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) server: Arc<Server>,
-    pub(super) peer: Peer,
-    number: u64,
-    address: Option<SocketAddr>,
-    /// Scanners that this connection has open, by their ids.
-    pub(super) scanners: Mutex<HashMap<u64, ScanState>>,
-    /// Whether the client has closed the connection: long scans end.
-    gone: Arc<AtomicBool>,
-}
-
-impl Connection {
-    /// A new caller, for one call.
-    pub(super) fn caller(&self) -> Caller {
-        Caller::connected(self.number, self.server.admission().memory())
-            .at(self.address)
-            .until(&self.gone)
-    }
-
-    /// The client's address.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    /// An empty cell block for a response.
-    pub(super) fn cell_block(&self, codec: Codec) -> CellBlock {
-        CellBlock::new(codec, Held::nothing(self.server.admission().memory()))
     }
 }
 
@@ -494,7 +461,7 @@ async fn answer(
     }
     if deadline.has_passed(std::time::Instant::now()) {
         let (server, number) = (&connection.server, method.number(service));
-        server.answered_native(number, began.elapsed(), Some(TIMED_OUT));
+        super::answered(server, number, began.elapsed(), Some(TIMED_OUT));
         tracing::debug!(method = name, "native call dropped: its client has given up");
         return None;
     }
@@ -526,9 +493,7 @@ async fn answer(
         reply.failure(failure);
     }
     let class = failed.map(|failure| failure.label());
-    connection
-        .server
-        .answered_native(method.number(service), began.elapsed(), class);
+    super::answered(&connection.server, method.number(service), began.elapsed(), class);
     let answered = slow_log::Answered {
         method,
         parameter: &parameter,

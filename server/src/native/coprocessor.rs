@@ -19,10 +19,10 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use super::connection::Connection;
 use super::reply::Reply;
+use super::state::Connection;
 use super::{aggregate, arguments, multi_row, region, request};
-use crate::api::Failure;
+use crate::service::Failure;
 
 /// The endpoints of all regions as HBase lists those that are loaded: by the names of their classes,
 /// sorted.

@@ -1,4 +1,4 @@
-//! Native calls that meet faults ([`crate::faults`]).
+//! Native calls that meet faults ([`crate::ephemeral::faults`]).
 //!
 //! A Multi does not fail as a whole: as in HBase, each of its regions does. A scanner whose region is
 //! not served any more is closed, as HBase closes those of a region that it closes; the client opens
@@ -13,14 +13,14 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 
-use super::connection::Connection;
 use super::peer::Method;
 use super::reply::{Reply, exception_pair};
+use super::state::Connection;
 use super::{region, request, scan};
-use crate::api::Failure;
-use crate::api::faults::{Consequence, carry_out};
-use crate::faults::{Call, Faults, ScanPosition};
-use crate::metrics::Api;
+use crate::ephemeral::faults::{Call, Faults, ScanPosition};
+use crate::observe::metrics::Api;
+use crate::service::Failure;
+use crate::service::faults::{Consequence, carry_out};
 
 /// Lets a call meet a fault, if one is armed for it. A message that cannot be decoded meets none: the
 /// call itself reports the error.

@@ -27,12 +27,14 @@ use basalt_idl::native::messages::{self, MutationProto, mutation_proto::Mutation
 use bytes::Bytes;
 use prost::Message;
 
-use super::connection::Connection;
 use super::request;
-use crate::admission::Class;
-use crate::api::reads::FilterMemory;
-use crate::api::writes::{self, GroupDone, Step};
-use crate::api::{Failure, Server};
+use super::state::Connection;
+use crate::limits::admission::Class;
+use crate::server::Server;
+use crate::service::Failure;
+use crate::service::group::{self as groups, GroupDone, Step};
+use crate::service::reads::FilterMemory;
+use crate::service::writes;
 
 /// Memory of a decoded condition, and of its form for the engine.
 pub(super) const CONDITION_BYTES: usize = size_of::<Condition>() + size_of::<RowCondition<'_>>();
@@ -68,7 +70,7 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
     writes::group(server, cells, arguments, move |(group, conditions)| {
         let mut block = Cells::new(&group.cells);
         let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
-        Ok(writes::Group {
+        Ok(groups::Group {
             table: group.region.table.clone(),
             conditions: conditions.all.iter().map(Condition::for_engine).collect(),
             steps: steps.collect::<Result<_, Failure>>()?,

@@ -23,11 +23,12 @@ use basalt_idl::native::messages::{
     PrepareBulkLoadRequest, PrepareBulkLoadResponse,
 };
 
-use super::connection::Connection;
 use super::reply::Reply;
 use super::staging::Staging;
+use super::state::Connection;
 use super::{region, schema};
-use crate::api::{Failure, Server};
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Most files of one call.
 const FILES_MAX: usize = 10_000;

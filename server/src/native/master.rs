@@ -11,13 +11,13 @@ use basalt_engine::schema::{TableName, TableState};
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::MasterServiceMethod as Method;
 use bytes::Bytes;
-use parking_lot::Mutex;
 
-use super::procedures::{Nonce, Procedures};
 use super::reply::Reply;
 use super::request::decode;
 use super::{coprocessor, places, quota, region, schema, status};
-use crate::api::{Failure, Server, quotas};
+use crate::server::{MasterState, Server};
+use crate::service::Failure;
+use crate::service::quotas;
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
 const EXPECTED_TIMEOUT_MS: i64 = 300_000;
@@ -25,59 +25,13 @@ const EXPECTED_TIMEOUT_MS: i64 = 300_000;
 /// Signature of the procedure by which clients before 2.6 flush a table.
 const FLUSH_SIGNATURE: &str = "flush-table-proc";
 
-/// State of the master. It is not persisted.
-#[derive(Debug)]
-pub(crate) struct MasterState {
-    procedures: Procedures,
-    /// Held during a change, so that a repeated call waits and returns the id of the first.
-    changing: Mutex<()>,
-    balancer: AtomicBool,
-    normalizer: AtomicBool,
-    janitor: AtomicBool,
-    cleaner: AtomicBool,
-    snapshot_cleanup: AtomicBool,
-    splits: AtomicBool,
-    merges: AtomicBool,
-}
-
-impl MasterState {
-    /// The state of a server that has just started. Procedure ids begin with `start_code`.
-    pub(crate) fn new(start_code: u64) -> Self {
-        Self {
-            procedures: Procedures::new(start_code),
-            changing: Mutex::default(),
-            balancer: AtomicBool::new(true),
-            normalizer: AtomicBool::new(true),
-            janitor: AtomicBool::new(true),
-            cleaner: AtomicBool::new(true),
-            snapshot_cleanup: AtomicBool::new(true),
-            splits: AtomicBool::new(true),
-            merges: AtomicBool::new(true),
-        }
-    }
-
-    /// Whether clients have the balancer switched on.
-    pub(super) fn is_balancer_on(&self) -> bool {
-        self.balancer.load(Ordering::Relaxed)
-    }
-
-    /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
-    fn change(
-        &self,
-        nonce: (Option<u64>, Option<u64>),
-        change: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<Option<u64>, Failure> {
-        let nonce: Option<Nonce> = match nonce {
-            (Some(group), Some(nonce)) if nonce != 0 => Some((group, nonce)),
-            _ => None,
-        };
-        let _alone = self.changing.lock();
-        if let Some(id) = nonce.and_then(|nonce| self.procedures.repeated(nonce)) {
-            return Ok(Some(id));
-        }
-        change()?;
-        Ok(Some(self.procedures.finished(nonce)))
-    }
+/// Runs `change` unless a call with this nonce has run it; returns the procedure id.
+fn change(
+    master: &MasterState,
+    nonce: (Option<u64>, Option<u64>),
+    change: impl FnOnce() -> Result<(), Failure>,
+) -> Result<Option<u64>, Failure> {
+    master.change(nonce, change)
 }
 
 /// Answers a call of MasterService.
@@ -170,8 +124,8 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::CreateTable => {
             let call: pb::CreateTableRequest = decode(parameter)?;
             let splits = call.split_keys.iter().map(|key| key.to_vec()).collect();
-            let table = crate::api::schema::for_creation(schema::table(&call.table_schema)?);
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let table = crate::service::schema::for_creation(schema::table(&call.table_schema)?);
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.create_table(table, splits)?)
             })?;
             reply.message(&pb::CreateTableResponse { proc_id });
@@ -179,7 +133,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::DeleteTable => {
             let call: pb::DeleteTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 engine.drop_table(&table)?;
                 quotas::forget_table(server, table)
             })?;
@@ -188,17 +142,15 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::EnableTable => {
             let call: pb::EnableTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id =
-                master.change(
-                    (call.nonce_group, call.nonce),
-                    || Ok(engine.enable_table(&table)?),
-                )?;
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
+                Ok(engine.enable_table(&table)?)
+            })?;
             reply.message(&pb::EnableTableResponse { proc_id });
         }
         Method::DisableTable => {
             let call: pb::DisableTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.disable_table(&table)?)
             })?;
             reply.message(&pb::DisableTableResponse { proc_id });
@@ -209,7 +161,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
                 schema::table_name(&call.table_name)?,
                 call.preserve_splits == Some(true),
             );
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.truncate_table(&table, keep)?)
             })?;
             reply.message(&pb::TruncateTableResponse { proc_id });
@@ -218,7 +170,9 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let call: pb::ModifyTableRequest = decode(parameter)?;
             let mut table = schema::table(&call.table_schema)?;
             table.name = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.alter_table(table)?))?;
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
+                Ok(engine.alter_table(table)?)
+            })?;
             reply.message(&pb::ModifyTableResponse { proc_id });
         }
         Method::AddColumn => {
@@ -227,7 +181,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
                 schema::table_name(&call.table_name)?,
                 schema::family(&call.column_families)?,
             );
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.add_family(&table, family)?)
             })?;
             reply.message(&pb::AddColumnResponse { proc_id });
@@ -238,7 +192,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
                 schema::table_name(&call.table_name)?,
                 schema::family(&call.column_families)?,
             );
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.alter_family(&table, family)?)
             })?;
             reply.message(&pb::ModifyColumnResponse { proc_id });
@@ -246,7 +200,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::DeleteColumn => {
             let call: pb::DeleteColumnRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.drop_family(&table, &call.column_name)?)
             })?;
             reply.message(&pb::DeleteColumnResponse { proc_id });
@@ -262,7 +216,9 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::FlushTable => {
             let call: pb::FlushTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || Ok(engine.flush(&table)?))?;
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
+                Ok(engine.flush(&table)?)
+            })?;
             reply.message(&pb::FlushTableResponse { proc_id });
         }
         _ => return namespaces(server, method, parameter, reply),
@@ -314,7 +270,7 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
         Method::CreateNamespace => {
             let call: pb::CreateNamespaceRequest = decode(parameter)?;
             let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.create_namespace(namespace)?)
             })?;
             reply.message(&pb::CreateNamespaceResponse { proc_id });
@@ -322,14 +278,14 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
         Method::ModifyNamespace => {
             let call: pb::ModifyNamespaceRequest = decode(parameter)?;
             let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 Ok(engine.alter_namespace(namespace)?)
             })?;
             reply.message(&pb::ModifyNamespaceResponse { proc_id });
         }
         Method::DeleteNamespace => {
             let call: pb::DeleteNamespaceRequest = decode(parameter)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 engine.drop_namespace(&call.namespace_name)?;
                 quotas::forget_namespace(server, &call.namespace_name)
             })?;
@@ -420,7 +376,7 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
         Method::Snapshot => {
             let call: pb::SnapshotRequest = decode(parameter)?;
             let has_nonce = call.nonce.is_some();
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 let table = TableName::parse(call.snapshot.table.clone().unwrap_or_default().as_bytes())?;
                 let flush = call.snapshot.r#type() != pb::snapshot_description::Type::Skipflush;
                 let ttl = u64::try_from(call.snapshot.ttl.unwrap_or_default()).unwrap_or_default();
@@ -462,7 +418,7 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
             let call: pb::RestoreSnapshotRequest = decode(parameter)?;
             let name = call.snapshot.name;
             let table = TableName::parse(call.snapshot.table.unwrap_or_default().as_bytes())?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 let is_own = engine
                     .snapshots()
                     .iter()
@@ -520,7 +476,7 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
                 ))
                 .into());
             }
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 engine.split_region(found.id, call.split_row.as_deref().filter(|row| !row.is_empty()))?;
                 Ok(())
             })?;
@@ -528,7 +484,7 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         }
         Method::MergeTableRegions => {
             let call: pb::MergeTableRegionsRequest = decode(parameter)?;
-            let proc_id = master.change((call.nonce_group, call.nonce), || {
+            let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 let regions = call.region.iter().map(|name| region::by_name(server, name));
                 let ids = regions
                     .map(|region| Ok(region?.id))

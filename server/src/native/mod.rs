@@ -4,6 +4,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
+//! | `state` | a connection and its scanners between calls |
 //! | `peer` | the connection header: service, codec, compressor, client version |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
@@ -11,7 +12,7 @@
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
-//! | `client`, `multi`, `scan` | ClientService |
+//! | `client`, `single`, `multi`, `scan` | ClientService |
 //! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
@@ -19,16 +20,18 @@
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
-//! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
 //! To a native client, Basalt is a cluster of one master and one region server. This module
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
+use std::time::Duration;
+
 use basalt_idl::native::messages::ServerName;
 
-use crate::api::Server;
+use crate::observe::metrics::Api;
+use crate::server::Server;
 use peer::Service;
 
 mod admin;
@@ -47,7 +50,6 @@ mod multi;
 mod multi_row;
 mod peer;
 mod places;
-mod procedures;
 mod quota;
 mod region;
 mod registry;
@@ -55,14 +57,15 @@ mod reply;
 mod request;
 mod scan;
 mod schema;
+mod single;
 mod slow_log;
 mod staging;
+mod state;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use connection::run;
-pub(crate) use master::MasterState;
 
 /// HBase version reported to clients, which choose their calls by it.
 const HBASE_VERSION: &str = "2.6.1";
@@ -70,6 +73,16 @@ const HBASE_VERSION: &str = "2.6.1";
 /// The methods of all services, in the order in which metrics number them.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     Service::ALL.into_iter().flat_map(Service::methods)
+}
+
+/// Counts a call. `number` is its position in [`methods`], `failed` the class of its exception.
+fn answered(server: &Server, number: usize, took: Duration, failed: Option<&'static str>) {
+    if let Some(method) = server.method(Api::Native, number) {
+        method.answered(took);
+        if let Some(class) = failed {
+            method.failed(class);
+        }
+    }
 }
 
 /// Host, port and start code under which clients know this server.

@@ -17,11 +17,11 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use super::connection::Connection;
 use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
-use super::{client, coprocessor, region, request};
-use crate::api::Failure;
+use super::state::Connection;
+use super::{coprocessor, region, request, single};
+use crate::service::Failure;
 
 /// Answers a Multi.
 pub(super) async fn call(
@@ -146,7 +146,7 @@ async fn region_action(
                 .await
             }
             (None, Some(get)) if region.contains(&get.row) => {
-                client::get_one(connection, region.table.clone(), &get, block).await
+                single::get_one(connection, region.table.clone(), &get, block).await
             }
             (None, Some(_)) => Err(Failure::wrong_region("the row of a get is not in its region")),
         };
@@ -190,7 +190,7 @@ async fn write_all(
         // Puts and deletes that wait together are adjacent, and so are their cells.
         let own = cells.slice(first.start..waiting.last().map_or(first.end, |(.., last)| last.end));
         let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
-        let applied = client::apply(connection, region.table.clone(), mutations, own).await;
+        let applied = single::apply(connection, region.table.clone(), mutations, own).await;
         if applied.is_ok() || waiting.len() == 1 {
             let done = |index| outcome(index, applied.clone().map(|()| messages::Result::default()));
             results.extend(waiting.into_iter().map(|(index, _, _)| done(index)));
@@ -203,7 +203,7 @@ async fn write_all(
                 "the row of a mutation is not in its region",
             ))
         } else {
-            client::apply(connection, region.table.clone(), vec![mutation], cells.slice(own)).await
+            single::apply(connection, region.table.clone(), vec![mutation], cells.slice(own)).await
         };
         results.push(outcome(index, applied.map(|()| messages::Result::default())));
     }

@@ -14,10 +14,10 @@ use basalt_engine::schema::Escaped;
 use basalt_idl::native::messages::{MutateRowsRequest, MutateRowsResponse, MutationProto};
 use bytes::Bytes;
 
-use super::connection::Connection;
 use super::group::{self, Group};
 use super::request;
-use crate::api::Failure;
+use super::state::Connection;
+use crate::service::Failure;
 
 /// Applies the mutations of one call if its conditions hold.
 pub(super) async fn mutate(

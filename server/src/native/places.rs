@@ -12,7 +12,8 @@ use basalt_engine::schema::{Escaped, TableState};
 use basalt_idl::native::messages as pb;
 
 use super::region;
-use crate::api::{Failure, Server};
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Moves a region to the server that the call names, or to another one.
 pub(super) fn move_region(server: &Server, call: &pb::MoveRegionRequest) -> Result<(), Failure> {

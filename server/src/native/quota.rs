@@ -4,39 +4,30 @@
 //! Limits of disk space, of groups of users and of region servers, and exemptions from global
 //! limits are refused by name.
 
-use basalt_idl::admin::{TQuotaScope, TThrottle, TThrottleType, TTimeUnit};
-use basalt_idl::native::messages::{SetQuotaRequest, ThrottleRequest};
-use bytes::Bytes;
+use basalt_idl::native::messages::SetQuotaRequest;
 
 use super::schema;
-use crate::api::{Failure, Server, quotas};
+use crate::server::Server;
+use crate::service::Failure;
+use crate::service::quotas::{self, Change};
 
 /// Sets or removes a limit.
 pub(super) fn set(server: &Server, call: &SetQuotaRequest) -> Result<(), Failure> {
     check_is_throttle(call)?;
     let table = call.table_name.as_ref().map(schema::table_name).transpose()?;
-    let owner = TThrottle {
-        user_name: call.user_name.clone(),
-        table_name: table.map(|table| Bytes::from(table.to_string())),
-        ns_name: call.namespace.clone(),
-        ..TThrottle::default()
-    };
-    quotas::set(server, &limited(owner, call.throttle.as_ref()))
-}
-
-/// The limit of a request. Without a limit, the type's limit is removed, or all limits without a
-/// type.
-fn limited(owner: TThrottle, throttle: Option<&ThrottleRequest>) -> TThrottle {
-    let limit = throttle.and_then(|throttle| throttle.timed_quota);
-    TThrottle {
-        throttle_type: throttle.and_then(|throttle| throttle.r#type).map(TThrottleType),
+    let limit = call.throttle.as_ref().and_then(|throttle| throttle.timed_quota);
+    // Without a limit, the type's limit is removed, or all limits without a type.
+    let change = Change {
+        user: call.user_name.clone(),
+        table,
+        namespace: call.namespace.clone(),
+        kind: call.throttle.as_ref().and_then(|throttle| throttle.r#type),
         // A limit beyond i64 is as good as none; the largest is kept.
-        soft_limit: limit
-            .map(|limit| i64::try_from(limit.soft_limit.unwrap_or_default()).unwrap_or(i64::MAX)),
-        time_unit: limit.map(|limit| TTimeUnit(limit.time_unit)),
-        scope: limit.and_then(|limit| limit.scope).map(TQuotaScope),
-        ..owner
-    }
+        limit: limit.map(|limit| i64::try_from(limit.soft_limit.unwrap_or_default()).unwrap_or(i64::MAX)),
+        unit: limit.map(|limit| limit.time_unit),
+        scope: limit.and_then(|limit| limit.scope),
+    };
+    quotas::set(server, change)
 }
 
 /// Refuses limits of kinds that Basalt does not have.

@@ -13,7 +13,8 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{Escaped, TableName, TableState};
 use basalt_idl::native::messages::{RegionSpecifier, region_specifier::RegionSpecifierType};
 
-use crate::api::{Failure, Server};
+use crate::server::Server;
+use crate::service::Failure;
 
 /// The region of a call on `row`, or on the whole region. The region must contain the row, and its
 /// table must be enabled.

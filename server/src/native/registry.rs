@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::reply::Reply;
 use super::server_name;
-use crate::api::Server;
+use crate::server::Server;
 
 /// Answers a call of ClientMetaService.
 pub(super) fn call(server: &Server, method: ClientMetaServiceMethod, reply: &mut Reply) {

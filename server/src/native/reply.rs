@@ -13,8 +13,9 @@ use prost::Message;
 
 use super::compress;
 use super::peer::Codec;
-use crate::admission::{Class, Held};
-use crate::api::{Failure, Server};
+use crate::limits::admission::{Class, Held};
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Writes the response to one call.
 #[derive(Debug)]

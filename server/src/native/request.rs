@@ -14,8 +14,10 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use crate::admission::Class;
-use crate::api::{self, Failure, Server, select};
+use crate::limits::admission::Class;
+use crate::server::Server;
+use crate::service::Failure;
+use crate::service::arguments::{self, select};
 
 /// Decodes a call's message.
 pub(super) fn decode<M: Message + Default>(parameter: Bytes) -> Result<M, Failure> {
@@ -63,7 +65,7 @@ pub(super) fn decode_filter(filter: &messages::Filter) -> Result<Arc<FilterSpec>
 
 /// Whether a filter may have a regular expression.
 pub(super) fn has_regex(filter: &messages::Filter) -> bool {
-    api::has_regex(None, filter.serialized_filter.as_ref())
+    arguments::has_regex(None, filter.serialized_filter.as_ref())
 }
 
 /// Decodes the filter of a read of `table`, if there is one.

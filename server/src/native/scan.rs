@@ -28,13 +28,13 @@ use basalt_engine::engine::{RegionInfo, RowsSeen};
 use basalt_engine::op::Scan;
 use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
-use super::connection::Connection;
 use super::deadline::Deadline;
 use super::peer::Codec;
 use super::reply::Reply;
+use super::state::{Connection, ScanState};
 use super::{region, request};
-use crate::api::{Failure, scans};
-use crate::sessions::{Owner, SessionError};
+use crate::server::sessions::{Owner, SessionError};
+use crate::service::{Failure, scans};
 
 /// Most bytes of one response, whatever the client requests: HBase's
 /// `hbase.server.scanner.max.result.size`.
@@ -43,17 +43,6 @@ const RESULT_BYTES_MAX: u64 = 100 << 20;
 const READ_POINT: u64 = 1;
 /// Lower bound of the time limit of a fetch, as in HBase.
 const TIME_MIN: Duration = Duration::from_millis(10);
-
-/// State of a scanner between its calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScanState {
-    /// Sequence number that the next fetch must have.
-    next_call: u64,
-    /// Most bytes of one response.
-    bytes: u64,
-    /// Whether the client wants to know where a fetch is that has no results yet.
-    needs_cursor: bool,
-}
 
 /// One call that fetches.
 #[derive(Clone, Copy, Debug)]

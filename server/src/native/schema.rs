@@ -5,7 +5,9 @@ use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescript
 use basalt_idl::native::messages::{self, BytesBytesPair, NameStringPair, TableSchema, table_state};
 use bytes::Bytes;
 
-use crate::api::{Failure, Server, schema as shared};
+use crate::server::Server;
+use crate::service::Failure;
+use crate::service::schema as shared;
 
 /// A table's name.
 pub(super) fn table_name(name: &messages::TableName) -> Result<TableName, Failure> {
@@ -75,25 +77,22 @@ fn attributes(pairs: &[BytesBytesPair]) -> basalt_engine::schema::Attributes {
 
 /// A table for a client. Attributes that are not set have HBase's default values.
 pub(super) fn to_table(table: &TableDescriptor) -> TableSchema {
-    let shown = shared::to_table(table);
-    let pairs = |attributes: Option<std::collections::BTreeMap<Bytes, Bytes>>| {
+    let pairs = |attributes: std::collections::BTreeMap<Bytes, Bytes>| {
         attributes
             .into_iter()
-            .flatten()
             .map(|(first, second)| BytesBytesPair { first, second })
             .collect()
     };
     TableSchema {
         table_name: Some(to_table_name(&table.name)),
-        attributes: pairs(shown.attributes),
-        column_families: shown
-            .columns
-            .into_iter()
-            .flatten()
+        attributes: pairs(shared::table_attributes(table)),
+        column_families: table
+            .families
+            .iter()
             .map(|family| messages::ColumnFamilySchema {
-                name: family.name,
-                attributes: pairs(family.attributes),
-                configuration: string_pairs(family.configuration.unwrap_or_default()),
+                name: family.name.clone().into(),
+                attributes: pairs(shared::family_attributes(family)),
+                configuration: string_pairs(shared::family_configuration(family)),
             })
             .collect(),
         configuration: Vec::new(),

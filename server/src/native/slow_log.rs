@@ -15,13 +15,14 @@ use basalt_idl::native::messages::{
 use bytes::Bytes;
 use prost::Message;
 
-use super::connection::Connection;
 use super::peer::Method;
 use super::request::decode;
-use crate::api::{Failure, Server};
-use crate::slow_log::{
+use super::state::Connection;
+use crate::observe::slow_log::{
     Combine, Kind, Query, Record, Remarkable, SERVER_CLASS, began_ms, condition, table_condition,
 };
+use crate::server::Server;
+use crate::service::Failure;
 
 /// Names of the messages in [`pb::LogRequest`] and [`pb::LogEntry`], as HBase's clients expect them.
 const REQUEST_CLASS: &str = "SlowLogResponseRequest";

@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 
 use basalt_engine::schema::TableName;
 
-use crate::api::Failure;
 use crate::config::Config;
+use crate::service::Failure;
 
 /// Most staging directories at a time.
 const STAGING_DIRS_MAX: usize = 1_000;

@@ -6,7 +6,7 @@ use basalt_idl::native::messages as pb;
 use bytes::Bytes;
 
 use super::{HBASE_VERSION, coprocessor, schema, server_name};
-use crate::api::Server;
+use crate::server::Server;
 
 const MIB: u64 = 1 << 20;
 

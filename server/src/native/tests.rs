@@ -15,10 +15,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::run;
-use crate::admission::Class;
-use crate::api::Server;
 use crate::config::Config;
+use crate::limits::admission::Class;
 use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
+use crate::server::Server;
 
 /// Data calls that wait while the pool is full.
 const WAITING: usize = 1_000;
@@ -76,8 +76,7 @@ fn server() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 2 * WAITING;
     let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
-    let address = ([127, 0, 0, 1], 9090).into();
-    let server = Server::new(engine, config, address, DATA_THREADS).unwrap();
+    let server = crate::rig::server_of(engine, config, DATA_THREADS);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
     server.engine().create_table(descriptor, Vec::new()).unwrap();

@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::Server;
+use crate::server::Server;
 use nodes::Nodes;
 
 mod nodes;

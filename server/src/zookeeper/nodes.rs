@@ -15,8 +15,8 @@ use basalt_idl::native::messages::{
 };
 use basalt_idl::native::znode;
 
-use crate::api::Server;
 use crate::native::server_name;
+use crate::server::Server;
 
 /// The base nodes that are served: HBase's default, and the defaults of distributions without and
 /// with Kerberos.

@@ -9,9 +9,8 @@ use basalt_engine::{Engine, Result};
 
 use super::Stop;
 use super::life::{Kind, Life};
-use super::model::{MANY, Pending, ROW_AHEAD_MS, Row, Weak};
+use super::model::{MANY, Pending, ROW_AHEAD_MS, Retry, Row, Weak};
 use super::read::{self, name};
-use super::retries::Retry;
 
 /// Rows of a table that ordinary writes go to: `r00`, `r01`, ...
 const ROWS: usize = 12;

@@ -365,7 +365,7 @@ impl Life {
             } else {
                 Err(Stop::Wrong(format!(
                     "a scan of {table}: {}",
-                    super::verify::difference(expected, &found)
+                    super::model::difference(expected, &found)
                 )))
             };
         }

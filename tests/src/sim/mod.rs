@@ -31,6 +31,7 @@ use basalt_engine::options::{Background, Options};
 use basalt_engine::{Engine, Error};
 
 mod act;
+mod answers;
 pub mod bits;
 pub mod bugs;
 pub mod cuts;

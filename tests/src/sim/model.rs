@@ -14,8 +14,6 @@ use std::sync::Arc;
 use basalt_engine::id::RegionId;
 use basalt_engine::schema::TableDescriptor;
 
-use super::retries::Retry;
-
 /// Versions that the families which keep many keep.
 pub(crate) const MANY: i32 = 1000;
 
@@ -223,4 +221,33 @@ impl Told {
         let lines: Vec<&str> = self.story.iter().map(String::as_str).collect();
         lines.join("\n    ")
     }
+}
+
+/// An increment that can be sent again.
+#[derive(Clone, Debug)]
+pub(crate) struct Retry {
+    pub(crate) table: String,
+    pub(crate) row: String,
+    /// Families, and what is added to column `n` of each.
+    pub(crate) amounts: Vec<(String, i64)>,
+    pub(crate) number: u64,
+    /// The row before it and after it.
+    pub(crate) before: Row,
+    pub(crate) after: Row,
+    /// When it was sent first.
+    pub(crate) sent_ms: u64,
+    /// Whether it is known to have been applied.
+    pub(crate) acknowledged: bool,
+}
+
+/// The first row in which two tables differ.
+pub(crate) fn difference(expected: &Rows, found: &Rows) -> String {
+    let keys = expected.keys().chain(found.keys());
+    for key in keys {
+        let (should, is) = (state_of(expected, key), state_of(found, key));
+        if should != is {
+            return format!("row {key} is {is:?}, must be {should:?}");
+        }
+    }
+    "no difference".into()
 }

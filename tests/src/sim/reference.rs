@@ -12,7 +12,7 @@ use basalt_engine::record::FRAME_HEADER_BYTES;
 use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor};
 use basalt_engine::{Engine, Error};
 
-use super::bits::{Answers, all_answers};
+use super::answers::{Answers, all_answers};
 use super::read::name;
 use super::{DIR, Machine};
 

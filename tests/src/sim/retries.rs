@@ -15,29 +15,12 @@ use basalt_engine::{Engine, Result};
 
 use super::Stop;
 use super::life::Life;
-use super::model::Row;
+use super::model::{Retry, Row};
 use super::read::{self, name};
 
 /// Milliseconds within which a nonce must be known: less than the engine keeps it, since the model
 /// does not count what a call takes.
 const KNOWN_MS: u64 = 19 * 60 * 1000;
-
-/// An increment that can be sent again.
-#[derive(Clone, Debug)]
-pub(crate) struct Retry {
-    pub(crate) table: String,
-    pub(crate) row: String,
-    /// Families, and what is added to column `n` of each.
-    pub(crate) amounts: Vec<(String, i64)>,
-    pub(crate) number: u64,
-    /// The row before it and after it.
-    pub(crate) before: Row,
-    pub(crate) after: Row,
-    /// When it was sent first.
-    pub(crate) sent_ms: u64,
-    /// Whether it is known to have been applied.
-    pub(crate) acknowledged: bool,
-}
 
 impl Retry {
     /// Sends the increment. Returns `None` if the engine had applied it before.

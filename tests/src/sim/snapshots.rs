@@ -5,10 +5,10 @@ use basalt_engine::id::RegionId;
 
 use super::Stop;
 use super::life::{Kind, Life};
+use super::model::difference;
 use super::model::{Change, Pending, Tables};
 use super::read::{self, name};
 use super::schema::TABLES;
-use super::verify::difference;
 
 /// Most snapshots.
 const NAMES: [&str; 2] = ["s1", "s2"];

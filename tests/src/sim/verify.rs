@@ -9,7 +9,7 @@ use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};
 
 use super::life::{Kind, Life, draw_clock};
-use super::model::{Pending, Row, Rows, Tables, Told, set, state_of};
+use super::model::{Pending, Row, Rows, Tables, Told, difference, set, state_of};
 use super::read::{self, name};
 use super::{DIR, FIRST_MS, Machine, Stop, below};
 
@@ -23,18 +23,6 @@ pub(crate) enum Effort {
     Compare,
     /// Then the database is written to, flushed, read again and checked.
     Work,
-}
-
-/// The first row in which two tables differ.
-pub(crate) fn difference(expected: &Rows, found: &Rows) -> String {
-    let keys = expected.keys().chain(found.keys());
-    for key in keys {
-        let (should, is) = (state_of(expected, key), state_of(found, key));
-        if should != is {
-            return format!("row {key} is {is:?}, must be {should:?}");
-        }
-    }
-    "no difference".into()
 }
 
 /// Opens the database on what a crash has left and compares it with what was told. The process goes on living.

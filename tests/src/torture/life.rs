@@ -14,10 +14,27 @@ use tokio::task::JoinSet;
 
 use super::Problem;
 use super::calls::Findings;
-use super::upkeep::Upkeep;
 
 /// Between two pieces of upkeep that clients see, and after a refusal.
 pub(super) const BREATH: Duration = Duration::from_millis(2);
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Flush,
+    Compaction,
+    Split,
+    Merge,
+}
+
+/// A piece of upkeep, told to whoever kills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upkeep {
+    /// It is being asked for.
+    Begins,
+    /// It is done.
+    Done(Kind),
+}
 
 /// One life of the server, from serving to the kill.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use super::acid::Acid;
 use super::bank::Bank;
 use super::calls::{Findings, Watch};
+use super::life::Upkeep;
 use super::life::{Life, Tasks};
 use super::linked::List;
 use super::process::{Process, Program, Started, bytes_below};
@@ -20,7 +21,6 @@ use super::report::Figures;
 use super::rows::RowsWorkload;
 use super::schemas::Schemas;
 use super::snapshots::Snapshots;
-use super::upkeep::Upkeep;
 use super::{Options, Problem, acid, bank, rows, snapshots, upkeep};
 
 /// A line of progress is printed this often.

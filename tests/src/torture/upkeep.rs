@@ -9,30 +9,12 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 
 use super::Problem;
-use super::life::{Life, Tasks};
+use super::life::{Kind, Life, Tasks, Upkeep};
 
 /// A table with more regions is merged, not split.
 const REGIONS_MAX: usize = 6;
 /// As many pieces may be under way at once.
 const TASKS: u64 = 2;
-
-/// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Flush,
-    Compaction,
-    Split,
-    Merge,
-}
-
-/// A piece of upkeep, told to whoever kills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Upkeep {
-    /// It is being asked for.
-    Begins,
-    /// It is done.
-    Done(Kind),
-}
 
 /// Begins in a life.
 pub(super) fn start(life: &Arc<Life>, tables: &[String], tasks: &mut Tasks) {

@@ -59,7 +59,7 @@ fn scrape_under_load() -> Scrape {
 /// Type and name of every metric in names.rs.
 fn declared() -> Vec<(String, String)> {
     let mut declared = Vec::new();
-    for line in read("server/src/metrics/names.rs").lines() {
+    for line in read("server/src/observe/metrics/names.rs").lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let [kind @ ("counter" | "gauge" | "histogram"), _, "=", name, ..] = words[..] {
             declared.push((

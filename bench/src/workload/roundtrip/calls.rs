@@ -7,20 +7,10 @@ use basalt_client::idl::thrift2::{
 };
 use basalt_client::idl::wire::{BinaryReader, BinaryWriter};
 use bytes::Bytes;
-use clap::ValueEnum;
-use serde::Serialize;
 
+pub(super) use super::kinds::{BATCH, FAMILY, Kind, QUALIFIER, ROWS, key, value};
 use super::native;
 use crate::error::{Error, Result};
-
-/// The family of the table.
-pub(super) const FAMILY: &str = "f";
-
-/// Rows in the table, and messages of each kind.
-pub(super) const ROWS: usize = 256;
-
-/// Rows of a batch, and of a scan.
-pub(super) const BATCH: usize = 100;
 
 /// The sequence id of every message: the next one is sent when the reply is there.
 const SEQUENCE_ID: i32 = 1;
@@ -62,36 +52,7 @@ pub(super) enum Known {
     Tail(usize),
 }
 
-/// Kinds of calls: the methods of Thrift 2, and those of native RPC that do the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
-    /// `get` of one row of one cell.
-    Get,
-    /// `put` of one cell.
-    Put,
-    /// `putMultiple` of 100 rows of one cell.
-    PutBatch,
-    /// `increment` of one column.
-    Increment,
-    /// `getScannerResults`: 100 rows of one cell.
-    Scan,
-    /// The same with a `PageFilter`: Basalt begins it on its pool of threads, other calls of cached rows on the network threads.
-    FilteredScan,
-}
-
 impl Kind {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Get => "get",
-            Kind::Put => "put",
-            Kind::PutBatch => "put of 100 rows",
-            Kind::Increment => "increment",
-            Kind::Scan => "scan of 100 rows",
-            Kind::FilteredScan => "filtered scan of 100 rows",
-        }
-    }
-
     /// The check of replies to the same call over Thrift.
     fn known(self) -> Known {
         match self {
@@ -250,15 +211,6 @@ fn tail(bytes: &[u8], count: usize) -> &[u8] {
     &bytes[bytes.len().saturating_sub(count)..]
 }
 
-/// A row's value.
-pub(super) fn value(row: usize, bytes: usize) -> Bytes {
-    Bytes::from(vec![b'a' + (row % 26) as u8; bytes])
-}
-
-pub(super) fn key(row: usize) -> Bytes {
-    Bytes::from(format!("row-{row:012}"))
-}
-
 fn put(row: usize, value_bytes: usize) -> TPut {
     TPut {
         row: key(row),
@@ -273,8 +225,6 @@ fn put(row: usize, value_bytes: usize) -> TPut {
         ..TPut::default()
     }
 }
-
-pub(super) const QUALIFIER: &[u8] = b"v";
 
 fn value_column() -> TColumn {
     TColumn {

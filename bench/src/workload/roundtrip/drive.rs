@@ -1,7 +1,6 @@
 //! Sending messages and waiting for their replies, as fast as they come, over many connections for some time.
 
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,13 +9,11 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::calls::{Exchange, Kind, Known, Wire};
+use super::calls::{Exchange, Kind, Wire};
+use super::replies::{Replies, Reply, broken};
 use super::{clients, native, window};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
-
-/// Longest reply.
-const REPLY_BYTES_MAX: usize = 256 << 20;
 
 /// What came of driving a side once.
 #[derive(Debug)]
@@ -59,10 +56,6 @@ pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream> {
     let stream = TcpStream::connect(address).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
-}
-
-pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Error {
-    Error::Different(format!("the connection to {address} broke: {error}"))
 }
 
 /// Sends each message once and keeps the replies. An error unless all of them are those of calls that went well.
@@ -176,122 +169,6 @@ async fn call_until(
         next = (next + usize::from(pipeline)) % exchange.messages.len();
     }
     Ok((calls, latencies))
-}
-
-/// A reply, as [`Replies::receive`] judges it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply<'a> {
-    /// The one that is known, or could be.
-    Known,
-    /// Another one, a refusal for example.
-    Other(&'a [u8]),
-}
-
-/// Receives a connection's replies, one after the other, into memory that is used again.
-#[derive(Debug)]
-pub(super) struct Replies {
-    wire: Wire,
-    buffer: Vec<u8>,
-    /// Of the buffer: what has arrived and belongs to no reply yet.
-    arrived: Range<usize>,
-}
-
-impl Replies {
-    fn new(buffer_bytes: usize, wire: Wire) -> Replies {
-        Replies {
-            wire,
-            buffer: vec![0; buffer_bytes],
-            arrived: 0..0,
-        }
-    }
-
-    /// For replies to these messages. A refusal may be longer than they are.
-    pub(super) fn to(exchange: &Exchange) -> Replies {
-        Replies::new(exchange.replies[0].len() + 4096, exchange.wire)
-    }
-
-    /// Receives the reply to a message. Most are equal to the known ones: these are not looked into.
-    pub(super) async fn receive(
-        &mut self,
-        stream: &mut TcpStream,
-        address: SocketAddr,
-        exchange: &Exchange,
-        message: usize,
-    ) -> Result<Reply<'_>> {
-        let known = (exchange.known == Known::Equal).then_some(&exchange.replies[message][..]);
-        let (reply, is_known) = self.next(stream, address, known).await?;
-        Ok(if is_known || exchange.is_known(message, reply) {
-            Reply::Known
-        } else {
-            Reply::Other(reply)
-        })
-    }
-
-    /// The next frame of native RPC.
-    pub(super) async fn frame(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<&[u8]> {
-        Ok(self.next(stream, address, None).await?.0)
-    }
-
-    /// Whether a whole frame of native RPC has arrived.
-    pub(super) fn has_frame(&self) -> bool {
-        let arrived = &self.buffer[self.arrived.clone()];
-        native::frame_len(arrived).is_some_and(|length| length <= arrived.len())
-    }
-
-    /// The next message of the connection, and whether it is the known one; if not, it is whole when its bytes say so.
-    async fn next(
-        &mut self,
-        stream: &mut TcpStream,
-        address: SocketAddr,
-        known: Option<&[u8]>,
-    ) -> Result<(&[u8], bool)> {
-        let (length, is_known) = loop {
-            let arrived = &self.buffer[self.arrived.clone()];
-            if let Some(known) = known
-                && arrived.starts_with(known)
-            {
-                break (known.len(), true);
-            }
-            if self.wire == Wire::Native {
-                if self.has_frame() {
-                    break (native::frame_len(arrived).unwrap_or_default(), false);
-                }
-            } else if !arrived.is_empty() {
-                let mut scanner = MessageScanner::new(Protocol::BinaryStrict, REPLY_BYTES_MAX);
-                match scanner.feed(arrived) {
-                    Ok(Scan::Complete { len }) => break (len, false),
-                    Ok(Scan::NeedMore) => {}
-                    // The echo's replies are no messages; a piece of the known one may be anything.
-                    Err(_) if known.is_some_and(|known| known.starts_with(arrived)) => {}
-                    Err(error) => return Err(broken(address, &error)),
-                }
-            }
-            self.read(stream, address).await?;
-        };
-        let start = self.arrived.start;
-        self.arrived.start += length;
-        Ok((&self.buffer[start..start + length], is_known))
-    }
-
-    async fn read(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<()> {
-        if self.arrived.is_empty() {
-            self.arrived = 0..0;
-        } else if self.arrived.end == self.buffer.len() {
-            self.buffer.copy_within(self.arrived.clone(), 0);
-            self.arrived = 0..self.arrived.len();
-            if self.arrived.end == self.buffer.len() {
-                self.buffer.resize(self.arrived.end * 2, 0);
-            }
-        }
-        let read = stream.read(&mut self.buffer[self.arrived.end..]).await;
-        match read.map_err(|error| broken(address, &error))? {
-            0 => Err(broken(address, &"the server closed it")),
-            count => {
-                self.arrived.end += count;
-                Ok(())
-            }
-        }
-    }
 }
 
 #[cfg(test)]

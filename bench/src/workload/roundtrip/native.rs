@@ -14,7 +14,7 @@ use basalt_client::idl::native::messages::{
 use bytes::{Buf, Bytes};
 use prost::Message;
 
-use super::calls::{BATCH, FAMILY, Kind, QUALIFIER, ROWS, key, value};
+use super::kinds::{BATCH, FAMILY, Kind, QUALIFIER, ROWS, key, value};
 use crate::error::{Error, Result};
 
 /// The call id of the first message. All ids have two bytes as a varint, so messages have one length.

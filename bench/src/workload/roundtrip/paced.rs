@@ -14,7 +14,8 @@ use tokio::net::TcpStream;
 use super::alarm::Alarm;
 use super::calls::Exchange;
 use super::clients;
-use super::drive::{self, Replies, Reply, broken};
+use super::drive;
+use super::replies::{Replies, Reply, broken};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 

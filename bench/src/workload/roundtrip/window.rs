@@ -10,8 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::calls::Exchange;
-use super::drive::{Replies, broken};
 use super::native;
+use super::replies::{Replies, broken};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 

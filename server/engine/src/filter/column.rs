@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{ColumnRange, Comparison, Filter, ReturnCode};
+use super::{Comparison, Filter, ReturnCode};
 use crate::Result;
 use crate::cell::{Cell, KeyBuf};
 
@@ -112,6 +112,19 @@ impl Filter for MultipleColumnPrefixFilter {
             .get(self.next)
             .map(|prefix| column_hint(cell, prefix))
     }
+}
+
+/// Arguments of `ColumnRangeFilter`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnRange {
+    /// First column; `None`: no bound.
+    pub min: Option<Vec<u8>>,
+    /// Whether the first column belongs to it.
+    pub min_inclusive: bool,
+    /// Last column; `None`: no bound.
+    pub max: Option<Vec<u8>>,
+    /// Whether the last column belongs to it.
+    pub max_inclusive: bool,
 }
 
 /// Columns of a range.

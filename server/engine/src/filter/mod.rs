@@ -30,6 +30,7 @@ mod spec;
 mod value;
 mod wrap;
 
+pub use column::ColumnRange;
 pub use comparator::{BitOperator, Comparator, CompareOp, Comparison};
 pub use decimal::BigDecimal;
 pub use fuzzy::{FuzzyKey, MaskForm};
@@ -37,7 +38,8 @@ pub use java_regex::JavaRegex;
 pub use multi_range::RowRange;
 pub use parse::{FILTER_STRING_MAX_BYTES, ParseError};
 pub use proto::FILTER_BYTES_MAX;
-pub use spec::{ColumnRange, FilterSpec, ListOperator, SingleColumnValue};
+pub use single_column::SingleColumnValue;
+pub use spec::{FilterSpec, ListOperator};
 
 use std::fmt::Debug;
 

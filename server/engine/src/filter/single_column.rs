@@ -1,8 +1,23 @@
 //! Filters that keep or drop a whole row for the value of one of its columns.
 
-use super::{Filter, ReturnCode, SingleColumnValue};
+use super::{Comparison, Filter, ReturnCode};
 use crate::Result;
 use crate::cell::{Cell, CellBatch};
+
+/// Arguments of `SingleColumnValueFilter` and `SingleColumnValueExcludeFilter`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SingleColumnValue {
+    /// Family of the tested column.
+    pub family: Vec<u8>,
+    /// Qualifier of the tested column.
+    pub qualifier: Vec<u8>,
+    /// What its value must be.
+    pub comparison: Comparison,
+    /// Drop rows without the column.
+    pub filter_if_missing: bool,
+    /// Look at the newest version only.
+    pub latest_version_only: bool,
+}
 
 /// Rows in which one column's value compares.
 ///

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use super::column::{self, PageStart};
+use super::column::{self, ColumnRange, PageStart};
 use super::java_regex::JavaRegex;
 use super::multi_range::{self, RowRange};
+use super::single_column::{self, SingleColumnValue};
 use super::{
-    Comparator, Comparison, DEPTH_MAX, Filter, FuzzyKey, dependent, fuzzy, key_only, list, row,
-    single_column, value, wrap,
+    Comparator, Comparison, DEPTH_MAX, Filter, FuzzyKey, dependent, fuzzy, key_only, list, row, value, wrap,
 };
 use crate::{Error, Result};
 
@@ -21,34 +21,6 @@ pub enum ListOperator {
     MustPassAll = 1,
     /// OR.
     MustPassOne = 2,
-}
-
-/// Arguments of `ColumnRangeFilter`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnRange {
-    /// First column; `None`: no bound.
-    pub min: Option<Vec<u8>>,
-    /// Whether the first column belongs to it.
-    pub min_inclusive: bool,
-    /// Last column; `None`: no bound.
-    pub max: Option<Vec<u8>>,
-    /// Whether the last column belongs to it.
-    pub max_inclusive: bool,
-}
-
-/// Arguments of `SingleColumnValueFilter` and `SingleColumnValueExcludeFilter`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SingleColumnValue {
-    /// Family of the tested column.
-    pub family: Vec<u8>,
-    /// Qualifier of the tested column.
-    pub qualifier: Vec<u8>,
-    /// What its value must be.
-    pub comparison: Comparison,
-    /// Drop rows without the column.
-    pub filter_if_missing: bool,
-    /// Look at the newest version only.
-    pub latest_version_only: bool,
 }
 
 /// A description of a filter.

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 
 use super::compress::Codec;
 use crate::checksum;
+pub(super) use crate::codec::Check;
 use crate::codec::Cursor;
 use crate::schema::Compression;
 
@@ -35,9 +36,6 @@ pub(super) const PLAIN_BYTES_MAX: usize = 1 << 30;
 const CHECKSUM_NONE: u8 = 0;
 const CHECKSUM_CRC32: u8 = 1;
 const CHECKSUM_CRC32C: u8 = 2;
-
-/// What is wrong with some bytes, in words.
-pub(super) type Check<T> = std::result::Result<T, String>;
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
 
-use super::block::Check;
+use crate::codec::Check;
 use crate::schema::Compression;
 
 /// Most plain bytes in one chunk. Hadoop's readers unpack a chunk into a buffer of 256 KiB and its writers leave a sixth and

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::blocks::{Block, Want};
 use super::data_block::Stepped;
 use super::index::{Handle, IndexBlock};
 use super::place::Place;
 use super::read_ahead::{ReadAhead, Toward};
-use super::reader::{Block, Reader, Want, row_start};
+use super::reader::{Reader, row_start};
 use super::row_starts::{RowStarts, RowsBefore, SteppedBack};
 use super::{Access, ReadOptions};
 use crate::cell::{Account, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
@@ -102,6 +103,13 @@ pub struct FileCursor {
     backward: Option<Box<Backward>>,
     /// The reservation for the current block, if it is a large one.
     account: Account,
+}
+
+impl Reader {
+    /// A cursor over all cells; it keeps the file open.
+    pub fn cursor(self: &Arc<Self>, options: ReadOptions) -> FileCursor {
+        FileCursor::new(Arc::clone(self), options)
+    }
 }
 
 impl FileCursor {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
+use super::blocks::Want;
 use super::index::IndexBlock;
-use super::reader::{Reader, Want};
+use super::reader::Reader;
 use super::{ReadOptions, file_info};
 use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};

@@ -32,7 +32,9 @@
 //! - All cells of a file are of one family.
 
 mod block;
+mod blocks;
 mod bloom;
+mod cell_layout;
 mod compress;
 mod cursor;
 mod data_block;
@@ -66,9 +68,10 @@ use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
+pub use blocks::Block;
 pub use cursor::FileCursor;
 pub use dump::{IndexEntry, Summary, dump, index_entries, summary};
-pub use reader::{Block, Reader};
+pub use reader::Reader;
 pub use writer::Writer;
 
 /// How a file is written.

@@ -7,8 +7,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::blocks::Block;
 use super::index::Handle;
-use super::reader::Block;
 use crate::cache::{BlockCache, BlockKey};
 use crate::id::FileId;
 

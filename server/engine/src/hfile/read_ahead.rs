@@ -10,11 +10,43 @@
 //! Belongs to one cursor. Holds one window: at most [`WINDOW_BYTES_MAX`] bytes, or one larger
 //! block.
 
+use std::ops::Range;
+use std::path::Path;
+
 use super::ReadOptions;
 use super::index::Handle;
-use super::reader::Reader;
-use crate::cell::{Account, OnShortage};
-use crate::error::Result;
+use crate::cell::{Account, CallMemory, OnShortage};
+use crate::error::{Error, Result};
+use crate::fs::{Advice, File};
+
+/// The bytes of a file, and the memory for windows of them.
+#[derive(Debug)]
+pub(super) struct FileBytes<'a> {
+    pub(super) file: &'a dyn File,
+    pub(super) path: &'a Path,
+    /// The end of the blocks that can be in a window.
+    pub(super) end: u64,
+    pub(super) calls: &'a CallMemory,
+}
+
+impl FileBytes<'_> {
+    /// Advises the system that a part of the file will be read soon. Does nothing for an empty
+    /// part.
+    pub(super) fn will_need(&self, part: Range<u64>) {
+        let bytes = part.end.saturating_sub(part.start);
+        // Length 0 would mean the rest of the file.
+        if bytes > 0 {
+            self.file.advise(part.start, bytes, Advice::WillNeed);
+        }
+    }
+
+    /// Reads bytes of the file.
+    pub(super) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        self.file
+            .read_exact_at(buffer, offset)
+            .map_err(|source| Error::io("reading", self.path, source))
+    }
+}
 
 /// Where a cursor that needs a block will go next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +76,7 @@ impl ReadAhead {
     /// REQUIRES: it ends before the load-on-open section.
     pub(super) fn read(
         &mut self,
-        reader: &Reader,
+        file: &FileBytes<'_>,
         handle: Handle,
         options: ReadOptions,
         toward: Toward,
@@ -52,7 +84,7 @@ impl ReadAhead {
         let wanted = handle.bytes as usize;
         let skip = match self.skip_to(handle) {
             Some(skip) => skip,
-            None => self.fill(reader, handle, options, toward)?,
+            None => self.fill(file, handle, options, toward)?,
         };
         Ok(&self.bytes[skip..skip + wanted])
     }
@@ -66,7 +98,7 @@ impl ReadAhead {
     /// Reads the window of a block; returns the block's offset in it.
     fn fill(
         &mut self,
-        reader: &Reader,
+        file: &FileBytes<'_>,
         handle: Handle,
         options: ReadOptions,
         toward: Toward,
@@ -82,26 +114,26 @@ impl ReadAhead {
         let (mut start, end) = match toward {
             Toward::End => {
                 let end = handle.offset.saturating_add(window_bytes);
-                (handle.offset, end.min(reader.trailer.load_on_open_offset))
+                (handle.offset, end.min(file.end))
             }
             Toward::Start => (block_end.saturating_sub(window_bytes), block_end),
         };
-        if !self.make_room(reader, (end - start) as usize, handle.bytes as usize, options) {
+        if !self.make_room(file, (end - start) as usize, handle.bytes as usize, options) {
             start = handle.offset;
         }
         self.offset = start;
-        if let Err(error) = reader.read_exact(&mut self.bytes, start) {
+        if let Err(error) = file.read_exact(&mut self.bytes, start) {
             self.bytes.clear();
             return Err(error);
         }
         if goes_on {
-            self.begin_next(reader, toward);
+            self.begin_next(file, toward);
         }
         Ok((handle.offset - start) as usize)
     }
 
     /// Resizes the buffer to `bytes`; to `least`, with `false`, if a call cannot reserve `bytes`.
-    fn make_room(&mut self, reader: &Reader, bytes: usize, least: usize, options: ReadOptions) -> bool {
+    fn make_room(&mut self, file: &FileBytes<'_>, bytes: usize, least: usize, options: ReadOptions) -> bool {
         if bytes <= self.bytes.capacity() {
             self.bytes.resize(bytes, 0);
             return true;
@@ -110,7 +142,7 @@ impl ReadAhead {
         self.bytes = Vec::new();
         self.account.lower_to(0);
         if options.charge.is_some() && !self.account.has_budget() {
-            self.account = reader.calls().account(0, OnShortage::Refuse);
+            self.account = file.calls.account(0, OnShortage::Refuse);
         }
         let granted = self.account.set(bytes).is_ok();
         self.bytes = vec![0; if granted { bytes } else { least }];
@@ -139,15 +171,15 @@ impl ReadAhead {
     }
 
     /// Advises the system to read the window that comes next.
-    fn begin_next(&self, reader: &Reader, toward: Toward) {
+    fn begin_next(&self, file: &FileBytes<'_>, toward: Toward) {
         let bytes = self.next_window_bytes() as u64;
         let next = match toward {
             Toward::End => {
                 let start = self.offset + self.bytes.len() as u64;
-                start..(start + bytes).min(reader.trailer.load_on_open_offset)
+                start..(start + bytes).min(file.end)
             }
             Toward::Start => self.offset.saturating_sub(bytes)..self.offset,
         };
-        reader.will_need(next);
+        file.will_need(next);
     }
 }

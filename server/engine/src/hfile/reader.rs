@@ -5,18 +5,18 @@
 //! put into the block cache, or kept here (see [`super::pins`]). Shared by all threads; takes no lock but the cache's.
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::block::{self, BlockKind, Header};
+use super::blocks::{Block, Content, LARGE_BLOCK_BYTES, Want};
 use super::bloom::{self, Bloom};
-use super::cursor::FileCursor;
-use super::data_block::{CellLayout, DataBlock, DataLayout};
+use super::cell_layout::{CellLayout, DataLayout};
+use super::data_block::DataBlock;
 use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
 use super::pins::Pins;
-use super::read_ahead::{ReadAhead, Toward, WINDOW_BYTES_MAX};
+use super::read_ahead::{FileBytes, ReadAhead, Toward, WINDOW_BYTES_MAX};
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockKey, Weighted};
@@ -27,114 +27,9 @@ use crate::fs::{Advice, File, Open};
 use crate::id::FileId;
 use crate::schema::{BloomType, Compression};
 
-/// A block in memory, as the cache holds it: unpacked, its checksum verified.
-#[derive(Debug)]
-pub struct Block {
-    /// Size on disk; an index entry must agree with it.
-    disk_bytes: u32,
-    /// Offset of the block before it of the same kind.
-    previous: Option<u64>,
-    content: Content,
-    /// The block's weight if it is more than [`LARGE_BLOCK_BYTES`]; else 0.
-    large_bytes: usize,
-}
-
-/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of
-/// large cells may have many MiB.
-pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
-
 /// Longest load-on-open section, which is read when a file is opened: its root index and the places
 /// of its bloom filter's chunks. A sparse file can claim any length.
 const LOAD_ON_OPEN_BYTES_MAX: u64 = 1 << 30;
-
-#[derive(Debug)]
-enum Content {
-    Data(DataBlock),
-    Leaf(IndexBlock),
-    Intermediate(IndexBlock),
-    Bloom(Vec<u8>),
-}
-
-impl Weighted for Block {
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + match &self.content {
-                Content::Data(data) => data.weight(),
-                Content::Leaf(index) | Content::Intermediate(index) => index.weight(),
-                Content::Bloom(bits) => bits.len(),
-            }
-    }
-}
-
-impl Block {
-    /// The cells.
-    /// REQUIRES: loaded as [`Want::Data`].
-    #[inline]
-    pub(super) fn data(&self) -> &DataBlock {
-        match &self.content {
-            Content::Data(data) => data,
-            _ => unreachable!("the kind was checked when the block was loaded"),
-        }
-    }
-
-    /// The index entries.
-    /// REQUIRES: loaded as [`Want::Leaf`] or [`Want::Intermediate`].
-    pub(super) fn index(&self) -> &IndexBlock {
-        match &self.content {
-            Content::Leaf(index) | Content::Intermediate(index) => index,
-            _ => unreachable!("the kind was checked when the block was loaded"),
-        }
-    }
-
-    /// Whether the key may have been added to the chunk of a filter.
-    /// REQUIRES: loaded as [`Want::Bloom`].
-    pub(super) fn may_contain(&self, key: &[u8], bloom: &Bloom) -> bool {
-        match &self.content {
-            Content::Bloom(bits) => bloom::chunk_may_contain(bits, key, bloom.hashes()),
-            _ => unreachable!("the kind was checked when the block was loaded"),
-        }
-    }
-
-    /// The block's weight if it is a large one, else 0.
-    #[inline]
-    pub(super) fn large_bytes(&self) -> usize {
-        self.large_bytes
-    }
-
-    fn is(&self, want: Want) -> bool {
-        matches!(
-            (&self.content, want),
-            (Content::Data(_), Want::Data)
-                | (Content::Leaf(_), Want::Leaf)
-                | (Content::Intermediate(_), Want::Intermediate)
-                | (Content::Bloom(_), Want::Bloom)
-        )
-    }
-}
-
-/// Which kind of block is expected at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Want {
-    /// Cells, plain or encoded.
-    Data,
-    /// Index of data blocks.
-    Leaf,
-    /// Index of index blocks.
-    Intermediate,
-    /// Chunk of a bloom filter.
-    Bloom,
-}
-
-impl Want {
-    fn accepts(self, kind: BlockKind) -> bool {
-        match self {
-            Self::Data => kind.is_data(),
-            Self::Leaf => kind == BlockKind::LeafIndex,
-            Self::Intermediate => kind == BlockKind::IntermediateIndex,
-            Self::Bloom => kind == BlockKind::BloomChunk,
-        }
-    }
-}
 
 /// An open file. Shared; any number of cursors.
 #[derive(Debug)]
@@ -277,11 +172,6 @@ impl Reader {
     /// What it says of itself.
     pub fn properties(&self) -> &Properties {
         &self.properties
-    }
-
-    /// A cursor over all cells; it keeps the file open.
-    pub fn cursor(self: &Arc<Self>, options: ReadOptions) -> FileCursor {
-        FileCursor::new(Arc::clone(self), options)
     }
 
     /// Bytes of index and bloom filter that are always in memory, pinned blocks not counted: those are in the cache's account.
@@ -534,7 +424,7 @@ impl Reader {
             Some((ahead, toward))
                 if options.access == Access::Sequential && handle.bytes as usize <= WINDOW_BYTES_MAX =>
             {
-                ahead.read(self, handle, options, toward)?.into()
+                ahead.read(&self.file_bytes(), handle, options, toward)?.into()
             }
             _ => {
                 let file = match &self.direct {
@@ -608,21 +498,19 @@ impl Reader {
         Ok(block)
     }
 
-    /// Advises the system that a part of the file will be read soon. Does nothing for an empty
-    /// part.
-    pub(super) fn will_need(&self, part: Range<u64>) {
-        let bytes = part.end.saturating_sub(part.start);
-        // Length 0 would mean the rest of the file.
-        if bytes > 0 {
-            self.file.advise(part.start, bytes, Advice::WillNeed);
+    /// The bytes of the file, as a window needs them.
+    pub(super) fn file_bytes(&self) -> FileBytes<'_> {
+        FileBytes {
+            file: &*self.file,
+            path: &self.path,
+            end: self.trailer.load_on_open_offset,
+            calls: &self.context.calls,
         }
     }
 
     /// Reads bytes of the file.
     pub(super) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
-        self.file
-            .read_exact_at(buffer, offset)
-            .map_err(|source| Error::io("reading", &self.path, source))
+        self.file_bytes().read_exact(buffer, offset)
     }
 
     /// Makes an error about this file, and counts it.

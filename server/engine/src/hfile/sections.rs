@@ -10,7 +10,7 @@
 
 use std::sync::OnceLock;
 
-use super::data_block::CellLayout;
+use super::cell_layout::CellLayout;
 use super::encoding;
 use super::heads::Heads;
 use super::place::{Place, Position};

@@ -16,11 +16,12 @@ use std::thread;
 
 use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
+use super::blocks::{Block, Want};
 use super::bloom::Bloom;
 use super::index::{Handle, IndexBlock};
 use super::place::Place;
 use super::read_ahead::{ReadAhead, Toward};
-use super::reader::{Block, Reader, Want};
+use super::reader::Reader;
 use super::trailer::TRAILER_BYTES;
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
@@ -100,12 +101,17 @@ impl Reader {
                 offset,
                 bytes: bytes as u32,
             };
-            let bytes = ahead.read(self, here(HEADER_BYTES.min(left)), OPTIONS, Toward::End)?;
+            let bytes = ahead.read(
+                &self.file_bytes(),
+                here(HEADER_BYTES.min(left)),
+                OPTIONS,
+                Toward::End,
+            )?;
             let header = Header::parse(bytes).map_err(|what| self.corrupt(offset, what))?;
             if header.disk_bytes > left {
                 return Err(self.corrupt(offset, "block reaches into the load-on-open section"));
             }
-            let bytes = ahead.read(self, here(header.disk_bytes), OPTIONS, Toward::End)?;
+            let bytes = ahead.read(&self.file_bytes(), here(header.disk_bytes), OPTIONS, Toward::End)?;
             block::unpack(bytes.into(), self.trailer.compression)
                 .map_err(|what| self.corrupt(offset, what))?;
             if header.previous != previous[header.kind as usize] {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use super::block::{self, BlockKind};
 use super::bloom::{self, BloomWriter, ReadyChunk};
+use super::cell_layout::cell_bytes;
 use super::compress::Codec;
-use super::data_block::cell_bytes;
 use super::encoding::BlockEncoder;
 use super::file_info::{self, FileInfo};
 use super::index::{Handle, IndexWriter, KeyForm, WriteBlock, separator};

@@ -17,20 +17,13 @@
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use super::memory::Memory;
+use super::memory::{ALIGN, CHUNK_MAX_BYTES, Memory};
 use super::pool::ChunkPool;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Alignment of everything handed out.
-pub(super) const ALIGN: usize = 8;
-
 /// Small, because a server has many stores and most of them receive few writes.
 pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(any(miri, loom)) { 1 << 10 } else { 64 << 10 };
-
-/// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and AArch64: searches
-/// in a large memstore jump about in it, and with small pages most of their time would go into translating addresses.
-pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(any(miri, loom)) { 8 << 10 } else { 2 << 20 };
 
 /// Room is taken in pieces of at most this size, which even the first chunk has place for.
 const ROOM_BYTES: usize = FIRST_CHUNK_BYTES / 4;

@@ -20,8 +20,9 @@
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
+use super::abbreviation::Abbreviation;
 use super::list::{Node, NodeRef, Place, prefetch, row_prefix};
-use crate::cell::{Key, leading4};
+use crate::cell::Key;
 use crate::id::SeqId;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -39,115 +40,17 @@ pub(super) const LEAF_CELLS: usize = if cfg!(loom) {
 /// Enough for 4^10 leaves, 40 million cells; beyond that, searches get slowly longer.
 pub(super) const HEIGHT_MAX: usize = if cfg!(loom) { 2 } else { 10 };
 
-/// Which four bytes of a key stand for it, among keys between two that are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Abbreviation {
-    part: Part,
-    /// Bytes of the part that all have in common.
-    skip: u32,
-}
-
-/// What of a key the two are first different in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Row,
-    Qualifier,
-    /// Timestamp, type and sequence id as bytes that sort as cells do, see [`version`].
-    Version,
-}
-
-/// Timestamp, type and sequence id, each descending, as bytes that compare like them.
-fn version(key: Key<'_>, seq: SeqId) -> [u8; 17] {
-    let mut bytes = [0; 17];
-    let timestamp = key.timestamp().cast_unsigned() ^ (1 << 63);
-    bytes[..8].copy_from_slice(&(!timestamp).to_be_bytes());
-    bytes[8] = !key.type_code();
-    bytes[9..].copy_from_slice(&(!seq.0).to_be_bytes());
-    bytes
-}
-
 fn halves(number: u128) -> [u64; 2] {
     [(number >> 64) as u64, number as u64]
 }
 
-fn common_bytes(left: &[u8], right: &[u8]) -> u32 {
-    left.iter()
-        .zip(right)
-        .take_while(|(left, right)| left == right)
-        .count() as u32
+/// The abbreviation for cells between two nodes, or between one and the end of the list.
+fn abbreviation_between(first: Option<NodeRef<'_>>, next: Option<NodeRef<'_>>) -> Abbreviation {
+    Abbreviation::between(first.map(cell), next.map(cell))
 }
 
-impl Abbreviation {
-    /// For any keys.
-    const ANY: Self = Self {
-        part: Part::Row,
-        skip: 0,
-    };
-
-    /// For keys between those of two cells, or between one and nowhere.
-    fn between(first: Option<NodeRef<'_>>, next: Option<NodeRef<'_>>) -> Self {
-        let (Some(first), Some(next)) = (first, next) else {
-            return Self::ANY;
-        };
-        let (left, right) = (first.key(), next.key());
-        if left.row() != right.row() {
-            let skip = common_bytes(left.row(), right.row());
-            Self {
-                part: Part::Row,
-                skip,
-            }
-        } else if left.qualifier() != right.qualifier() {
-            let skip = common_bytes(left.qualifier(), right.qualifier());
-            Self {
-                part: Part::Qualifier,
-                skip,
-            }
-        } else {
-            let skip = common_bytes(&version(left, first.seq()), &version(right, next.seq()));
-            Self {
-                part: Part::Version,
-                skip,
-            }
-        }
-    }
-
-    #[inline]
-    fn take(self, part: &[u8]) -> u32 {
-        leading4(part.get(self.skip as usize..).unwrap_or_default())
-    }
-
-    /// That of a cell.
-    #[inline]
-    pub(super) fn of(self, key: Key<'_>, seq: SeqId) -> u32 {
-        match self.part {
-            Part::Row => self.take(key.row()),
-            Part::Qualifier => self.take(key.qualifier()),
-            Part::Version => self.take(&version(key, seq)),
-        }
-    }
-
-    /// That of the place in front of a row. Such a place is never between cells of one row.
-    #[inline]
-    pub(super) fn of_row(self, row: &[u8]) -> u32 {
-        if self.part == Part::Row { self.take(row) } else { 0 }
-    }
-
-    fn to_bits(self) -> u64 {
-        (self.part as u64) << 32 | u64::from(self.skip)
-    }
-
-    #[inline]
-    fn from_bits(bits: u64) -> Self {
-        let part = match bits >> 32 {
-            0 => Part::Row,
-            1 => Part::Qualifier,
-            _ => Part::Version,
-        };
-        Self {
-            part,
-            skip: bits as u32,
-        }
-    }
+fn cell(node: NodeRef<'_>) -> (Key<'_>, SeqId) {
+    (node.key(), node.seq())
 }
 
 /// A leaf. Lies in the arena of the list that it indexes, and lives as long.
@@ -190,7 +93,7 @@ pub(super) struct Writing<'a> {
 impl Leaf {
     /// With one node, or with none: then it begins at the list's head. `next` is what the next leaf begins with.
     pub(super) fn new(first: Option<NodeRef<'_>>, next: Option<NodeRef<'_>>) -> Self {
-        let how = Abbreviation::between(first, next);
+        let how = abbreviation_between(first, next);
         let leaf = Self {
             row_prefix: halves(first.map_or(0, |node| row_prefix(node.key().row()))),
             first: first.map(NodeRef::pointer),
@@ -482,7 +385,7 @@ impl<'a> Writing<'a> {
     /// Leaves out all entries but the first ones, since a leaf that begins with `next` has come behind this one.
     pub(super) fn keep(&self, count: usize, next: NodeRef<'_>) {
         self.leaf.count.store(count, Ordering::Release);
-        let how = Abbreviation::between(self.leaf.first(), Some(next));
+        let how = abbreviation_between(self.leaf.first(), Some(next));
         if how == self.leaf.abbreviation() {
             return;
         }
@@ -526,6 +429,7 @@ mod tests {
 
     use super::*;
     use crate::cell::{Cell, CellType, KeyBuf};
+    use crate::memstore::abbreviation::Part;
     use crate::memstore::list::{CellList, CellPlace, RowPlace};
 
     type OwnedKey = (KeyBuf, SeqId);
@@ -545,7 +449,7 @@ mod tests {
     fn between(left: &OwnedKey, right: &OwnedKey) -> Abbreviation {
         let list = CellList::new(Arc::default());
         let (left, right) = (insert(&list, left), insert(&list, right));
-        Abbreviation::between(Some(left), Some(right))
+        abbreviation_between(Some(left), Some(right))
     }
 
     #[test]
@@ -569,8 +473,8 @@ mod tests {
         }
         let list = CellList::new(Arc::default());
         let node = insert(&list, &left);
-        assert_eq!(Abbreviation::between(Some(node), None), Abbreviation::ANY);
-        assert_eq!(Abbreviation::between(None, Some(node)), Abbreviation::ANY);
+        assert_eq!(abbreviation_between(Some(node), None), Abbreviation::ANY);
+        assert_eq!(abbreviation_between(None, Some(node)), Abbreviation::ANY);
     }
 
     #[test]
@@ -630,7 +534,7 @@ mod tests {
             }
             let nodes: Vec<_> = list.nodes().collect();
             let (first, next) = (nodes[0], nodes[nodes.len() - 1]);
-            let how = Abbreviation::between(Some(first), Some(next));
+            let how = abbreviation_between(Some(first), Some(next));
             for (key, seq) in keys.iter().chain(&others) {
                 check(&nodes, how, &CellPlace::cell(key.as_key(), *seq));
                 check(&nodes, how, &CellPlace::key(key.as_key()));

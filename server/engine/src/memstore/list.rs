@@ -30,8 +30,9 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 
-use super::arena::{ALIGN, Arena, Room};
-use super::leaf::Abbreviation;
+use super::abbreviation::Abbreviation;
+use super::arena::{Arena, Room};
+use super::memory::ALIGN;
 use super::pool::ChunkPool;
 use crate::cell::{Cell, Key, compare_keys, leading16};
 use crate::id::SeqId;

@@ -5,7 +5,12 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::arena::{ALIGN, CHUNK_MAX_BYTES};
+/// Alignment of everything handed out.
+pub(super) const ALIGN: usize = 8;
+
+/// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and AArch64: searches
+/// in a large memstore jump about in it, and with small pages most of their time would go into translating addresses.
+pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(any(miri, loom)) { 8 << 10 } else { 2 << 20 };
 
 /// Memory that nobody else has, given back to the allocator when dropped. What is in it is not initialised.
 pub(super) struct Memory {

@@ -12,6 +12,7 @@
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as `insert` has returned;
 //! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
 
+mod abbreviation;
 mod arena;
 mod flushed;
 mod leaf;

@@ -10,8 +10,7 @@
 //!
 //! Invariant: at most so many chunks are kept as the pool was made for. They count as nobody's memstore.
 
-use super::arena::CHUNK_MAX_BYTES;
-use super::memory::Memory;
+use super::memory::{CHUNK_MAX_BYTES, Memory};
 use crate::sync::Mutex;
 
 /// Chunks of the full size that are not in use. Shared by all memstores of an engine. The default one keeps nothing.

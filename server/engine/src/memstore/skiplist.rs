@@ -36,9 +36,9 @@ use std::sync::atomic::AtomicU64;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use super::arena::ALIGN;
 use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Sought, Writing};
 use super::list::{Builder, CellList, CellPlace, Node, NodeRef, Place, RowPlace};
+use super::memory::ALIGN;
 use super::pool::ChunkPool;
 use crate::cell::Cell;
 use crate::sync::Mutex;

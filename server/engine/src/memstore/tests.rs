@@ -141,12 +141,12 @@ fn totals_add_up() {
     insert(
         &memstore,
         &key(b"c", b"", 0),
-        &vec![0; arena::CHUNK_MAX_BYTES],
+        &vec![0; memory::CHUNK_MAX_BYTES],
         b"",
         9,
     );
     let grown = memstore.bytes() - before;
-    assert!((arena::CHUNK_MAX_BYTES..arena::CHUNK_MAX_BYTES + 300).contains(&(grown as usize)));
+    assert!((memory::CHUNK_MAX_BYTES..memory::CHUNK_MAX_BYTES + 300).contains(&(grown as usize)));
 }
 
 /// Goal: the bytes a memstore asks for stay close to what it was given. Method: many small cells; the rest is links, lengths,
@@ -162,7 +162,7 @@ fn overhead_per_cell_is_bounded() {
     }
     let overhead = memstore.bytes() - memstore.data_bytes();
     assert!(
-        overhead < cells * 55 + arena::CHUNK_MAX_BYTES as u64,
+        overhead < cells * 55 + memory::CHUNK_MAX_BYTES as u64,
         "{} bytes per cell",
         overhead / cells
     );

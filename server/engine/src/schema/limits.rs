@@ -8,7 +8,7 @@
 //! - Every limit has a name, and every refusal states that name, the size found and the size
 //!   allowed. `docs/compatibility.md` lists them; a test compares the page with [`Limit::ALL`].
 //! - They are checked once, where a request enters the engine and before anything is durable:
-//!   [`TableDescriptor::check`], [`check_namespace`](super::NamespaceDescriptor::check),
+//!   [`TableDescriptor::check`](super::TableDescriptor::check), [`check_namespace`](super::NamespaceDescriptor::check),
 //!   `TableName::new`, and the catalog for split keys and totals.
 //! - Stored data is never measured against them, so that a database older than a limit opens again,
 //!   and what is too large in it can be removed.
@@ -18,10 +18,11 @@
 
 use std::fmt;
 
-use super::{Attributes, NamespaceDescriptor, TableDescriptor};
+use super::{Attributes, NamespaceDescriptor};
 use crate::cell::{FAMILY_MAX_BYTES, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::options::Totals;
+pub use crate::text::Brief;
 
 /// A limit: its name, and how much it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,24 +141,6 @@ impl Limit {
     }
 }
 
-/// Checks the sizes in a table's descriptor.
-pub(super) fn check_table(table: &TableDescriptor) -> Result<()> {
-    let of_table = format_args!("table {}", table.name);
-    FAMILIES.check(table.families.len(), of_table)?;
-    check_options(&table.attributes, of_table)?;
-    let mut bytes = bytes_of(&table.attributes);
-    for family in &table.families {
-        let of_family = format_args!("family {}", Brief(&family.name));
-        FAMILY_NAME.check(family.name.len(), of_family)?;
-        for options in [&family.attributes, &family.configuration] {
-            check_options(options, of_family)?;
-            bytes += bytes_of(options);
-        }
-        bytes += family.name.len();
-    }
-    DESCRIPTOR.check(bytes, format_args!("the descriptor of table {}", table.name))
-}
-
 /// Checks the sizes in a namespace's descriptor, except its name.
 pub(super) fn check_namespace(namespace: &NamespaceDescriptor) -> Result<()> {
     let what = format_args!("namespace {}", Brief(namespace.name.as_bytes()));
@@ -170,7 +153,8 @@ pub(super) fn check_namespace(namespace: &NamespaceDescriptor) -> Result<()> {
     DESCRIPTOR.check(bytes, format_args!("the descriptor of {what}"))
 }
 
-fn check_options(options: &Attributes, of: fmt::Arguments<'_>) -> Result<()> {
+/// Checks the sizes of options of a table or family.
+pub(super) fn check_options(options: &Attributes, of: fmt::Arguments<'_>) -> Result<()> {
     OPTIONS.check(options.len(), of)?;
     options
         .iter()
@@ -183,41 +167,14 @@ fn check_option(name: &[u8], value: &[u8], of: fmt::Arguments<'_>) -> Result<()>
     OPTION_VALUE.check(value.len(), format_args!("the value of option {shown} of {of}"))
 }
 
-fn bytes_of(options: &Attributes) -> usize {
+/// Bytes of the names and values of options.
+pub(super) fn bytes_of(options: &Attributes) -> usize {
     options.iter().map(|(name, value)| name.len() + value.len()).sum()
-}
-
-/// Displays bytes as [`Escaped`](super::Escaped) does, but text as it is, and only the first bytes
-/// of a long name.
-#[derive(Clone, Copy, Debug)]
-pub struct Brief<'a>(pub &'a [u8]);
-
-/// Bytes of a name that [`Brief`] shows.
-const BRIEF_BYTES: usize = 48;
-
-impl fmt::Display for Brief<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(cut) = self.0.get(..BRIEF_BYTES).filter(|cut| cut.len() < self.0.len()) else {
-            return show(self.0, f);
-        };
-        // The cut is not inside a character.
-        let end = (0..=cut.len()).rev().find(|end| self.0[*end] & 0xc0 != 0x80);
-        show(&cut[..end.unwrap_or(cut.len())], f)?;
-        f.write_str("...")
-    }
-}
-
-/// Shows text as it is, and other bytes escaped.
-fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(char::is_control) => f.write_str(text),
-        _ => fmt::Display::fmt(&super::Escaped(bytes), f),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FamilyDescriptor, TableName};
+    use super::super::{FamilyDescriptor, TableDescriptor, TableName};
     use super::*;
 
     fn table() -> TableDescriptor {
@@ -301,22 +258,5 @@ mod tests {
             .attributes
             .insert(b"k".to_vec(), vec![0; OPTION_VALUE.max + 1]);
         assert!(refusal(&table).contains("option value"));
-    }
-
-    #[test]
-    fn long_names_are_shown_in_brief() {
-        assert_eq!(Brief(b"abc").to_string(), "abc");
-        assert_eq!(Brief(b"a\x00").to_string(), "a\\x00");
-        assert_eq!(Brief(&[b'x'; 49]).to_string(), format!("{}...", "x".repeat(48)));
-        let letters = "\u{8868}".repeat(100);
-        assert_eq!(
-            Brief(letters.as_bytes()).to_string(),
-            format!("{}...", "\u{8868}".repeat(16))
-        );
-        let shifted = format!("x{letters}");
-        assert_eq!(
-            Brief(shifted.as_bytes()).to_string(),
-            format!("x{}...", "\u{8868}".repeat(15))
-        );
     }
 }

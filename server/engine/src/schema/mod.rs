@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::{Error, Result};
+pub use crate::name::TableName;
+pub use crate::name::{DEFAULT_NAMESPACE, META_TABLE, SYSTEM_NAMESPACE};
+pub use crate::text::{Escaped, escape};
 
 mod family;
 pub mod limits;
@@ -18,10 +21,7 @@ pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
 pub(crate) use name::check_namespace_characters;
-pub use name::{
-    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
-    check_namespace_name, check_snapshot_name,
-};
+pub use name::{NAMESPACE_TABLE, check_family_name, check_namespace_name, check_snapshot_name};
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
@@ -48,28 +48,6 @@ impl NamespaceDescriptor {
     /// Checks the limits of everything but the name.
     pub fn check_properties(&self) -> Result<()> {
         limits::check_namespace(self)
-    }
-}
-
-/// Bytes for people: printable ASCII as it is, the rest and the backslash as `\xNN` (HBase: `Bytes.toStringBinary`).
-pub fn escape(bytes: &[u8]) -> String {
-    Escaped(bytes).to_string()
-}
-
-/// Displays bytes as [`escape`] does, without a string in between.
-#[derive(Clone, Copy, Debug)]
-pub struct Escaped<'a>(pub &'a [u8]);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for &byte in self.0 {
-            if (b' '..=b'~').contains(&byte) && byte != b'\\' {
-                write!(f, "{}", char::from(byte))?;
-            } else {
-                write!(f, "\\x{byte:02X}")?;
-            }
-        }
-        Ok(())
     }
 }
 

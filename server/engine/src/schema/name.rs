@@ -1,34 +1,15 @@
 //! Names of tables, namespaces and families, and HBase's rules for them.
 
 use crate::seeded;
-use std::cmp::Ordering;
-use std::fmt;
-use std::sync::Arc;
-
-use super::Escaped;
-use super::limits::{Brief, FAMILY_NAME, NAMESPACE_NAME, SNAPSHOT_NAME, TABLE_QUALIFIER};
+use super::limits::{FAMILY_NAME, NAMESPACE_NAME, SNAPSHOT_NAME, TABLE_QUALIFIER};
 use crate::error::{Error, Result};
-
-/// Namespace of tables whose name has no `namespace:` in front.
-pub const DEFAULT_NAMESPACE: &str = "default";
-
-/// Namespace of system tables.
-pub const SYSTEM_NAMESPACE: &str = "hbase";
-
-/// The system table of regions, in the system namespace.
-pub const META_TABLE: &str = "meta";
+use crate::name::{DEFAULT_NAMESPACE, TableName};
+use crate::text::{Brief, Escaped};
 
 /// The system table of namespaces, in the system namespace.
 pub const NAMESPACE_TABLE: &str = "namespace";
 
-/// A table's name: namespace and qualifier. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct TableName {
-    /// `None`: the default one. Nearly every call names a table in it, and all threads would count their shares of one text.
-    namespace: Option<Arc<str>>,
-    qualifier: Arc<str>,
-}
-
+/// The rules for a name. Its parts are read in `crate::name`.
 impl TableName {
     /// A name of checked parts. An empty namespace means `default`.
     pub fn new(namespace: &str, qualifier: &str) -> Result<Self> {
@@ -43,10 +24,7 @@ impl TableName {
         let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
         namespace.map_or(Ok(()), check_namespace_characters)?;
         check_qualifier(["Table", "User-space table"], qualifier)?;
-        Ok(Self {
-            namespace: namespace.map(Arc::from),
-            qualifier: qualifier.into(),
-        })
+        Ok(Self::of_parts(namespace, qualifier))
     }
 
     /// Parses `namespace:qualifier` or `qualifier`. Split at the last colon, as HBase does.
@@ -61,62 +39,6 @@ impl TableName {
             Some((namespace, qualifier)) => Self::new(namespace, qualifier),
             None => Self::new(DEFAULT_NAMESPACE, text),
         }
-    }
-
-    /// The namespace, `default` spelled out.
-    pub fn namespace(&self) -> &str {
-        self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
-    }
-
-    /// The part after the namespace.
-    pub fn qualifier(&self) -> &str {
-        &self.qualifier
-    }
-
-    /// Whether it lies in the system namespace.
-    pub fn is_system(&self) -> bool {
-        self.namespace() == SYSTEM_NAMESPACE
-    }
-
-    /// Whether it is `hbase:meta`.
-    pub fn is_meta(&self) -> bool {
-        self.is_system() && &*self.qualifier == META_TABLE
-    }
-
-    /// HBase's order of tables in lists: as text, with `default:` spelled out.
-    pub fn cmp_as_text(&self, other: &Self) -> Ordering {
-        let text = |name: &Self| format!("{}:{}", name.namespace(), name.qualifier);
-        text(self).cmp(&text(other))
-    }
-}
-
-/// By namespace, then by qualifier.
-impl Ord for TableName {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_namespace = self.namespace().cmp(other.namespace());
-        by_namespace.then_with(|| self.qualifier().cmp(other.qualifier()))
-    }
-}
-
-impl PartialOrd for TableName {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The full name; `default:` is never printed.
-impl fmt::Display for TableName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(namespace) = &self.namespace {
-            write!(f, "{namespace}:")?;
-        }
-        f.write_str(&self.qualifier)
-    }
-}
-
-impl fmt::Debug for TableName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

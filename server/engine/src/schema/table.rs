@@ -1,5 +1,6 @@
 //! Tables: families and table-wide options.
 
+use super::limits::{Brief, DESCRIPTOR, FAMILIES, FAMILY_NAME, bytes_of, check_options};
 use super::{
     Attributes, FamilyDescriptor, SplitOptions, TableName, family::parse_bool, insane, parse_attribute,
 };
@@ -153,7 +154,7 @@ impl TableDescriptor {
     /// but not the checks of names and of a table without families, which nothing could serve, nor
     /// the [`limits`](super::limits).
     pub fn check(&self) -> Result<()> {
-        super::limits::check_table(self)?;
+        check_sizes(self)?;
         if self.families.is_empty() {
             return Err(insane("Table should have at least one column family."));
         }
@@ -222,6 +223,24 @@ const MEMSTORE_FLUSHSIZE: Size = Size {
     option: "MEMSTORE_FLUSHSIZE",
     setting: "hbase.hregion.memstore.flush.size",
 };
+
+/// Checks the sizes in a table's descriptor.
+fn check_sizes(table: &TableDescriptor) -> Result<()> {
+    let of_table = format_args!("table {}", table.name);
+    FAMILIES.check(table.families.len(), of_table)?;
+    check_options(&table.attributes, of_table)?;
+    let mut bytes = bytes_of(&table.attributes);
+    for family in &table.families {
+        let of_family = format_args!("family {}", Brief(&family.name));
+        FAMILY_NAME.check(family.name.len(), of_family)?;
+        for options in [&family.attributes, &family.configuration] {
+            check_options(options, of_family)?;
+            bytes += bytes_of(options);
+        }
+        bytes += family.name.len();
+    }
+    DESCRIPTOR.check(bytes, format_args!("the descriptor of table {}", table.name))
+}
 
 #[cfg(test)]
 mod tests {

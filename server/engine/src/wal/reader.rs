@@ -30,9 +30,10 @@ use crate::metrics::EventListener;
 use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
 use crate::{Error, Result};
 
+use super::layout::{HEADER_BLOCK_BYTES, segment_number, segment_path};
+
 use super::segment::{
-    BadHeader, HEADER_BLOCK_BYTES, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader,
-    chain_after, segment_number, segment_path,
+    BadHeader, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader, chain_after,
 };
 
 /// One edit read back; everything in it has been checked.

@@ -23,8 +23,10 @@ use crate::metrics::EventListener;
 use crate::record::{FrameRead, read_frame};
 use crate::{Error, Result};
 
+use super::layout::remove_if_there;
+use super::layout::{SEAL_BYTES, segment_number, segment_path};
 use super::reader::{LogSummary, LoggedEdit, Payload, read_file, read_sealed, read_segments, walk};
-use super::segment::{SEAL_BYTES, SegmentHeader, SegmentWriter, segment_number, segment_path};
+use super::segment::{SegmentHeader, SegmentWriter};
 use super::spare;
 
 /// Ends the name of a segment that is being rewritten.
@@ -155,14 +157,4 @@ pub(super) fn remove(vfs: &dyn Vfs, dir: &Path, path: &Path) -> Result<()> {
         return Ok(());
     }
     vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
-}
-
-/// Removes a file if there is one.
-pub(super) fn remove_if_there(vfs: &dyn Vfs, path: &Path) -> Result<()> {
-    match vfs.remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("removing", path, source))
-        }
-        _ => Ok(()),
-    }
 }

@@ -45,10 +45,8 @@ use crate::id::{SeqId, Uuid};
 use crate::record::{FRAME_HEADER_BYTES, fill_header, reserve_header};
 use crate::{Error, Result};
 
+use super::layout::{HEADER_BLOCK_BYTES, MARKER_BYTES, RESERVED_BYTES, segment_path};
 use super::spare::Spare;
-
-/// Bytes before the first frame: what disks write at once.
-pub(super) const HEADER_BLOCK_BYTES: usize = 4096;
 
 /// Where the header block's checksum stands.
 const HEADER_CRC_AT: usize = HEADER_BLOCK_BYTES - 4;
@@ -68,28 +66,9 @@ pub(super) const KIND_EDITS: u8 = 1;
 pub(super) const KIND_MARKER: u8 = 2;
 pub(super) const KIND_SEAL: u8 = 3;
 
-/// Bytes of the seal frame.
-pub(super) const SEAL_BYTES: usize = FRAME_HEADER_BYTES + 1 + 4;
-
-/// Bytes of a marker frame.
-pub(super) const MARKER_BYTES: usize = FRAME_HEADER_BYTES + 1;
-
 /// So many bytes that no sync has asked for, and the system is told to begin to write them. Otherwise the sync that ends a segment,
 /// which everybody waits for, would have a whole segment to write: with `wal.sync = "os"` that took 30 to 40 ms.
 const WRITE_BACK_BYTES: u64 = 2 << 20;
-
-/// Room that a segment keeps for a marker and its seal, so that neither needs new space.
-const RESERVED_BYTES: u64 = (MARKER_BYTES + SEAL_BYTES) as u64;
-
-/// Bytes of frames that a new segment of that size can take.
-pub(super) fn room_of(bytes: u64) -> u64 {
-    bytes.saturating_sub(HEADER_BLOCK_BYTES as u64 + RESERVED_BYTES)
-}
-
-/// The size of a segment with that much room.
-pub(super) fn bytes_for(room: u64) -> u64 {
-    room.saturating_add(HEADER_BLOCK_BYTES as u64 + RESERVED_BYTES)
-}
 
 /// How a segment ended; what its successor knows of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,21 +121,6 @@ impl BadHeader {
             }
         }
     }
-}
-
-/// The name of a segment.
-pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(format!("{number:016x}.wal"))
-}
-
-/// The number of the segment of that name; `None` if it is not a segment's name.
-pub(super) fn segment_number(name: &Path) -> Option<u64> {
-    let digits = name.to_str()?.strip_suffix(".wal")?;
-    let canonical = digits.len() == 16
-        && digits
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    canonical.then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
 impl SegmentHeader {

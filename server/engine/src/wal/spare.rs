@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::fs::{File, Open, Vfs};
 use crate::{Error, Result};
 
-use super::recover;
-use super::segment::{HEADER_BLOCK_BYTES, room_of};
+use super::layout;
+use super::layout::{HEADER_BLOCK_BYTES, room_of};
 
 /// Its name. Not the form of a segment's name.
 pub(super) const NAME: &str = "spare.wal.new";
@@ -38,7 +38,7 @@ impl Spare {
         if space.available_bytes < bytes {
             return Err(preallocating(std::io::ErrorKind::StorageFull.into()));
         }
-        recover::remove_if_there(vfs, &path)?;
+        layout::remove_if_there(vfs, &path)?;
         let file = vfs
             .open(&path, Open::CreateNew)
             .map_err(|e| Error::io("creating", &path, e))?;

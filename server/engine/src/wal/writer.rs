@@ -20,9 +20,10 @@ use crate::options::WalSync;
 
 use super::batch::Batch;
 use super::group::Lead;
-use super::recover::remove_if_there;
+use super::layout::remove_if_there;
+use super::layout::{MARKER_BYTES, bytes_for};
 use super::room::Room;
-use super::segment::{MARKER_BYTES, Sealed, SegmentWriter, bytes_for};
+use super::segment::{Sealed, SegmentWriter};
 use super::spare::Spare;
 use super::watch::Watch;
 

@@ -23,10 +23,10 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 
-use super::connection::Connection;
 use super::request;
 use super::scan::confine;
-use crate::api::{Failure, scans};
+use super::state::Connection;
+use crate::service::{Failure, scans};
 
 mod number;
 

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use num_bigint::{BigInt, Sign};
 use prost::Message;
 
-use crate::api::Failure;
+use crate::service::Failure;
 
 /// Package of the interpreters.
 const PACKAGE: &str = "org.apache.hadoop.hbase.client.coprocessor.";

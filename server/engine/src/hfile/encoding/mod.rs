@@ -19,7 +19,7 @@ mod prefix;
 mod tags;
 
 use super::block::{Check, PLAIN_BYTES_MAX};
-use super::data_block::{self, CellLayout, DataLayout};
+use super::cell_layout::{self, CellLayout, DataLayout};
 use super::place::{Place, Position, offset};
 use super::row_offsets;
 use crate::cell::{Cell, Key};
@@ -170,7 +170,7 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
         }
         position.next = offset(input.position()).ok()?;
         let value_at = position.value_at as usize;
-        let parts = data_block::CellParts {
+        let parts = cell_layout::CellParts {
             key: &place.key,
             value: &payload[value_at..value_at + position.value_bytes as usize],
             tags: layout.cell.tags.then_some(&*tags),
@@ -240,7 +240,7 @@ fn plain_bytes_of(place: &Place, cell: CellLayout) -> usize {
     } else {
         0
     };
-    data_block::LENGTHS_BYTES + place.key.len() + position.value_bytes as usize + tags + seq
+    cell_layout::LENGTHS_BYTES + place.key.len() + position.value_bytes as usize + tags + seq
 }
 
 /// Builds the payload of one data block after the other.
@@ -309,7 +309,7 @@ impl BlockEncoder {
 
     /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they have in common.
     pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
-        let cells = self.payload.len() + data_block::cell_bytes(cell, self.tags);
+        let cells = self.payload.len() + cell_layout::cell_bytes(cell, self.tags);
         if self.encoding == DataBlockEncoding::RowIndexV1 {
             cells + row_offsets::tail_bytes(self.rows.len() + usize::from(new_row))
         } else {
@@ -320,14 +320,14 @@ impl BlockEncoder {
     /// Adds a cell. `new_row` says whether it is the first of its row.
     /// REQUIRES: cells come in order and are of one family.
     pub(super) fn add(&mut self, cell: Cell<'_>, new_row: bool) {
-        self.plain_bytes += data_block::cell_bytes(cell, self.tags);
+        self.plain_bytes += cell_layout::cell_bytes(cell, self.tags);
         let first = self.cells == 0;
         self.cells += 1;
         if !self.is_differential() {
             if (new_row || first) && self.encoding == DataBlockEncoding::RowIndexV1 {
                 self.rows.push(self.payload.len() as u32 - 2);
             }
-            data_block::put_cell(&mut self.payload, cell, self.tags);
+            cell_layout::put_cell(&mut self.payload, cell, self.tags);
             return;
         }
         let before = self

@@ -1,0 +1,88 @@
+//! Tables and regions by the names that clients have for them.
+
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::{Escaped, TableName};
+use basalt_engine::{Engine, Error, Result};
+
+/// What a call works on that takes a table's name or a region's.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// All regions of a table.
+    Table(TableName),
+    /// One region.
+    Region(RegionInfo),
+}
+
+impl Target {
+    /// Flushes it and waits.
+    pub(crate) fn flush(&self, engine: &Engine) -> Result<()> {
+        let flushed = match self {
+            Self::Table(table) => engine.flush(table),
+            Self::Region(region) => engine.flush_region(region.id),
+        };
+        flushed
+    }
+
+    /// Compacts it, or one family of it; with `wait`, returns when it is done.
+    pub(crate) fn compact(
+        &self,
+        engine: &Engine,
+        family: Option<&[u8]>,
+        major: bool,
+        wait: bool,
+    ) -> Result<()> {
+        let compacted = match self {
+            Self::Table(table) => engine.compact(table, family, major, wait),
+            Self::Region(region) => engine.compact_region(region.id, family, major, wait),
+        };
+        compacted
+    }
+}
+
+/// A table of that name, else the region of that name. The two cannot be mistaken: a region's full name has a comma, which a table's
+/// cannot have, and a table that is called like an encoded name is found as a table.
+pub(crate) fn target(engine: &Engine, name: &[u8]) -> Result<Target> {
+    let table = TableName::parse(name);
+    if let Ok(table) = &table
+        && engine.table(table).is_ok()
+    {
+        return Ok(Target::Table(table.clone()));
+    }
+    match (region(engine, name), table) {
+        (Ok(region), _) => Ok(Target::Region(region)),
+        (Err(_), Ok(table)) => Err(Error::NoSuchTable(table).into()),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+/// The region of that full name, encoded name, or printed name.
+pub(crate) fn region(engine: &Engine, name: &[u8]) -> Result<RegionInfo> {
+    let of_table = |table: &TableName| engine.regions(table).unwrap_or_default();
+    // A full name begins with the table's name. A printed name with escapes (`\x`) may have them in
+    // the table's name, and an encoded name has no table's name: both are looked up in all tables.
+    let table = name
+        .iter()
+        .position(|byte| *byte == b',')
+        .map(|comma| &name[..comma]);
+    let is_printed = name.windows(2).any(|pair| pair == b"\\x");
+    let candidates = match table {
+        Some(table) if !is_printed => of_table(&TableName::parse(table)?),
+        _ => engine
+            .tables()
+            .iter()
+            .flat_map(|(table, _)| of_table(&table.name))
+            .collect(),
+    };
+    let is_called = |region: &RegionInfo| {
+        region.encoded_name.as_bytes() == name || region.name() == name || printed(region).as_bytes() == name
+    };
+    candidates
+        .into_iter()
+        .find(is_called)
+        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Escaped(name))).into())
+}
+
+/// A region's full name for people.
+pub(crate) fn printed(region: &RegionInfo) -> String {
+    Escaped(&region.name()).to_string()
+}

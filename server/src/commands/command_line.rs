@@ -1,0 +1,186 @@
+//! The command line: what can be said, and what it is in other forms (completions, man pages).
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::VERSION;
+use crate::config::{Address, Format, Inputs};
+use crate::ephemeral;
+
+/// A single-node wide-column server for Apache HBase clients.
+#[derive(Debug, Parser)]
+#[command(name = "basalt", version = VERSION, args_conflicts_with_subcommands = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve (the default).
+    Serve(Serve),
+    /// Verify every checksum and reference offline; exit 0 only when all is well.
+    Check {
+        /// The data directory.
+        #[arg(long, value_name = "DIR")]
+        data_dir: PathBuf,
+    },
+    /// Print a store file, WAL segment or manifest for people.
+    Dump {
+        /// The file.
+        file: PathBuf,
+        /// Print every cell of a store file too.
+        #[arg(long)]
+        cells: bool,
+    },
+    /// Print or check the settings that a server would run with.
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Ask a running server whether it is ready; exit 0 only when it is.
+    Health {
+        /// Address of its HTTP port [default: that of the settings].
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write man pages.
+    Man {
+        /// An existing directory.
+        dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print each setting with its meaning, its value, and where that comes from.
+    Print {
+        /// A TOML file, which can be a configuration file, or the page of all settings.
+        #[arg(long, value_enum, default_value = "toml")]
+        format: PrintFormat,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Say what is wrong with the settings; exit 0 only when nothing is.
+    Check {
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum PrintFormat {
+    Toml,
+    Markdown,
+}
+
+impl From<PrintFormat> for Format {
+    fn from(format: PrintFormat) -> Self {
+        match format {
+            PrintFormat::Toml => Self::Toml,
+            PrintFormat::Markdown => Self::Markdown,
+        }
+    }
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Serve {
+    /// Serve an empty database that is removed at exit, on free ports; print one line of JSON.
+    #[arg(long, env = "BASALT_EPHEMERAL", conflicts_with = "data_dir")]
+    pub(crate) ephemeral: bool,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// Where settings come from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Settings {
+    /// Settings, in TOML.
+    #[arg(long, value_name = "FILE", env = "BASALT_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where the data lies [default: ./basalt-data].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Address of the port for all binary protocols [default: 127.0.0.1:9090].
+    #[arg(long, alias = "thrift-listen", value_name = "ADDR")]
+    listen: Option<Address>,
+    /// Address of the HTTP port [default: 127.0.0.1:9095].
+    #[arg(long, value_name = "ADDR")]
+    http_listen: Option<Address>,
+    /// One setting; may be given many times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Settings {
+    /// The layers of settings that the command line and the environment give.
+    pub(crate) fn inputs(self, is_ephemeral: bool) -> Inputs {
+        Inputs {
+            ephemeral: if is_ephemeral {
+                ephemeral::settings()
+            } else {
+                Vec::new()
+            },
+            file: self.config,
+            variables: Inputs::own_variables(),
+            set: self.set,
+            data_dir: self.data_dir,
+            listen: self.listen,
+            http_listen: self.http_listen,
+        }
+    }
+}
+
+/// Prints completions for a shell.
+pub(crate) fn completions(shell: Shell) -> ExitCode {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "basalt", &mut text);
+    match std::io::stdout().write_all(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => super::fail(&error),
+    }
+}
+
+/// Writes a man page for the program and each of its commands.
+pub(crate) fn man(dir: &Path) -> ExitCode {
+    match clap_mangen::generate_to(CommandLine::command(), dir) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => super::fail(&std::io::Error::new(
+            error.kind(),
+            format!("man pages in {}: {error}", dir.display()),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    /// Goal: the older option means the same.
+    #[test]
+    fn listen_has_an_alias() {
+        for option in ["--listen", "--thrift-listen"] {
+            let parsed = CommandLine::try_parse_from(["basalt", option, "localhost:1"]).unwrap();
+            let inputs = parsed.serve.settings.inputs(false);
+            assert_eq!(inputs.listen.unwrap().to_string(), "localhost:1");
+        }
+    }
+}

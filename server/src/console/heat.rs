@@ -1,0 +1,237 @@
+//! The key visualiser's page: what to show, the heat map, and the hottest ranges as a table for those without a script.
+//!
+//! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use basalt_engine::schema::{Escaped, TableName};
+use maud::{Markup, html};
+
+use super::frame::Place;
+use super::heat_data::{Asked, asked};
+use super::paging::Params;
+use super::{Made, Page, Refusal, show};
+use crate::observe::heat::{Axis, Kind, Picture};
+use crate::server::Server;
+
+/// Ranges in the table.
+const LISTED: usize = 20;
+
+/// Rows that these are chosen from.
+const ROWS: &str = "512";
+
+/// How far back one can look with one click.
+const TIMES: [(&str, &str); 5] = [
+    ("-600000", "10 minutes"),
+    ("-3600000", "1 hour"),
+    ("-21600000", "6 hours"),
+    ("-86400000", "1 day"),
+    ("-604800000", "1 week"),
+];
+
+pub(super) fn page(server: &Server, params: &Params) -> Made {
+    let body = if !server.heat().is_on() {
+        html! { p { "The key visualiser is off: " code { "key_visualizer.bytes" } " is 0." } }
+    } else if params.get("table").is_none() {
+        choice(server)
+    } else {
+        map(server, params)?
+    };
+    let title = match params.get("table") {
+        Some(table) => format!("Key visualiser: {table}"),
+        None => "Key visualiser".to_owned(),
+    };
+    Ok(Page {
+        place: Place::Heat,
+        title,
+        body,
+    })
+}
+
+/// A list of tables to choose from: tables with load, busiest first, then the others.
+fn choice(server: &Server) -> Markup {
+    let all = server.engine().tables();
+    let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
+    let mut busy = server.heat().tables();
+    busy.retain(|(name, _)| there.contains(name));
+    let is_busy = |name: &TableName| busy.iter().any(|(other, _)| other == name);
+    let quiet = there
+        .iter()
+        .copied()
+        .filter(|name| !name.is_system() && !is_busy(name));
+    let entry = |name: &TableName, requests: Option<f64>| {
+        let name = name.to_string();
+        html! {
+            li {
+                a href=(show::link("/heat", &[("table", &name)])) { (name) }
+                @if let Some(requests) = requests { " " span.quiet { (show::of(requests.round() as u64, "row")) " read and written" } }
+            }
+        }
+    };
+    html! {
+        p { "Where in the key space of a table reads and writes go, over time. Choose a table." }
+        @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.heat().oldest_ms())) "." } } @else {
+            h2 { "Busy tables" }
+            ul { @for (name, requests) in busy.iter().take(LISTED * 5) { (entry(name, Some(*requests))) } }
+        }
+        @if quiet.clone().next().is_some() {
+            h2 { "Quiet tables" }
+            ul { @for name in quiet.take(LISTED * 5) { (entry(name, None)) } }
+        }
+    }
+}
+
+fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
+    let asked = asked(server, params)?;
+    let query = &asked.query;
+    let (start, end) = (Escaped(&query.start).to_string(), Escaped(&query.end).to_string());
+    let tall = Params::new(
+        "/heat",
+        [
+            ("table", query.table.to_string().as_str()),
+            ("kind", query.kind.as_str()),
+            ("axis", query.axis.as_str()),
+            ("start", &start),
+            ("end", &end),
+            ("from", &query.from_ms.to_string()),
+            ("to", params.get("to").unwrap_or_default()),
+            ("rows", ROWS),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect(),
+    );
+    let listed = super::heat_data::asked(server, &tall)?;
+    let picture = listed.picture(server);
+    Ok(html! {
+        (controls(&asked, params))
+        div #heat.heat data-address=(show::link("/api/heat", &[
+            ("table", &query.table.to_string()), ("kind", query.kind.as_str()), ("axis", query.axis.as_str()), ("start", &start), ("end", &end),
+            ("from", params.get("from").unwrap_or_default()), ("to", params.get("to").unwrap_or_default()),
+        ])) data-page=(params.with(&[("start", ""), ("end", ""), ("from", ""), ("to", ""), ("axis", "")]))
+            data-follow=(asked.follows) {
+            noscript { p { "The map needs a script. The table below has the same figures." } }
+            p #heat-help.quiet {
+                "Move over the map, or focus it and use the arrow keys, to read values. Drag, or press Enter, to zoom into keys and time. Escape goes back."
+            }
+            canvas #heat-map tabindex="0" role="img" aria-describedby="heat-help heat-cell" aria-label="Heat map of keys over time" {}
+            p #heat-cell.cell aria-live="polite" {}
+            p #heat-scale.scale aria-hidden="true" {}
+        }
+        script src="/assets/heat.js" {}
+        (hottest(&listed, &picture, params))
+    })
+}
+
+/// Kinds, axes and times as links, and a form for keys.
+fn controls(asked: &Asked, params: &Params) -> Markup {
+    let query = &asked.query;
+    let current = |is_current: bool| is_current.then_some("true");
+    let from = params.get("from").unwrap_or("-3600000");
+    let (start, end) = (Escaped(&query.start).to_string(), Escaped(&query.end).to_string());
+    html! {
+        p {
+            "Table " a href=(show::path(&["tables", &query.table.to_string()])) { (query.table) } ", keys from " (show::range(&query.start, &query.end))
+            @if !(query.start.is_empty() && query.end.is_empty()) {
+                " · " a href=(params.with(&[("start", ""), ("end", ""), ("axis", "")])) { "all keys" }
+            }
+            @if !asked.follows {
+                " · " (show::time(query.from_ms)) " to " (show::time(query.to_ms)) " · "
+                a href=(params.with(&[("from", ""), ("to", "")])) { "the last hour" }
+            }
+        }
+        div.controls {
+            nav.tabs aria-label="What is counted" {
+                @for kind in Kind::ALL {
+                    a href=(params.with(&[("kind", kind.as_str())])) aria-current=[current(kind == query.kind)] { (kind.as_str()) }
+                }
+            }
+            nav.tabs aria-label="Rows of the map" {
+                @for axis in [Axis::Regions, Axis::Keys] {
+                    a href=(params.with(&[("axis", axis.as_str())])) aria-current=[current(axis == query.axis)] { "by " (axis.as_str()) }
+                }
+            }
+            nav.tabs aria-label="Time" {
+                @for (ms, name) in TIMES {
+                    a href=(params.with(&[("from", ms), ("to", "")])) aria-current=[current(asked.follows && ms == from)] { (name) }
+                }
+            }
+            form action="/heat" method="get" {
+                input type="hidden" name="table" value=(query.table);
+                input type="hidden" name="kind" value=(query.kind.as_str());
+                input type="hidden" name="from" value=(params.get("from").unwrap_or_default());
+                input type="hidden" name="to" value=(params.get("to").unwrap_or_default());
+                label { "from key " input name="start" value=(start) size="16" autocomplete="off" spellcheck="false"; }
+                label { " up to key " input name="end" value=(end) size="16" autocomplete="off" spellcheck="false"; }
+                button { "Show" }
+            }
+        }
+    }
+}
+
+/// The ranges that most went to.
+fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
+    let mut rows: Vec<usize> = (0..picture.totals.len())
+        .filter(|row| picture.totals[*row] >= 0.5)
+        .collect();
+    rows.sort_by(|left, right| picture.totals[*right].total_cmp(&picture.totals[*left]));
+    let all: f64 = picture.totals.iter().sum();
+    // At least one second: all load may be in a column that has just begun.
+    let seconds = picture.load_seconds.max(1.0);
+    let is_bytes = asked.query.kind == Kind::Bytes;
+    let figure = |number: f64| {
+        let whole = number.round() as u64;
+        if is_bytes {
+            show::bytes(whole)
+        } else {
+            show::count(whole)
+        }
+    };
+    let rate = |number: f64| {
+        if is_bytes {
+            show::bytes(number.round() as u64)
+        } else {
+            show::rate(number)
+        }
+    };
+    html! {
+        h2 { "Hottest ranges" }
+        @if rows.is_empty() { p.quiet { "Nothing of this kind went to these keys in this time." } } @else {
+            div.wide { table {
+                caption {
+                    "Key ranges that most went to, of " (figure(all)) " " (asked.query.kind.as_str()) " in all, in the "
+                    (show::duration(Duration::from_secs_f64(seconds))) " in which there were any"
+                }
+                thead { tr {
+                    th scope="col" { "keys" } th scope="col" { "region" } th.n scope="col" { (asked.query.kind.as_str()) } th.n scope="col" { "a second" }
+                    th scope="col" { "share" } th scope="col" { "look closer" }
+                } }
+                tbody {
+                    @for row in rows.into_iter().take(LISTED) {
+                        @let (start, end) = picture.range(row, &asked.query);
+                        @let (region, regions) = asked.regions_of(start, end);
+                        @let total = picture.totals[row];
+                        tr {
+                            th scope="row" { (show::range(start, end)) }
+                            td {
+                                @if let Some(region) = region {
+                                    a href=(show::path(&["regions", &region.encoded_name])) { code { (region.encoded_name) } }
+                                }
+                                @if regions > 1 { " and " (regions - 1) " more" }
+                            }
+                            td.n { (figure(total)) }
+                            td.n { (rate(total / seconds)) }
+                            td { (show::meter(total, all, &show::percent(total, all))) }
+                            td {
+                                a href=(params.with(&[
+                                    ("start", &Escaped(start).to_string()), ("end", &Escaped(end).to_string()), ("axis", "keys"),
+                                ])) { "zoom" }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Profiles on demand: where this process spends processor time, as a flame graph or for `go tool pprof`.
+//!
+//! 1. The request's parameters are checked; there is one profile at a time. A profile costs
+//!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page
+//!    starts one.
+//! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread that runs notes its
+//!    stack. A thread that waits uses no processor time, and is not in it.
+//! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
+//! 4. On the blocking pool, addresses become names and the answer is written.
+//!
+//! Stacks within the C library are not walked, for what it holds at such a moment (a lock of its allocator) would not be released: time
+//! in it, system calls among them, is left out.
+//!
+//! Invariant: without a request nothing runs and nothing is held.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Query, State};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Site;
+
+mod flame;
+mod proto;
+
+/// Longest profile.
+pub(crate) const SECONDS_MAX: u16 = 300;
+/// Most samples in a second of processor time.
+pub(crate) const FREQUENCY_MAX: u16 = 999;
+/// Not a round number, so as not to fall in step with work that is done a hundred times a second.
+pub(crate) const FREQUENCY_DEFAULT: u16 = 99;
+/// Seconds of a profile.
+pub(crate) const SECONDS_DEFAULT: u16 = 10;
+
+/// Longest form. It has three short parameters.
+const FORM_BYTES_MAX: usize = 1 << 10;
+
+/// Libraries whose stacks are not walked.
+const LEFT_OUT: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
+
+/// How the answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// A picture.
+    Svg,
+    /// Protocol buffers, as Go's tools read them.
+    Pprof,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    seconds: u64,
+    frequency: i32,
+    format: Format,
+}
+
+impl Request {
+    /// Says what is wrong with the parameters, with the limit.
+    fn parse(given: &HashMap<String, String>) -> Result<Self, String> {
+        let number = |name: &str, default: u16, max: u16| match given.get(name) {
+            None => Ok(default),
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|number| (1..=max).contains(number))
+                .ok_or_else(|| format!("{name} is {text:?}, and must be a whole number from 1 to {max}")),
+        };
+        let mut unknown = given
+            .keys()
+            .filter(|name| !["seconds", "frequency", "format"].contains(&name.as_str()));
+        if let Some(name) = unknown.next() {
+            return Err(format!(
+                "there is no parameter {name:?}: there are seconds, frequency and format"
+            ));
+        }
+        Ok(Self {
+            seconds: number("seconds", SECONDS_DEFAULT, SECONDS_MAX)?.into(),
+            frequency: number("frequency", FREQUENCY_DEFAULT, FREQUENCY_MAX)?.into(),
+            format: match given.get("format").map(String::as_str) {
+                None | Some("svg") => Format::Svg,
+                Some("pprof") => Format::Pprof,
+                Some(other) => return Err(format!("format is {other:?}, and must be svg or pprof")),
+            },
+        })
+    }
+}
+
+/// A profile that is being taken; dropping it ends that. The timer goes before the place is free.
+struct Recording {
+    guard: ProfilerGuard<'static>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Recording {
+    fn begin(frequency: i32, place: OwnedSemaphorePermit) -> Result<Self, pprof::Error> {
+        let guard = ProfilerGuardBuilder::default()
+            .frequency(frequency)
+            .blocklist(&LEFT_OUT)
+            .build()?;
+        Ok(Self { guard, _place: place })
+    }
+
+    /// The stacks that were seen, and how often each.
+    fn end(self) -> Result<Vec<Stack>, pprof::Error> {
+        let report = self.guard.report().build()?;
+        drop(self);
+        let stacks = report.data.iter().filter_map(|(frames, samples)| {
+            let samples = u64::try_from(*samples).ok()?;
+            Some(Stack::new(frames, samples))
+        });
+        Ok(stacks.collect())
+    }
+}
+
+/// A function in a stack.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Function {
+    name: String,
+    file: String,
+}
+
+/// A stack that was seen.
+#[derive(Clone, Debug)]
+struct Stack {
+    thread: String,
+    /// From the outermost on, each with the line it was at; inlined ones have a place of their own.
+    calls: Vec<(Function, u32)>,
+    samples: u64,
+}
+
+impl Stack {
+    fn new(frames: &Frames, samples: u64) -> Self {
+        // The library has the innermost first.
+        let symbols = frames.frames.iter().flatten().rev();
+        let call = |symbol: &pprof::Symbol| {
+            let function = Function {
+                name: symbol.name(),
+                file: symbol.filename().into_owned(),
+            };
+            (function, symbol.lineno())
+        };
+        Self {
+            thread: frames.thread_name_or_id(),
+            calls: symbols.map(call).collect(),
+            samples,
+        }
+    }
+}
+
+/// The parameters of a form.
+async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, String> {
+    let received = tokio::time::timeout(limit, to_bytes(body, FORM_BYTES_MAX)).await;
+    let received = received
+        .map_err(|_| format!("the body was not complete after {limit:?} (thrift.message_timeout_ms)"))?;
+    let bytes = received.map_err(|error| {
+        format!("the body cannot be read, or is longer than {FORM_BYTES_MAX} bytes: {error}")
+    })?;
+    // A form has the syntax of a query string.
+    let text = std::str::from_utf8(&bytes).map_err(|error| format!("the body is no form: {error}"))?;
+    let uri: Uri = format!("/?{text}")
+        .parse()
+        .map_err(|error| format!("the body is no form: {error}"))?;
+    let Query(given) = Query::try_from_uri(&uri).map_err(|error| format!("the body is no form: {error}"))?;
+    Ok(given)
+}
+
+/// Answers `POST /debug/pprof/profile`. Parameters are in the query string, or in the body as a
+/// form.
+pub(crate) async fn profile(
+    State(site): State<Site>,
+    Query(mut given): Query<HashMap<String, String>>,
+    body: Body,
+) -> Response {
+    let config = site.server.config();
+    if !config.http.profiles {
+        return refuse(
+            StatusCode::FORBIDDEN,
+            "profiles are switched off: http.profiles is false. Start with --set http.profiles=true to take one",
+        );
+    }
+    match form(body, Duration::from_millis(config.thrift.message_timeout_ms)).await {
+        Ok(more) => given.extend(more),
+        Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
+    }
+    let request = match Request::parse(&given) {
+        Ok(request) => request,
+        Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
+    };
+    let Ok(place) = site.profiling.0.try_acquire_owned() else {
+        return refuse(
+            StatusCode::CONFLICT,
+            "a profile is being taken already: there is one at a time",
+        );
+    };
+    let begun = tokio::task::spawn_blocking(move || Recording::begin(request.frequency, place));
+    let recording = match begun.await {
+        Ok(Ok(recording)) => recording,
+        Ok(Err(error)) => return failed(&error),
+        Err(_) => return stopping(),
+    };
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_secs(request.seconds)) => {}
+        () = site.stop.cancelled() => return stopping(),
+    }
+    let written = tokio::task::spawn_blocking(move || {
+        let stacks = recording.end()?;
+        Ok::<_, pprof::Error>((!stacks.is_empty()).then(|| write(&stacks, request)))
+    });
+    match written.await {
+        Ok(Ok(Some(answer))) => answer,
+        Ok(Ok(None)) => refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no samples: next to no processor time was used; ask for more seconds or a higher frequency",
+        ),
+        Ok(Err(error)) => failed(&error),
+        Err(_) => stopping(),
+    }
+}
+
+fn write(stacks: &[Stack], request: Request) -> Response {
+    match request.format {
+        Format::Svg => {
+            let heading = format!(
+                "Basalt: {} s, {} samples a second of processor time",
+                request.seconds, request.frequency
+            );
+            // The picture has no script and loads nothing.
+            let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
+            let headers = [
+                (
+                    header::CONTENT_TYPE,
+                    HeaderValue::from_static("image/svg+xml; charset=utf-8"),
+                ),
+                (header::CONTENT_SECURITY_POLICY, policy),
+                (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            ];
+            (headers, flame::svg(stacks, &heading)).into_response()
+        }
+        Format::Pprof => {
+            let file = HeaderValue::from_static("attachment; filename=\"basalt-profile.pb\"");
+            let headers = [
+                (
+                    header::CONTENT_TYPE,
+                    HeaderValue::from_static("application/octet-stream"),
+                ),
+                (header::CONTENT_DISPOSITION, file),
+                (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            ];
+            (headers, proto::encode(stacks, request.seconds, request.frequency)).into_response()
+        }
+    }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, format!("{why}\n")).into_response()
+}
+
+fn failed(error: &pprof::Error) -> Response {
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, &format!("no profile: {error}"))
+}
+
+fn stopping() -> Response {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "stopping")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(given: &[(&str, &str)]) -> Result<Request, String> {
+        let given = given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Request::parse(&given.collect())
+    }
+
+    #[test]
+    fn parameters_have_defaults_and_limits() {
+        let default = Request {
+            seconds: 10,
+            frequency: 99,
+            format: Format::Svg,
+        };
+        assert_eq!(parse(&[]), Ok(default));
+        let largest = Request {
+            seconds: 300,
+            frequency: 999,
+            format: Format::Pprof,
+        };
+        assert_eq!(
+            parse(&[("seconds", "300"), ("frequency", "999"), ("format", "pprof")]),
+            Ok(largest)
+        );
+        for (name, value, says) in [
+            (
+                "seconds",
+                "0",
+                "seconds is \"0\", and must be a whole number from 1 to 300",
+            ),
+            ("seconds", "301", "from 1 to 300"),
+            ("seconds", "1.5", "from 1 to 300"),
+            (
+                "frequency",
+                "1000",
+                "frequency is \"1000\", and must be a whole number from 1 to 999",
+            ),
+            ("frequency", "-1", "from 1 to 999"),
+            ("format", "png", "format is \"png\", and must be svg or pprof"),
+            ("second", "1", "there is no parameter \"second\""),
+        ] {
+            let error = parse(&[(name, value)]).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

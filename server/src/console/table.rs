@@ -1,0 +1,57 @@
+//! One table: its schema, and its regions.
+
+use basalt_engine::schema::TableName;
+use maud::{Markup, html};
+
+use super::frame::Place;
+use super::paging::Params;
+use super::{Made, Page, Refusal, region_list, show};
+use crate::server::Server;
+use crate::thrift::schema;
+
+pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
+    let table = table_named(name)?;
+    let (descriptor, state) = server.engine().table(&table)?;
+    let stats = server.engine().table_region_stats(&table)?;
+    let note = server.rates().since();
+    let sum = |figure: fn(&basalt_engine::engine::RegionStats) -> u64| stats.iter().map(figure).sum::<u64>();
+    let name = table.to_string();
+    let damaged = stats.iter().filter(|region| region.damaged_files > 0).count();
+    let body = html! {
+        @if damaged > 0 {
+            p.alarm role="status" { (show::of(damaged as u64, "region")) " refused because a store file is missing or damaged: marked in the list, with the file on the region's page." }
+        }
+        p.figures {
+            span { (state.as_str()) }
+            span { b { (show::of(stats.len() as u64, "region")) } }
+            span { b { (show::bytes(sum(|region| region.store_file_bytes))) } " in " (show::of(sum(|region| region.store_files), "store file")) }
+            span { b { (show::bytes(sum(|region| region.memstore_bytes))) } " in memstores" }
+            span { b { (show::count(sum(|region| region.reads))) } " reads, " b { (show::count(sum(|region| region.writes))) } " writes since the start" }
+            span { a href=(show::link("/heat", &[("table", &name)])) { "Key visualiser" } }
+        }
+        h2 { "Schema" }
+        pre.schema tabindex="0" aria-label="Schema as describe prints it" {
+            @for line in schema::described(&descriptor) { (line) "\n" }
+        }
+        h2 { "Regions" }
+        (region_list::of_table(&stats, &note, params)?)
+    };
+    Ok(Page {
+        place: Place::Tables,
+        title: format!("Table {name}"),
+        body,
+    })
+}
+
+/// A table's name, with a link to its page while the table exists.
+pub(super) fn table_link(server: &Server, name: &str) -> Markup {
+    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().table(&table).is_ok());
+    html! {
+        @if is_there { a href=(show::path(&["tables", name])) { (name) } } @else { (name) " " span.quiet { "(gone)" } }
+    }
+}
+
+/// A table's name in an address. What can be no table's name is that of none.
+pub(super) fn table_named(name: &str) -> Result<TableName, Refusal> {
+    TableName::parse(name.as_bytes()).map_err(|_| Refusal::NotFound(format!("There is no table {name}.")))
+}

@@ -1,0 +1,244 @@
+//! One connection of the HTTP port: the library speaks HTTP, we have the patience.
+//!
+//! The library has one time limit for the head of a request, and counts the time before it too: with it, a client that keeps a
+//! connection for its next call would be cut off like one that sends its head byte by byte. So the socket notes what it sees
+//! ([`Seen`]), and a watch beside the library ends the connection when one of these has lasted too long:
+//!
+//! 1. idle, nothing of a request has come: `thrift.idle_timeout_ms`, by default for ever;
+//! 2. the head of a request has begun: `thrift.message_timeout_ms`;
+//! 3. the client takes nothing of its answer: `thrift.write_timeout_ms`.
+//!
+//! While a request is served there is no limit here: who reads its body has one for that.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::thrift::Closing;
+use crate::config;
+
+/// Largest head of a request. HBase's servlet container has the same limit.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// The library's read buffer, about: what a connection that has sent a large body may keep.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// Why a connection ended, when it was not the client who closed it between two requests.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    #[error("{0}")]
+    Socket(io::Error),
+    #[error("nothing came or went for {0:?} ({1})")]
+    Silent(Duration, &'static str),
+    #[error("the client was too slow: others needed the memory of its answer (requests.memory_bytes)")]
+    Slow,
+}
+
+/// Serves a connection until either side ends it. Each request carries `peer`, its address.
+pub(crate) async fn run(
+    socket: TcpStream,
+    peer: SocketAddr,
+    site: Router,
+    config: &config::Thrift,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    if !has_http_date(SystemTime::now()) {
+        return refuse(socket, Duration::from_millis(config.message_timeout_ms)).await;
+    }
+    let seen = watch::Sender::new(Seen::default());
+    let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
+    let watched = Watched {
+        socket,
+        seen: seen.clone(),
+    };
+    let site = TowerToHyperService::new(site);
+    let closing = Closing::default();
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(closing.clone());
+        note(&seen, |seen| seen.serving = true);
+        let answer = site.call(request.map(Body::new));
+        let seen = seen.clone();
+        async move {
+            let answer: Result<_, Infallible> = answer.await;
+            note(&seen, |seen| {
+                *seen = Seen {
+                    stalled: seen.stalled,
+                    ..Seen::default()
+                }
+            });
+            answer
+        }
+    });
+    let mut connection = std::pin::pin!(
+        http1::Builder::new()
+            .max_header_size(HEAD_BYTES_MAX)
+            .max_buf_size(BUFFER_BYTES_MAX)
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(watched), service)
+    );
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => return Ok(ended?),
+            end = silence.as_mut() => return Err(end),
+            () = closing.0.cancelled() => return Err(End::Slow),
+            () = stop.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Whether the date can be written in HTTP: from 1970 to the end of 9999 (RFC 9110, 5.6.7). The
+/// HTTP library panics at other dates.
+fn has_http_date(now: SystemTime) -> bool {
+    const YEAR_10000: Duration = Duration::from_hours(70_389_528);
+    now.duration_since(SystemTime::UNIX_EPOCH)
+        .is_ok_and(|since| since < YEAR_10000)
+}
+
+/// Refuses one request without the HTTP library, which panics at the machine's date.
+async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
+    const REASON: &str =
+        "the clock of this machine is before 1970 or after 9999, and HTTP has no such dates: set the clock\n";
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{REASON}",
+        REASON.len()
+    );
+    // Read the head first: closing a socket with unread bytes resets it, and the client would lose
+    // the answer.
+    let talk = async {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+            if socket.read_buf(&mut head).await? == 0 {
+                return Ok(());
+            }
+        }
+        socket.write_all(answer.as_bytes()).await?;
+        socket.shutdown().await
+    };
+    match timeout(patience, talk).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(End::Socket(error)),
+        Err(_) => Err(End::Silent(patience, "thrift.message_timeout_ms")),
+    }
+}
+
+/// What has been seen of the request at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// Some of its head has come.
+    head: bool,
+    /// It is being served.
+    serving: bool,
+    /// The socket takes no more of an answer.
+    stalled: bool,
+}
+
+fn note(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {
+    seen.send_if_modified(|seen| {
+        let before = *seen;
+        change(seen);
+        *seen != before
+    });
+}
+
+/// Returns when what was seen last has not changed for too long.
+async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> End {
+    loop {
+        let limit = match *seen.borrow_and_update() {
+            Seen { stalled: true, .. } => Some((config.write_timeout_ms, "thrift.write_timeout_ms")),
+            Seen { serving: true, .. } => None,
+            Seen { head: true, .. } => Some((config.message_timeout_ms, "thrift.message_timeout_ms")),
+            _ if config.idle_timeout_ms == 0 => None,
+            _ => Some((config.idle_timeout_ms, "thrift.idle_timeout_ms")),
+        };
+        let Some((limit_ms, setting)) = limit else {
+            // Fails only when the connection is gone, and this with it.
+            let _ = seen.changed().await;
+            continue;
+        };
+        let limit = Duration::from_millis(limit_ms);
+        if tokio::time::timeout(limit, seen.changed()).await.is_err() {
+            return End::Silent(limit, setting);
+        }
+    }
+}
+
+/// A socket that notes what it sees.
+struct Watched {
+    socket: TcpStream,
+    seen: watch::Sender<Seen>,
+}
+
+impl Watched {
+    fn written<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        note(&self.seen, |seen| seen.stalled = outcome.is_pending());
+        outcome
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let outcome = Pin::new(&mut self.socket).poll_read(cx, into);
+        if into.filled().len() > before {
+            note(&self.seen, |seen| seen.head |= !seen.serving);
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.written(outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.written(outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;

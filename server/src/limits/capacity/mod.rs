@@ -1,0 +1,287 @@
+//! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and users under quotas.
+//!
+//! 1. A call says what it takes of whom: a [`Bill`] with an entry for each virtual server whose rows it touches and for each quota
+//!    that it is under. A batch is one request for each of its rows, as each action of a batch is one in HBase.
+//! 2. [`Capacity::charge`] looks at all of their limits. If the longest wait is more than `quota.max_wait_ms`, the call is refused
+//!    and pays nothing. Else it takes its tokens from all and is told until when it is to be held back, which is a timer and
+//!    holds no thread. Tokens are taken in the order in which calls come, so they also go on in that order ([`limiter`]).
+//! 3. What a read returns is known afterwards and charged then. Who comes later waits for it.
+//!
+//! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in its place. The bound is
+//! looked at before tokens are taken: calls that come in the same moment may wait a little longer than it.
+//!
+//! Without rehearsal and quotas a call pays one look at [`Capacity::is_on`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use basalt_engine::Engine;
+use basalt_engine::schema::TableName;
+use metrics::{Counter, Histogram, counter, histogram};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::observe::metrics::names;
+
+mod limiter;
+mod quotas;
+mod rehearsal;
+mod throttle;
+
+pub(crate) use quotas::{Owner, Quota, Setting, Settings, UserScope};
+pub(crate) use rehearsal::Rehearsal;
+pub(crate) use throttle::{Cost, Limit, ThrottleType, TimeUnit};
+
+use limiter::Ticks;
+use quotas::{Applying, Quotas};
+use throttle::{Reached, Throttle};
+
+/// The virtual servers that a call touches, by position, with what it takes of each.
+pub(crate) type ByServer = SmallVec<[(u16, Cost); 4]>;
+
+/// What a call takes.
+#[derive(Debug, Default)]
+pub(crate) struct Bill {
+    /// Of virtual servers; empty without a rehearsal.
+    pub(crate) servers: ByServer,
+    /// Altogether.
+    pub(crate) total: Cost,
+    quotas: Applying,
+}
+
+impl Bill {
+    /// Adds the cost of a row on that virtual server.
+    pub(crate) fn add(&mut self, server: Option<u16>, cost: Cost) {
+        self.total.add(cost);
+        let Some(server) = server else { return };
+        match self.servers.iter_mut().find(|(known, _)| *known == server) {
+            Some((_, sum)) => sum.add(cost),
+            None => self.servers.push((server, cost)),
+        }
+    }
+}
+
+/// A call that would have to wait too long.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} - wait {}; {payer} has the limit {} of {}, and quota.max_wait_ms is {}",
+    reached.kind.exceeded(), hbase_time(reached.wait.duration()), reached.limit.text(reached.kind), reached.kind.as_str(),
+    max_wait.as_millis()
+)]
+pub(crate) struct Exceeded {
+    reached: Reached,
+    payer: String,
+    max_wait: Duration,
+}
+
+/// A time as HBase's clients read it from the text of an `RpcThrottlingException`: `1min, 5sec, 15ms`.
+fn hbase_time(time: Duration) -> String {
+    // Up to the next millisecond: who waits so long has waited long enough.
+    let milliseconds = time.as_nanos().div_ceil(1_000_000);
+    let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
+    let mut parts: Vec<String> = [
+        (seconds / 3600, "hr", "hrs"),
+        (seconds / 60 % 60, "min", "mins"),
+        (seconds % 60, "sec", "sec"),
+    ]
+    .into_iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(|(count, one, many)| format!("{count}{}", if count == 1 { one } else { many }))
+    .collect();
+    parts.push(format!("{rest}ms"));
+    parts.join(", ")
+}
+
+/// Handles of what happens to calls because of one kind of payer.
+struct Outcomes {
+    held_back: Histogram,
+    refused: Counter,
+}
+
+impl Outcomes {
+    fn new(by: &'static str) -> Self {
+        Self {
+            held_back: histogram!(names::HELD_BACK_SECONDS, "by" => by),
+            refused: counter!(names::THROTTLED_CALLS, "by" => by),
+        }
+    }
+}
+
+/// Kinds of payers, as positions and labels.
+const KINDS: [&str; 4] = ["rehearsal", "user", "table", "namespace"];
+
+fn kind_of(quota: &Quota) -> usize {
+    match quota.owner {
+        Owner::User { .. } => 1,
+        Owner::Table(_) => 2,
+        Owner::Namespace(_) => 3,
+    }
+}
+
+/// All limits. Shared by all connections.
+pub(crate) struct Capacity {
+    rehearsal: Option<Rehearsal>,
+    quotas: Quotas,
+    /// Whether there is any limit or virtual server: what calls look at first.
+    is_on: AtomicBool,
+    max_wait: Duration,
+    /// The beginning of [`Ticks`].
+    began: Instant,
+    outcomes: [Outcomes; 4],
+}
+
+impl std::fmt::Debug for Capacity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capacity")
+            .field("rehearsal", &self.rehearsal)
+            .field("quotas", &self.quotas)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Capacity {
+    /// The rehearsal of the settings and the quotas of the database. REQUIRES: the metrics recorder is installed.
+    pub(crate) fn new(config: &Config, engine: &Engine) -> Result<Self, basalt_engine::Error> {
+        let rehearsal = Rehearsal::new(&config.rehearsal);
+        let quotas = Quotas::load(engine, &config.quota.user)?;
+        Ok(Self {
+            is_on: AtomicBool::new(rehearsal.is_some() || quotas.any()),
+            rehearsal,
+            quotas,
+            max_wait: Duration::from_millis(config.quota.max_wait_ms),
+            began: Instant::now(),
+            outcomes: KINDS.map(Outcomes::new),
+        })
+    }
+
+    /// Whether calls are to be charged at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// The virtual servers, if there are some.
+    pub(crate) fn rehearsal(&self) -> Option<&Rehearsal> {
+        self.rehearsal.as_ref()
+    }
+
+    /// All quotas, by owner.
+    pub(crate) fn list_quotas(&self) -> Vec<Arc<Quota>> {
+        self.quotas.list()
+    }
+
+    /// Changes one owner's quota settings. Blocks until that is durable.
+    pub(crate) fn change_quota(
+        &self,
+        engine: &Engine,
+        owner: Owner,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<(), basalt_engine::Error> {
+        self.quotas.change(engine, owner, change)?;
+        self.is_on
+            .store(self.rehearsal.is_some() || self.quotas.any(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn now(&self) -> Ticks {
+        Ticks::of(self.began.elapsed())
+    }
+
+    /// Who pays what.
+    fn payers<'a>(&'a self, bill: &'a Bill) -> impl Iterator<Item = (&'a Throttle, Cost, Payer<'a>)> {
+        let servers = bill.servers.iter().filter_map(|(server, cost)| {
+            let throttle = &self.rehearsal.as_ref()?.server(*server)?.throttle;
+            Some((throttle, *cost, Payer::Server(*server)))
+        });
+        let quotas = bill
+            .quotas
+            .iter()
+            .map(|quota| (&quota.throttle, bill.total, Payer::Quota(quota)));
+        servers
+            .chain(quotas)
+            .filter(|(throttle, _, _)| !throttle.is_empty())
+    }
+
+    /// Charges a call on `table` with what is known before it runs. Returns until when it is to be held back, if it is.
+    pub(crate) fn charge(&self, table: &TableName, bill: &mut Bill) -> Result<Option<Instant>, Exceeded> {
+        bill.quotas = self.quotas.applying(table);
+        let now = self.now();
+        let reached = self
+            .payers(bill)
+            .filter_map(|(throttle, cost, payer)| Some((throttle.reached(cost, now)?, payer)))
+            .max_by_key(|(reached, _)| reached.wait);
+        if let Some((reached, payer)) = &reached
+            && reached.wait.duration() > self.max_wait
+        {
+            self.outcomes[payer.kind()].refused.increment(1);
+            return Err(Exceeded {
+                reached: *reached,
+                payer: payer.to_string(),
+                max_wait: self.max_wait,
+            });
+        }
+        let waits = self
+            .payers(bill)
+            .map(|(throttle, cost, _)| throttle.take(cost, now));
+        let wait = waits.max().unwrap_or_default().duration();
+        for (server, cost) in &bill.servers {
+            if let Some(server) = self.rehearsal.as_ref().and_then(|all| all.server(*server)) {
+                server.count(*cost);
+            }
+        }
+        if wait.is_zero() {
+            return Ok(None);
+        }
+        // Without an answer to who is waited for, another call took the tokens in between: of the same kind of payer, mostly.
+        let kind = reached.map_or(0, |(_, payer)| payer.kind());
+        self.outcomes[kind].held_back.record(wait);
+        Ok(Some(Instant::now() + wait))
+    }
+
+    /// Charges a call with what it has read, by virtual server and altogether. A server that did not know of the call before is
+    /// charged with a request, too.
+    pub(crate) fn charge_read(&self, bill: &Bill, read: &[(u16, u64)], total: u64) {
+        let now = self.now();
+        for (server, bytes) in read {
+            let Some(of_server) = self.rehearsal.as_ref().and_then(|all| all.server(*server)) else {
+                continue;
+            };
+            if bill.servers.iter().all(|(known, _)| known != server) {
+                of_server.throttle.take(Cost::READ, now);
+                of_server.count(Cost::READ);
+            }
+            of_server.take_read_bytes(*bytes, now);
+        }
+        for quota in &bill.quotas {
+            quota.throttle.take_read_bytes(total, now);
+        }
+    }
+}
+
+/// Whose limit it is.
+enum Payer<'a> {
+    Server(u16),
+    Quota(&'a Quota),
+}
+
+impl Payer<'_> {
+    fn kind(&self) -> usize {
+        match self {
+            Self::Server(_) => 0,
+            Self::Quota(quota) => kind_of(quota),
+        }
+    }
+}
+
+impl std::fmt::Display for Payer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Server(server) => write!(f, "rehearsal-{}", u32::from(*server) + 1),
+            Self::Quota(quota) => quota.owner.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

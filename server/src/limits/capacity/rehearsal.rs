@@ -1,0 +1,118 @@
+//! The rehearsal of a cluster: the one server presents itself as several, and each has its own capacity.
+//!
+//! The engine knows which region is on which of the virtual servers and tells it in `hbase:meta`. Here is what each of them may
+//! do in a second and what it has done. A call pays each server whose rows it touches.
+
+use metrics::{Counter, counter};
+
+use super::limiter::Ticks;
+use super::throttle::{Cost, Limit, Throttle, ThrottleType};
+use crate::cluster::virtual_host;
+use crate::config;
+use crate::observe::metrics::names;
+
+/// All virtual servers, at least one.
+#[derive(Debug)]
+pub(crate) struct Rehearsal {
+    servers: Vec<VirtualServer>,
+    /// What each of them may do in a second, for people.
+    limits: String,
+}
+
+/// One of them.
+pub(crate) struct VirtualServer {
+    pub(crate) throttle: Throttle,
+    requests: [Counter; 2],
+    bytes: [Counter; 2],
+}
+
+impl std::fmt::Debug for VirtualServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualServer")
+            .field("throttle", &self.throttle)
+            .finish_non_exhaustive()
+    }
+}
+
+impl VirtualServer {
+    fn new(number: usize, limits: &[(ThrottleType, Limit)]) -> Self {
+        let of = |name: &'static str| {
+            ["read", "write"].map(|kind| counter!(name, "server" => virtual_host(number), "kind" => kind))
+        };
+        Self {
+            throttle: Throttle::new(limits.iter().copied()),
+            requests: of(names::REHEARSAL_REQUESTS),
+            bytes: of(names::REHEARSAL_BYTES),
+        }
+    }
+
+    /// Counts what a call takes that goes on.
+    pub(super) fn count(&self, cost: Cost) {
+        for (counter, amount) in [
+            (&self.requests[0], cost.reads),
+            (&self.requests[1], cost.writes),
+            (&self.bytes[1], cost.write_bytes),
+        ] {
+            if amount > 0 {
+                counter.increment(amount);
+            }
+        }
+    }
+
+    /// Charges what a read has returned.
+    pub(super) fn take_read_bytes(&self, bytes: u64, now: Ticks) {
+        self.throttle.take_read_bytes(bytes, now);
+        self.bytes[0].increment(bytes);
+    }
+}
+
+impl Rehearsal {
+    /// The virtual servers that the settings ask for, if they do.
+    pub(super) fn new(config: &config::Rehearsal) -> Option<Self> {
+        if config.servers == 0 {
+            return None;
+        }
+        let limits: Vec<_> = [
+            (ThrottleType::RequestNumber, config.requests_per_second),
+            (ThrottleType::ReadNumber, config.read_requests_per_second),
+            (ThrottleType::WriteNumber, config.write_requests_per_second),
+            (ThrottleType::RequestSize, config.bytes_per_second),
+            (ThrottleType::ReadSize, config.read_bytes_per_second),
+            (ThrottleType::WriteSize, config.write_bytes_per_second),
+        ]
+        .into_iter()
+        .filter_map(|(kind, amount)| Some((kind, Limit::per_second(amount)?)))
+        .collect();
+        let texts: Vec<_> = limits
+            .iter()
+            .map(|(kind, limit)| format!("{} {}", kind.as_str(), limit.text(*kind)))
+            .collect();
+        Some(Self {
+            servers: (1..=config.servers)
+                .map(|number| VirtualServer::new(number, &limits))
+                .collect(),
+            limits: if texts.is_empty() {
+                "no limit".to_owned()
+            } else {
+                texts.join(", ")
+            },
+        })
+    }
+
+    /// The server of that position; `None` behind the last.
+    pub(super) fn server(&self, position: u16) -> Option<&VirtualServer> {
+        self.servers.get(usize::from(position))
+    }
+}
+
+/// For log and pages.
+impl std::fmt::Display for Rehearsal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "a rehearsal: this one server presents itself as {} virtual servers, each with {}",
+            self.servers.len(),
+            self.limits
+        )
+    }
+}

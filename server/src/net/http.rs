@@ -1,0 +1,106 @@
+//! The HTTP port: accepting, and clients that do not speak HTTP.
+//!
+//! The first bytes of a connection are examined before the HTTP library reads them. A Thrift
+//! message is refused by a Thrift reply, another protocol by a reply in that protocol where it has
+//! one, and the refusal is logged. HTTP, text and unknown bytes go to the library.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_idl::wire::{Detected, detect};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::listener::Listener;
+use super::strangers::StrangerLog;
+use crate::http;
+use crate::server::Server;
+use crate::thrift::connection::{refuse_on_http_port, send_and_close};
+use crate::thrift::messages::{Garbled, Stranger};
+
+/// Bytes that suffice to distinguish protocols.
+const FIRST_BYTES: usize = 16;
+
+/// Serves the HTTP port until told to stop.
+pub(crate) async fn serve(
+    listener: Listener,
+    server: Arc<Server>,
+    recorder: PrometheusHandle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone());
+    let stopping = stop.clone();
+    let strangers = Arc::new(StrangerLog::default());
+    listener
+        .accept(tasks, stop, |socket, peer| {
+            let site = site.clone();
+            let (server, stop) = (Arc::clone(&server), stopping.clone());
+            let strangers = Arc::clone(&strangers);
+            async move {
+                let Some(socket) = turn_away(&server, socket, peer, &strangers, &stop).await else {
+                    return;
+                };
+                if let Err(end) =
+                    http::connection::run(socket, peer, site, &server.config().thrift, stop).await
+                {
+                    tracing::debug!(%peer, "HTTP connection closed: {end}");
+                }
+            }
+        })
+        .await;
+}
+
+/// Waits for the first bytes of a connection, and returns the connection if the HTTP library should
+/// serve it. `None`: it was refused, or has ended.
+async fn turn_away(
+    server: &Server,
+    socket: TcpStream,
+    peer: SocketAddr,
+    log: &StrangerLog,
+    stop: &CancellationToken,
+) -> Option<TcpStream> {
+    let mut first = [0; FIRST_BYTES];
+    let count = peek(server, &socket, &mut first, stop).await?;
+    let first = first.get(..count)?;
+    let detected = detect(first);
+    if matches!(detected, Detected::Thrift { .. }) {
+        log.note(peer, "HTTP", None, Garbled::HttpPort);
+        refuse_on_http_port(server, socket, stop).await;
+        return None;
+    }
+    match Stranger::of(detected, first) {
+        // The library answers text and unknown bytes with an HTTP error.
+        Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
+        stranger => {
+            log.note(peer, "HTTP", Some(stranger), stranger);
+            send_and_close(server, socket, stranger.reply(), stop).await;
+            None
+        }
+    }
+}
+
+/// Reads the first bytes and leaves them in the socket; returns their number. `None` when the
+/// client has closed the connection, has been idle for too long, or the server stops.
+async fn peek(
+    server: &Server,
+    socket: &TcpStream,
+    first: &mut [u8],
+    stop: &CancellationToken,
+) -> Option<usize> {
+    let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
+    let idle = async {
+        if limit.is_zero() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(limit).await;
+    };
+    tokio::select! {
+        count = socket.peek(first) => count.ok().filter(|count| *count > 0),
+        () = idle => None,
+        () = stop.cancelled() => None,
+    }
+}

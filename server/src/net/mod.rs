@@ -1,0 +1,109 @@
+//! Sockets: accepting connections on both ports, and the detection of their protocols.
+//!
+//! The main port serves Thrift, HBase's native RPC and ZooKeeper. A connection begins in
+//! `thrift::connection`, which hands it back when its first bytes are of another protocol.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use basalt_idl::wire::Detected;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::observe::metrics::Api;
+use crate::server::Server;
+use crate::server::sessions::Owner;
+use crate::thrift::connection::{self, Handover};
+use crate::thrift::messages::Garbled;
+use crate::{native, thrift, zookeeper};
+
+pub(crate) mod http;
+mod listener;
+mod strangers;
+
+pub(crate) use listener::Listener;
+use strangers::StrangerLog;
+
+/// The methods of all protocols, numbered within each service as they come.
+pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
+    thrift::methods().chain(native::methods().map(|method| (Api::Native, method)))
+}
+
+/// Closes the scanners of a connection, however it ends.
+struct Scanners {
+    server: Arc<Server>,
+    owner: Owner,
+}
+
+impl Drop for Scanners {
+    fn drop(&mut self) {
+        self.server.sessions().close_owner(self.owner);
+    }
+}
+
+/// Serves the Thrift port until told to stop.
+pub(crate) async fn serve(
+    listener: Listener,
+    server: Arc<Server>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let next = AtomicU64::new(1);
+    let stopping = stop.clone();
+    let strangers = Arc::new(StrangerLog::default());
+    listener
+        .accept(tasks, stop, |socket, peer| {
+            let connection = next.fetch_add(1, Ordering::Relaxed);
+            let (server, stop) = (Arc::clone(&server), stopping.clone());
+            let strangers = Arc::clone(&strangers);
+            async move {
+                let _scanners = Scanners {
+                    server: Arc::clone(&server),
+                    owner: Owner::Connection(connection),
+                };
+                match connection::run(Arc::clone(&server), socket, connection, stop.clone()).await {
+                    Ok(None) => {}
+                    // Boxed: most connections speak Thrift.
+                    Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
+                    Err(connection::End::Garbled(Garbled::NotThrift(stranger))) => {
+                        strangers.note(peer, "Thrift", Some(stranger), stranger);
+                    }
+                    Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
+                }
+            }
+        })
+        .await;
+}
+
+/// Serves a connection with a protocol other than Thrift.
+async fn hand_over(
+    server: Arc<Server>,
+    other: Handover,
+    number: u64,
+    peer: SocketAddr,
+    stop: CancellationToken,
+) {
+    let Handover {
+        socket,
+        received,
+        protocol,
+    } = other;
+    let ended = match protocol {
+        Detected::HBaseRpc => native::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+        Detected::ZooKeeperWord => zookeeper::answer_word(socket, &received)
+            .await
+            .map_err(|end| end.to_string()),
+        _ => zookeeper::run(server, socket, received, number, stop)
+            .await
+            .map_err(|end| end.to_string()),
+    };
+    if let Err(end) = ended {
+        tracing::debug!(%peer, "connection closed: {end}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Metrics, logs and the figures that pages show: observation of the server, which decides nothing.
+
+pub(crate) mod heat;
+pub(crate) mod log_filter;
+pub(crate) mod log_limit;
+pub(crate) mod log_queue;
+pub(crate) mod metrics;
+pub(crate) mod rates;
+pub(crate) mod slow_log;

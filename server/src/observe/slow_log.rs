@@ -1,0 +1,389 @@
+//! The slow log: the last calls that took long or had large answers (HBase: `SlowLogQueueService`).
+//!
+//! Every answered call is measured against two thresholds ([`SlowLog::judge`]: two comparisons). Only a call beyond one of them
+//! is described and kept, and counted in the metrics. Records are in memory only and end with the process.
+//!
+//! Invariant: at most `slow_log.entries` records; the oldest makes room. Any thread may call; the lock is held while records
+//! are copied out or one is put in, never while a call runs.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use basalt_engine::schema::TableName;
+use metrics::{Counter, counter};
+use parking_lot::Mutex;
+
+use crate::config;
+use crate::observe::metrics::names;
+
+/// The class of the server, which HBase's clients print.
+pub(crate) const SERVER_CLASS: &str = "Basalt";
+
+/// In which of the two ways a call was remarkable; at least one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remarkable {
+    /// It took longer than `slow_log.threshold_ms`.
+    pub(crate) slow: bool,
+    /// Its answer was larger than `slow_log.large_bytes`.
+    pub(crate) large: bool,
+}
+
+/// Which records are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Slow calls, with large answers or not.
+    Slow,
+    /// Large answers, slow or not.
+    Large,
+}
+
+/// One remarkable call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Its number in log lines, since the start.
+    pub(crate) request: u64,
+    pub(crate) remarkable: Remarkable,
+    /// When the whole message was there, in milliseconds since 1970.
+    pub(crate) began_ms: i64,
+    /// From then until the answer was written to its buffer.
+    pub(crate) took: Duration,
+    /// Size of the answer, its message header included.
+    pub(crate) answer_bytes: u64,
+    /// `address:port` of the client.
+    pub(crate) client: String,
+    /// The service of the method.
+    pub(crate) service: &'static str,
+    /// The method.
+    pub(crate) method: &'static str,
+    /// Full name of the table that the call was about.
+    pub(crate) table: Option<String>,
+    /// Printed name of the region of the first row that the call named, as the regions are when the call ends.
+    pub(crate) region: Option<String>,
+    /// The arguments, shortened.
+    pub(crate) arguments: String,
+    /// Gets of a call that takes several.
+    pub(crate) gets: usize,
+    /// Puts, deletes or increments of a call that takes several.
+    pub(crate) mutations: usize,
+}
+
+impl Record {
+    /// The arguments as clients print them. The name of a region begins with its table's; without a
+    /// region, the table is put in front.
+    pub(crate) fn printed_arguments(&self) -> String {
+        match (&self.region, &self.table) {
+            (None, Some(table)) => format!("of table {table}: {}", self.arguments),
+            _ => self.arguments.clone(),
+        }
+    }
+}
+
+/// The start of a call that took this long until now, in milliseconds since 1970.
+pub(crate) fn began_ms(took: Duration) -> i64 {
+    let began = SystemTime::now().checked_sub(took).unwrap_or(UNIX_EPOCH);
+    began
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A text in a client's query; `None` if it is not set, for which HBase also takes an empty one.
+pub(crate) fn condition(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+/// The table in a client's query. `default:t` is the table `t`. A text that cannot be a table's name
+/// is kept as it is and equals none.
+pub(crate) fn table_condition(text: Option<&String>) -> Option<String> {
+    let name = condition(text)?;
+    Some(TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string()))
+}
+
+/// How the conditions of a [`Query`] combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    /// All of those that are set must hold.
+    All,
+    /// One of them is enough.
+    Any,
+}
+
+/// What to look for. Conditions that are not set are none, and without any every record is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Query {
+    pub(crate) kind: Kind,
+    pub(crate) combine: Combine,
+    /// The region's printed name.
+    pub(crate) region: Option<String>,
+    /// The client's `address:port`, or its address alone.
+    pub(crate) client: Option<String>,
+    /// The table's full name.
+    pub(crate) table: Option<String>,
+    /// The user. Nobody is authenticated, so no record has one.
+    pub(crate) user: Option<String>,
+    /// Most records.
+    pub(crate) limit: usize,
+}
+
+/// The log.
+#[derive(Debug)]
+pub(crate) struct SlowLog {
+    /// Nanoseconds.
+    threshold: AtomicU64,
+    large_bytes: AtomicU64,
+    /// Most records; zero when the log is off.
+    capacity: usize,
+    /// Oldest first.
+    records: Mutex<VecDeque<Arc<Record>>>,
+    counters: Counters,
+}
+
+/// Calls ever recorded, by kind.
+struct Counters {
+    slow: Counter,
+    large: Counter,
+}
+
+impl std::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Counters")
+    }
+}
+
+impl SlowLog {
+    /// An empty log. REQUIRES: the metrics recorder is installed.
+    pub(crate) fn new(config: &config::SlowLog) -> Self {
+        let log = Self {
+            threshold: AtomicU64::default(),
+            large_bytes: AtomicU64::default(),
+            capacity: if config.enabled { config.entries } else { 0 },
+            records: Mutex::default(),
+            counters: Counters {
+                slow: counter!(names::SLOW_CALLS, "kind" => "slow"),
+                large: counter!(names::SLOW_CALLS, "kind" => "large"),
+            },
+        };
+        log.set_limits(config);
+        log
+    }
+
+    /// Sets what is slow and what is large from now on.
+    pub(crate) fn set_limits(&self, config: &config::SlowLog) {
+        let threshold = config.threshold_ms.saturating_mul(1_000_000);
+        self.threshold.store(threshold, Ordering::Relaxed);
+        self.large_bytes.store(config.large_bytes, Ordering::Relaxed);
+    }
+
+    /// Whether a call belongs into the log: what every call pays.
+    pub(crate) fn judge(&self, took: Duration, answer_bytes: usize) -> Option<Remarkable> {
+        let remarkable = Remarkable {
+            slow: took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed)),
+            large: answer_bytes as u64 > self.large_bytes.load(Ordering::Relaxed),
+        };
+        (self.capacity > 0 && (remarkable.slow || remarkable.large)).then_some(remarkable)
+    }
+
+    /// Keeps a record of a call that [`Self::judge`] has found remarkable.
+    pub(crate) fn add(&self, record: Record) {
+        if record.remarkable.slow {
+            self.counters.slow.increment(1);
+        }
+        if record.remarkable.large {
+            self.counters.large.increment(1);
+        }
+        let mut records = self.records.lock();
+        while records.len() >= self.capacity.max(1) {
+            records.pop_front();
+        }
+        records.push_back(Arc::new(record));
+    }
+
+    /// The records that the query finds, newest first.
+    pub(crate) fn find(&self, query: &Query) -> Vec<Arc<Record>> {
+        self.records
+            .lock()
+            .iter()
+            .rev()
+            .filter(|record| query.finds(record))
+            .take(query.limit)
+            .map(Arc::clone)
+            .collect()
+    }
+
+    /// Removes all records; `false` when the log is off.
+    pub(crate) fn clear(&self) -> bool {
+        self.records.lock().clear();
+        self.capacity > 0
+    }
+}
+
+impl Query {
+    fn finds(&self, record: &Record) -> bool {
+        let of_kind = match self.kind {
+            Kind::Slow => record.remarkable.slow,
+            Kind::Large => record.remarkable.large,
+        };
+        let address = |client: &str| match client.rsplit_once(':') {
+            Some((address, _)) => address.to_owned(),
+            None => client.to_owned(),
+        };
+        let mut conditions = [
+            self.region
+                .as_ref()
+                .map(|region| record.region.as_ref() == Some(region)),
+            self.client
+                .as_ref()
+                .map(|client| record.client == *client || address(&record.client) == *client),
+            self.table
+                .as_ref()
+                .map(|table| record.table.as_ref() == Some(table)),
+            self.user.as_ref().map(|_| false),
+        ]
+        .into_iter()
+        .flatten()
+        .peekable();
+        of_kind
+            && (conditions.peek().is_none()
+                || match self.combine {
+                    Combine::All => conditions.all(|holds| holds),
+                    Combine::Any => conditions.any(|holds| holds),
+                })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(entries: usize, enabled: bool) -> SlowLog {
+        SlowLog::new(&config::SlowLog {
+            enabled,
+            entries,
+            threshold_ms: 100,
+            large_bytes: 1_000,
+        })
+    }
+
+    fn record(method: &'static str, remarkable: Remarkable, table: &str, client: &str) -> Record {
+        Record {
+            request: 1,
+            remarkable,
+            began_ms: 0,
+            took: Duration::ZERO,
+            answer_bytes: 0,
+            client: client.into(),
+            service: "S",
+            method,
+            table: Some(table.into()),
+            region: Some(format!("{table},,1.e.")),
+            arguments: String::new(),
+            gets: 0,
+            mutations: 0,
+        }
+    }
+
+    const SLOW: Remarkable = Remarkable {
+        slow: true,
+        large: false,
+    };
+    const LARGE: Remarkable = Remarkable {
+        slow: false,
+        large: true,
+    };
+    const BOTH: Remarkable = Remarkable {
+        slow: true,
+        large: true,
+    };
+
+    fn query(kind: Kind) -> Query {
+        Query {
+            kind,
+            combine: Combine::Any,
+            region: None,
+            client: None,
+            table: None,
+            user: None,
+            limit: 10,
+        }
+    }
+
+    fn methods(log: &SlowLog, query: &Query) -> String {
+        log.find(query)
+            .iter()
+            .map(|record| record.method)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn a_call_is_judged_by_time_and_by_size() {
+        let log = log(4, true);
+        let ms = Duration::from_millis;
+        for (took, bytes, remarkable) in [
+            (ms(100), 1_000, None),
+            (ms(101), 1_000, Some(SLOW)),
+            (ms(100), 1_001, Some(LARGE)),
+            (ms(101), 1_001, Some(BOTH)),
+        ] {
+            assert_eq!(log.judge(took, bytes), remarkable);
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_off_takes_nothing() {
+        let log = log(4, false);
+        assert_eq!(log.judge(Duration::MAX, usize::MAX), None);
+        assert!(!log.clear());
+    }
+
+    #[test]
+    fn the_oldest_makes_room_and_the_newest_comes_first() {
+        let log = log(3, true);
+        for method in ["a", "b", "c", "d"] {
+            log.add(record(method, SLOW, "t", "1.1.1.1:1"));
+        }
+        assert_eq!(methods(&log, &query(Kind::Slow)), "d c b");
+        let two = Query {
+            limit: 2,
+            ..query(Kind::Slow)
+        };
+        assert_eq!(methods(&log, &two), "d c");
+        assert!(log.clear());
+        assert_eq!(methods(&log, &query(Kind::Slow)), "");
+    }
+
+    #[test]
+    fn records_are_found_by_kind_and_by_conditions() {
+        let log = log(9, true);
+        log.add(record("a", SLOW, "t", "1.1.1.1:1"));
+        log.add(record("b", LARGE, "t", "2.2.2.2:1"));
+        log.add(record("c", BOTH, "u", "1.1.1.1:2"));
+        assert_eq!(methods(&log, &query(Kind::Slow)), "c a");
+        assert_eq!(methods(&log, &query(Kind::Large)), "c b");
+        let of =
+            |table: Option<&str>, client: Option<&str>, region: Option<&str>, user: Option<&str>| Query {
+                table: table.map(Into::into),
+                client: client.map(Into::into),
+                region: region.map(Into::into),
+                user: user.map(Into::into),
+                ..query(Kind::Slow)
+            };
+        for (query, any, all) in [
+            (of(Some("t"), None, None, None), "a", "a"),
+            (of(Some("t"), Some("1.1.1.1"), None, None), "c a", "a"),
+            (of(None, Some("1.1.1.1:2"), None, None), "c", "c"),
+            (of(None, Some("1.1.1"), None, None), "", ""),
+            (of(None, None, Some("u,,1.e."), None), "c", "c"),
+            (of(None, None, None, Some("bob")), "", ""),
+            (of(Some("t"), None, None, Some("bob")), "a", ""),
+        ] {
+            assert_eq!(methods(&log, &query), any, "{query:?}");
+            let all_hold = Query {
+                combine: Combine::All,
+                ..query
+            };
+            assert_eq!(methods(&log, &all_hold), all, "{all_hold:?}");
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! `basalt serve`: puts the parts together, and takes them apart in order.
+//!
+//! Start, in an order that leaves nothing behind if a step fails:
+//! 1. catch SIGHUP, and ignore signals that have no meaning for the server
+//!    ([`catch_or_ignore_signals`]);
+//! 2. bind both ports: connections made from here on wait until they are accepted;
+//! 3. open the engine (recovery);
+//! 4. accept, and print one line.
+//!
+//! Stop, on SIGTERM or Ctrl-C:
+//! 1. stop accepting;
+//! 2. tell the connections: none begins to read a further message;
+//! 3. let each answer the call in hand, for at most [`DRAIN`];
+//! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
+//!    ([`Home`]), also when a step of the start fails.
+
+use std::io::{ErrorKind, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_engine::Engine;
+use basalt_engine::clock::{Clock, MovableClock, SystemClock};
+use basalt_engine::fs::{RealFs, UnsyncedFs, Vfs, raise_open_files};
+use basalt_engine::options::Options;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{Address, Config};
+use crate::ephemeral::faults::Faults;
+use crate::ephemeral::{self, Controls, Home};
+use crate::limits::descriptors::Descriptors;
+use crate::limits::parking;
+use crate::net;
+use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
+use crate::server::Server;
+
+pub(crate) mod reload;
+mod supervisor;
+
+use reload::Reload;
+use supervisor::Supervisor;
+
+/// Longest wait for calls in hand when the server stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call waits in line when all are
+/// taken. Some wait for the disk or for a lock, so they are more than there are cores. But most read what is cached, and many threads
+/// that all want a core take turns and keep each other waiting: with 240 for data calls two cores did a quarter fewer increments under
+/// four times their load than with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
+pub(crate) const BLOCKING_THREADS: usize = 48;
+
+/// The part of these threads that data calls may take: the rest is for reads of system tables
+/// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
+pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
+
+/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a task for each connection whose
+/// message has come, up to 1,024. They go to the end of the thread's own line, which has 256 places, and the half of a full line goes to
+/// the end of the line of all threads, which is asked less often: with tokio's own interval of 61, who had come first waited for many who
+/// came later (docs/decisions/0009-where-work-runs.md).
+const EVENT_INTERVAL: u32 = 1024;
+
+/// Least time between two rounds that make idle scanners release memory, and least idle time of a
+/// scanner for that.
+const RELIEF_PERIOD: Duration = Duration::from_millis(50);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Serves until told to stop. An ephemeral server has a `home`, where `config` says that its data is.
+pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
+    let recorder = crate::observe::metrics::install()?;
+    let descriptors = Descriptors::divide(raise_open_files(), &config)?;
+    tracing::info!("{}", descriptors.line());
+    for warning in descriptors.warnings(&config) {
+        tracing::warn!("{warning}");
+    }
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("basalt-net")
+        .on_thread_park(parking::before_sleep)
+        .event_interval(EVENT_INTERVAL)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()?;
+    let (hangups, ports) = runtime.block_on(async {
+        let hangups = catch_or_ignore_signals()?;
+        Ok::<_, Failure>((hangups, Ports::bind(&config).await?))
+    })?;
+    let controls = home.is_some().then(|| Controls {
+        clock: Arc::new(MovableClock::new()),
+        faults: Faults::default(),
+    });
+    let (vfs, clock): (Arc<dyn Vfs>, Arc<dyn Clock>) = match &controls {
+        None => (Arc::new(RealFs), Arc::new(SystemClock::new())),
+        Some(controls) => (
+            Arc::new(UnsyncedFs::default()),
+            Arc::clone(&controls.clock) as Arc<dyn Clock>,
+        ),
+    };
+    let engine = Engine::open(
+        &config.data.dir,
+        Options {
+            max_open_files: descriptors.files,
+            ..config.engine_options()
+        },
+        vfs,
+        clock,
+        Arc::new(EngineEvents::new()),
+    )?;
+    let outcome = runtime.block_on(serve(
+        config,
+        controls,
+        (reload, hangups),
+        ports,
+        Arc::clone(&engine),
+        recorder,
+        descriptors,
+    ));
+    // Blocking work that outlived the drain is abandoned; the engine refuses it from here on.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    match home {
+        None => engine.close()?,
+        Some(home) => {
+            engine.close_unflushed()?;
+            drop(home);
+        }
+    }
+    tracing::info!("stopped");
+    outcome
+}
+
+/// Both ports, bound.
+struct Ports {
+    thrift: TcpListener,
+    http: TcpListener,
+}
+
+impl Ports {
+    async fn bind(config: &Config) -> Result<Self, Failure> {
+        Ok(Self {
+            thrift: bind("server.listen", &config.server.listen).await?,
+            http: bind("http.listen", &config.http.listen).await?,
+        })
+    }
+}
+
+/// Binds the port of a setting; the system's resolver is asked for host names.
+async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Failure> {
+    let bound = match listen.ip() {
+        Some(address) => TcpListener::bind(address).await,
+        None => TcpListener::bind(listen.to_string()).await,
+    };
+    bound.map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::AddrInUse => "; another process has it: stop that process or choose another port",
+            ErrorKind::PermissionDenied => "; it needs a privilege: choose a port from 1024 on",
+            _ => "",
+        };
+        format!("{setting} = {listen}: the port cannot be bound: {error}{remedy}").into()
+    })
+}
+
+async fn serve(
+    config: Config,
+    controls: Option<Controls>,
+    (reload, hangups): (Reload, Signal),
+    ports: Ports,
+    engine: Arc<Engine>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+    descriptors: Descriptors,
+) -> Result<(), Failure> {
+    let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
+
+    let calls = Calls::new(net::methods());
+    let server = Server::new(engine, config, thrift_address, DATA_THREADS, calls)?.with_controls(controls);
+    let server = Arc::new(server);
+    if let Some(rehearsal) = server.admission().capacity().rehearsal() {
+        tracing::warn!("{rehearsal}");
+    }
+    let stop = CancellationToken::new();
+    let tasks = TaskTracker::new();
+
+    tasks.spawn({
+        let (server, stop) = (Arc::clone(&server), stop.clone());
+        async move { server.admission().watch(stop).await }
+    });
+    tasks.spawn(relief(Arc::clone(&server), stop.clone()));
+    tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
+    let supervisor = Arc::new(Supervisor::from_environment());
+    tasks.spawn({
+        let (supervisor, stop) = (Arc::clone(&supervisor), stop.clone());
+        async move { supervisor.watch(stop).await }
+    });
+    let (config, connections) = (server.config(), server.connections());
+    let http = net::Listener {
+        socket: ports.http,
+        max_connections: descriptors.http,
+        setting: descriptors.http_bound(config),
+        descriptors_end: descriptors.http_end(),
+        port: connections.http.clone(),
+    };
+    let thrift = net::Listener {
+        socket: ports.thrift,
+        max_connections: descriptors.thrift,
+        setting: descriptors.thrift_bound(config),
+        descriptors_end: descriptors.thrift_end(),
+        port: connections.thrift.clone(),
+    };
+    let accepting = [
+        tokio::spawn(net::http::serve(
+            http,
+            Arc::clone(&server),
+            recorder,
+            tasks.clone(),
+            stop.clone(),
+        )),
+        tokio::spawn(net::serve(
+            thrift,
+            Arc::clone(&server),
+            tasks.clone(),
+            stop.clone(),
+        )),
+    ];
+
+    tokio::spawn(reload_settings(reload, hangups, Arc::clone(&server)));
+    let mut signals = Signals::catch()?;
+    server.set_ready(true);
+    // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
+    print_line(match server.controls() {
+        None => format!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"),
+        Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
+    })?;
+    supervisor.ready();
+
+    signals.stop().await;
+    supervisor.stopping();
+    tracing::info!("stopping: no new connections, calls in hand are finished");
+    server.set_ready(false);
+    stop.cancel();
+    for port in accepting {
+        port.await?;
+    }
+    tasks.close();
+    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+        tracing::warn!(
+            tasks = tasks.len(),
+            "calls still running after {DRAIN:?} are abandoned"
+        );
+    }
+    server.sessions().close_all();
+    Ok(())
+}
+
+/// Prints a line to standard output, from a thread of its own, because a full pipe blocks the
+/// write.
+fn print_line(line: String) -> std::io::Result<()> {
+    let print = move || {
+        let mut out = std::io::stdout();
+        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+            tracing::warn!(%error, "standard output did not take the line: {line}");
+        }
+    };
+    let thread = std::thread::Builder::new().name("basalt-print".into());
+    thread.spawn(print).map(drop)
+}
+
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold, what pages show of the load.
+async fn upkeep(
+    server: Arc<Server>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+    stop: CancellationToken,
+) {
+    let mut ticks = tokio::time::interval(UPKEEP_PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = ticks.tick() => {
+                recorder.run_upkeep();
+                server.sessions().expire();
+                // With what scans let go of, files may have to be removed.
+                let idle = Arc::clone(&server);
+                let kept = tokio::task::spawn_blocking(move || {
+                    require_directory(idle.engine());
+                    idle.sessions().let_go();
+                    idle.sessions().rest(UPKEEP_PERIOD);
+                    idle.note_load();
+                });
+                if let Err(error) = kept.await {
+                    tracing::warn!(%error, "upkeep was not done");
+                }
+            }
+        }
+    }
+}
+
+/// Ends the process when the path of the data directory names another directory: another server may
+/// have its database there, and new files of this one would mix with its files. Acknowledged writes
+/// are in the log, which was moved with its directory.
+fn require_directory(engine: &Engine) {
+    if let Err(error) = engine.check_directory() {
+        tracing::error!("ending the process: {error}");
+        crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
+    }
+}
+
+/// Catches SIGHUP, and ignores other signals that would end the process by default: SIGUSR1 and
+/// SIGUSR2, which operators send to other servers. REQUIRES: called within the runtime.
+fn catch_or_ignore_signals() -> std::io::Result<Signal> {
+    for (name, kind) in [
+        ("SIGUSR1", SignalKind::user_defined1()),
+        ("SIGUSR2", SignalKind::user_defined2()),
+    ] {
+        let mut signals = signal(kind)?;
+        // The task ends with the runtime.
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                tracing::info!(
+                    "{name} is ignored: SIGHUP takes settings over from the file, and SIGTERM stops the server"
+                );
+            }
+        });
+    }
+    signal(SignalKind::hangup())
+}
+
+/// Takes settings over at each SIGHUP, also one that came during the start. The task ends with the
+/// runtime.
+async fn reload_settings(reload: Reload, mut hangups: Signal, server: Arc<Server>) {
+    let reload = Arc::new(reload);
+    while hangups.recv().await.is_some() {
+        let (reload, server) = (Arc::clone(&reload), Arc::clone(&server));
+        if let Err(error) = tokio::task::spawn_blocking(move || reload.run(&server)).await {
+            tracing::warn!(%error, "settings were not read again");
+        }
+    }
+}
+
+/// Makes idle scanners release memory when calls are short of it.
+async fn relief(server: Arc<Server>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = server.admission().memory().short() => {}
+        }
+        let idle = Arc::clone(&server);
+        let rested = tokio::task::spawn_blocking(move || idle.sessions().rest(RELIEF_PERIOD));
+        if let Err(error) = rested.await {
+            tracing::warn!(%error, "idle scanners kept their memory");
+        }
+        tokio::time::sleep(RELIEF_PERIOD).await;
+    }
+}
+
+/// The signals that mean a clean stop. Before they are caught, they end the process as they end any.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns when one of them has come.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! State of the master that native clients see.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use procedures::{Nonce, Procedures};
+
+mod procedures;
+
+/// State of the master. It is not persisted.
+#[derive(Debug)]
+pub(crate) struct MasterState {
+    pub(crate) procedures: Procedures,
+    /// Held during a change, so that a repeated call waits and returns the id of the first.
+    changing: Mutex<()>,
+    pub(crate) balancer: AtomicBool,
+    pub(crate) normalizer: AtomicBool,
+    pub(crate) janitor: AtomicBool,
+    pub(crate) cleaner: AtomicBool,
+    pub(crate) snapshot_cleanup: AtomicBool,
+    pub(crate) splits: AtomicBool,
+    pub(crate) merges: AtomicBool,
+}
+
+impl MasterState {
+    /// The state of a server that has just started. Procedure ids begin with `start_code`.
+    pub(crate) fn new(start_code: u64) -> Self {
+        Self {
+            procedures: Procedures::new(start_code),
+            changing: Mutex::default(),
+            balancer: AtomicBool::new(true),
+            normalizer: AtomicBool::new(true),
+            janitor: AtomicBool::new(true),
+            cleaner: AtomicBool::new(true),
+            snapshot_cleanup: AtomicBool::new(true),
+            splits: AtomicBool::new(true),
+            merges: AtomicBool::new(true),
+        }
+    }
+
+    /// Whether clients have the balancer switched on.
+    pub(crate) fn is_balancer_on(&self) -> bool {
+        self.balancer.load(Ordering::Relaxed)
+    }
+
+    /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
+    pub(crate) fn change<E>(
+        &self,
+        nonce: (Option<u64>, Option<u64>),
+        change: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Option<u64>, E> {
+        let nonce: Option<Nonce> = match nonce {
+            (Some(group), Some(nonce)) if nonce != 0 => Some((group, nonce)),
+            _ => None,
+        };
+        let _alone = self.changing.lock();
+        if let Some(id) = nonce.and_then(|nonce| self.procedures.repeated(nonce)) {
+            return Ok(Some(id));
+        }
+        change()?;
+        Ok(Some(self.procedures.finished(nonce)))
+    }
+}

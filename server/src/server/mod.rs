@@ -1,0 +1,258 @@
+//! The state that all connections share.
+//!
+//! [`Server`] holds the engine, the settings, the limits and what is observed; it knows no protocol.
+//! The calls themselves are in `service`, each protocol in a folder of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use basalt_engine::Engine;
+use basalt_engine::schema::TableName;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::cluster;
+use crate::config::{AllowedHosts, Config};
+use crate::ephemeral::Controls;
+use crate::limits::admission::Admission;
+use crate::limits::capacity::Capacity;
+use crate::observe::heat::Heat;
+use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics};
+use crate::observe::rates::Rates;
+use crate::observe::slow_log::SlowLog;
+use sessions::Sessions;
+
+mod master;
+pub(crate) mod sessions;
+mod status;
+
+pub(crate) use master::MasterState;
+
+/// Most bulk loads that run at a time. Each has a thread of the pool and writes to the disk as a
+/// compaction does.
+const BULK_LOADS: usize = 2;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    engine: Arc<Engine>,
+    /// The settings of the start.
+    config: Config,
+    /// The settings in force: some are taken over while the server runs.
+    in_force: Mutex<Config>,
+    /// Host names that the HTTP port answers to, in lower case.
+    allowed_hosts: AllowedHosts,
+    sessions: Arc<Sessions>,
+    admission: Admission,
+    slow_log: SlowLog,
+    heat: Heat,
+    rates: Rates,
+    /// State of the master that native clients see.
+    master: MasterState,
+    /// Bounds the bulk loads that run at a time.
+    bulk_loads: Arc<Semaphore>,
+    calls: Calls,
+    connections: Connections,
+    /// What region locations name: the address clients can reach.
+    thrift_address: SocketAddr,
+    /// Host and port that native clients connect to.
+    advertised: (String, u16),
+    started: SystemTime,
+    started_mono: Instant,
+    ready: AtomicBool,
+    /// Controls for the calls of tests; `None` unless the server is ephemeral.
+    controls: Option<Controls>,
+    /// Calls that have a number: those that are told of in the log.
+    requests: AtomicU64,
+}
+
+impl Server {
+    /// Data calls take at most so many `places` on the blocking pool.
+    /// REQUIRES: the metrics recorder is installed.
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        config: Config,
+        thrift_address: SocketAddr,
+        places: usize,
+        calls: Calls,
+    ) -> Result<Self, basalt_engine::Error> {
+        let server = Self {
+            advertised: cluster::advertised(&config.server.advertise, thrift_address),
+            sessions: Arc::new(Sessions::new(&config.scanner)),
+            admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
+            slow_log: SlowLog::new(&config.slow_log),
+            heat: Heat::new(&config.key_visualizer, Arc::clone(engine.clock())),
+            rates: Rates::new(),
+            master: MasterState::new(started_ms(SystemTime::now())),
+            bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
+            engine,
+            in_force: Mutex::new(config.clone()),
+            allowed_hosts: AllowedHosts::new(&config.http.allowed_hosts),
+            config,
+            calls,
+            connections: Connections::new(),
+            thrift_address,
+            started: SystemTime::now(),
+            started_mono: Instant::now(),
+            ready: AtomicBool::new(false),
+            controls: None,
+            requests: AtomicU64::new(0),
+        };
+        let memory = Arc::clone(server.admission.memory());
+        server.engine.charge_calls_to(memory);
+        let start_code = server.start_code().unsigned_abs();
+        let (host, port) = server.advertised();
+        let names = cluster::server_names(server.config.rehearsal.servers, host, port, start_code);
+        server.engine.announce(names);
+        Ok(server)
+    }
+
+    /// Makes the server answer calls of tests, if there are controls.
+    pub(crate) fn with_controls(mut self, controls: Option<Controls>) -> Self {
+        self.controls = controls;
+        self
+    }
+
+    /// Controls for the calls of tests; `None` unless the server is ephemeral.
+    pub(crate) fn controls(&self) -> Option<&Controls> {
+        self.controls.as_ref()
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The settings of the start. Those that can be reloaded ([`Self::take_over`]) are not read from
+    /// here.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The settings in force.
+    pub(crate) fn in_force(&self) -> Config {
+        self.in_force.lock().clone()
+    }
+
+    /// Takes over from `config` what can change while the server runs, except the filter of the log.
+    pub(crate) fn take_over(&self, config: &Config) {
+        let mut in_force = self.in_force.lock();
+        in_force.log.filter.clone_from(&config.log.filter);
+        in_force.http.allowed_hosts.clone_from(&config.http.allowed_hosts);
+        in_force.slow_log.threshold_ms = config.slow_log.threshold_ms;
+        in_force.slow_log.large_bytes = config.slow_log.large_bytes;
+        self.allowed_hosts.set(&config.http.allowed_hosts);
+        self.slow_log.set_limits(&config.slow_log);
+    }
+
+    /// Host names that the HTTP port answers to.
+    pub(crate) fn allowed_hosts(&self) -> &AllowedHosts {
+        &self.allowed_hosts
+    }
+
+    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    pub(crate) fn slow_log(&self) -> &SlowLog {
+        &self.slow_log
+    }
+
+    pub(crate) fn heat(&self) -> &Heat {
+        &self.heat
+    }
+
+    pub(crate) fn master(&self) -> &MasterState {
+        &self.master
+    }
+
+    /// A permit for each bulk load that may run now.
+    pub(crate) fn bulk_loads(&self) -> &Arc<Semaphore> {
+        &self.bulk_loads
+    }
+
+    /// Host and port by which native clients reach this server.
+    pub(crate) fn advertised(&self) -> (&str, u16) {
+        (&self.advertised.0, self.advertised.1)
+    }
+
+    pub(crate) fn rates(&self) -> &Rates {
+        &self.rates
+    }
+    /// The next number of a call in log lines.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The counters of the method with this number; `None` when the service has fewer.
+    pub(crate) fn method(&self, api: Api, number: usize) -> Option<&MethodMetrics> {
+        self.calls.method(api, number)
+    }
+
+    /// Shows a scrape what calls and connections have counted.
+    pub(crate) fn publish_counts(&self) {
+        self.calls.publish();
+        self.connections.publish();
+    }
+
+    /// How often methods were called since the start, in no order.
+    pub(crate) fn call_counts(&self) -> Vec<CallCount> {
+        self.calls.counts()
+    }
+
+    /// What clients connect to.
+    pub(crate) fn thrift_address(&self) -> SocketAddr {
+        self.thrift_address
+    }
+
+    /// Since the start.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started_mono.elapsed()
+    }
+
+    /// When it started.
+    pub(crate) fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// Notes what pages show of the load. To be called every second or so, where it may take a few milliseconds.
+    pub(crate) fn note_load(&self) {
+        self.heat.tick(|table| self.boundaries(table));
+        self.rates
+            .tick(|| (self.call_counts(), self.engine.region_requests()));
+    }
+
+    /// The start keys of a table's regions, in order; none when it is gone.
+    pub(crate) fn boundaries(&self, table: &TableName) -> Vec<Vec<u8>> {
+        let regions = self.engine.regions(table).unwrap_or_default();
+        regions.into_iter().map(|region| region.start).collect()
+    }
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// Whether calls are accepted.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Release);
+    }
+
+    /// HBase's start code of a server: when it started, in milliseconds.
+    pub(crate) fn start_code(&self) -> i64 {
+        i64::try_from(started_ms(self.started)).unwrap_or(i64::MAX)
+    }
+}
+
+/// Milliseconds since 1970.
+fn started_ms(started: SystemTime) -> u64 {
+    started
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,94 @@
+//! Arguments that calls of all protocols have: names of tables, row keys, selections of columns.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use basalt_engine::cell::ROW_MAX_BYTES;
+use basalt_engine::op::{Columns, FamilySelection};
+use basalt_engine::schema::TableName;
+use bytes::Bytes;
+
+use super::Failure;
+
+/// A thread does not keep a longer name.
+const KEEP_NAME_BYTES: usize = 256;
+
+thread_local! {
+    /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same one again.
+    static LAST_TABLE: RefCell<Option<(Bytes, TableName)>> = const { RefCell::new(None) };
+}
+
+/// A table's full name.
+pub(crate) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
+    let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
+    LAST_TABLE.with_borrow_mut(|last| match last {
+        Some((written, table)) if written == name => Ok(table.clone()),
+        _ => {
+            let table = TableName::parse(name)?;
+            if name.len() <= KEEP_NAME_BYTES {
+                // A copy: the name is a piece of the call's message.
+                *last = Some((Bytes::copy_from_slice(name), table.clone()));
+            }
+            Ok(table)
+        }
+    })
+}
+
+/// A row key: present, not empty, not longer than HBase allows.
+pub(crate) fn row(row: Option<&Bytes>) -> Result<&Bytes, Failure> {
+    let row = row.ok_or_else(|| Failure::illegal_argument("Row buffer is null"))?;
+    check_row(row)?;
+    Ok(row)
+}
+
+/// Checks a row key: not empty, not longer than HBase allows.
+pub(crate) fn check_row(row: &[u8]) -> Result<&[u8], Failure> {
+    if row.is_empty() {
+        return Err(Failure::illegal_argument(
+            "Row length 0: a row key must not be empty",
+        ));
+    }
+    if row.len() > ROW_MAX_BYTES {
+        return Err(Failure::illegal_argument(format!(
+            "Row length {} is > {ROW_MAX_BYTES}",
+            row.len()
+        )));
+    }
+    Ok(row)
+}
+
+/// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added after some of its
+/// columns widens to the whole family; a column added after its family narrows to columns.
+pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) -> Vec<FamilySelection> {
+    let mut families: BTreeMap<Bytes, Columns> = BTreeMap::new();
+    for (family, qualifier) in columns {
+        let selected = families.entry(family).or_insert(Columns::All);
+        match (qualifier, selected) {
+            (None, selected) => *selected = Columns::All,
+            (Some(qualifier), Columns::Only(qualifiers)) => qualifiers.push(qualifier.to_vec()),
+            (Some(qualifier), selected) => *selected = Columns::Only(vec![qualifier.to_vec()]),
+        }
+    }
+    families
+        .into_iter()
+        .map(|(family, mut columns)| {
+            if let Columns::Only(qualifiers) = &mut columns {
+                qualifiers.sort_unstable();
+                qualifiers.dedup();
+            }
+            FamilySelection {
+                family: family.to_vec(),
+                columns,
+            }
+        })
+        .collect()
+}
+
+/// Whether a filter may have a regular expression. Compiling one takes milliseconds, which is too
+/// long for a network thread.
+pub(crate) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
+    // The text form has "regexstring" in any letter case; the encoded form has the class
+    // RegexStringComparator.
+    let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
+    string.is_some_and(names_one) || bytes.is_some_and(names_one)
+}

@@ -1,0 +1,134 @@
+//! The sender of a call: state that a connection keeps between its calls.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use basalt_engine::cell::{Budget, CellBatch, OnShortage};
+use basalt_engine::schema::TableName;
+
+use crate::limits::admission::{Held, Memory};
+use crate::server::sessions::Owner;
+
+/// Who calls: what the server remembers of a connection between its calls.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// Of the scanners it opens.
+    owner: Owner,
+    /// Where it comes from.
+    pub(crate) address: Option<SocketAddr>,
+    /// The table of the scanner that the call in hand fetches from: its arguments do not name it.
+    pub(crate) scanned: Option<TableName>,
+    /// Results are collected here, call after call; `None` while a call uses it, and when none is
+    /// kept.
+    batch: Option<CellBatch>,
+    /// The reservation for the reply of the call in hand. The connection takes it over.
+    reply: Held,
+    /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
+    pub(crate) arguments_bytes: usize,
+    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
+    gone: Arc<AtomicBool>,
+    /// The call in hand has met a fault that closes the connection without an answer.
+    pub(crate) is_cut: bool,
+}
+
+impl Caller {
+    /// A connection of the Thrift port that has not called yet. `connection` is its number.
+    pub(crate) fn connected(connection: u64, memory: &Arc<Memory>) -> Self {
+        Self::new(Owner::Connection(connection), memory)
+    }
+
+    /// The sender of one call over HTTP.
+    pub(crate) fn over_http(memory: &Arc<Memory>) -> Self {
+        Self::new(Owner::Http, memory)
+    }
+
+    fn new(owner: Owner, memory: &Arc<Memory>) -> Self {
+        Self {
+            owner,
+            address: None,
+            scanned: None,
+            batch: None,
+            reply: Held::nothing(memory),
+            arguments_bytes: 0,
+            gone: Arc::default(),
+            is_cut: false,
+        }
+    }
+
+    /// The same, from that address.
+    pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// Sets how much memory is reserved for the arguments of its call.
+    pub(crate) fn with_arguments(mut self, bytes: usize) -> Self {
+        self.arguments_bytes = bytes;
+        self
+    }
+
+    /// Sets the flag that its connection raises when the client has closed it.
+    pub(crate) fn until(mut self, gone: &Arc<AtomicBool>) -> Self {
+        self.gone = Arc::clone(gone);
+        self
+    }
+
+    /// The client's address, without the port.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip())
+    }
+
+    /// Whether the client has closed the connection, as the wire finds out while a call runs.
+    pub(crate) fn gone(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.gone)
+    }
+
+    /// Whether the connection is to be closed without an answer to the call in hand.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The table of the scanner that the call in hand has fetched from.
+    pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
+        self.scanned.take()
+    }
+
+    /// The owner of the scanners that it opens.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Lends the batch out; give it back with [`Self::put_batch`].
+    pub(crate) fn take_batch(&mut self) -> CellBatch {
+        let new = || CellBatch::charged_to(Arc::clone(self.reply.memory()) as Arc<dyn Budget>);
+        self.batch.take().unwrap_or_else(new)
+    }
+
+    /// The reservation for the reply of the last call, to be taken over.
+    pub(crate) fn reply(&mut self) -> &mut Held {
+        &mut self.reply
+    }
+
+    /// Takes a batch back for the next call, unless it has grown large.
+    pub(crate) fn put_batch(&mut self, mut batch: CellBatch) {
+        const KEEP_BYTES: usize = 64 << 10;
+        if batch.memory_bytes() <= KEEP_BYTES {
+            batch.clear();
+            batch.set_on_shortage(OnShortage::Leave);
+            // The reply may have taken the batch's reservation. A batch that cannot be reserved
+            // again is not kept.
+            self.batch = batch.is_reserved().then_some(batch);
+        }
+    }
+
+    /// Memory that is kept for the next call.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.batch.as_ref().map_or(0, CellBatch::memory_bytes)
+    }
+
+    /// Gives back what is kept for the next call.
+    pub(crate) fn release(&mut self) {
+        self.batch = None;
+    }
+}

@@ -1,0 +1,214 @@
+//! What data calls take, told to `capacity`: which rows, on which virtual servers, how many bytes.
+//!
+//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at whether anything is
+//!    limited, which is all it does otherwise.
+//! 2. [`hold_back`] waits as long as it is told to: a timer, no thread.
+//! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
+//!
+//! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values, and 20 for each cell. Calls
+//! on system tables are not charged, as in HBase. A check-and-mutate, an increment and an append count as a read and a write
+//! (`QuotaUtil.getQuotaOperationType`).
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::Place;
+use basalt_engine::op::{ReadSpec, RowMutation};
+use basalt_engine::schema::TableName;
+use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
+use tokio::time::Instant;
+
+use super::Failure;
+use super::group::{Group, Step};
+use super::sizes::{cell_bytes, mutation_bytes};
+use crate::limits::capacity::{Bill, Cost};
+use crate::server::Server;
+use crate::server::sessions::OpenScan;
+
+/// A call that was charged; empty where nothing is limited.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Charged(Option<Box<Call>>);
+
+#[derive(Debug)]
+struct Call {
+    table: TableName,
+    bill: Bill,
+    until: Option<Instant>,
+}
+
+impl Charged {
+    /// Until when the call is to be held back, if it is.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.0.as_ref().and_then(|call| call.until)
+    }
+}
+
+/// Waits until then. Holds no thread.
+pub(super) async fn hold_back(until: Option<Instant>) {
+    if let Some(until) = until {
+        // Boxed: a timer would be in the future of every data call.
+        Box::pin(tokio::time::sleep_until(until)).await;
+    }
+}
+
+impl Server {
+    /// Charges rows that are to be written.
+    pub(super) fn charge_writes(
+        &self,
+        table: &TableName,
+        mutations: &[RowMutation<'_>],
+    ) -> Result<Charged, Failure> {
+        if !self.admission().capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let written = mutations.iter().filter(|mutation| !mutation.writes.is_empty());
+        let costs = written
+            .clone()
+            .map(|mutation| Cost::write(mutation_bytes(mutation) as u64));
+        self.charge(table, written.map(|mutation| mutation.row), costs)
+    }
+
+    /// Charges rows that are to be read and written together.
+    pub(super) fn charge_group<'a>(
+        &self,
+        group: impl FnOnce() -> Result<Group<'a>, Failure>,
+    ) -> Result<Charged, Failure> {
+        if !self.admission().capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let group = group()?;
+        // The read of a step covers one condition.
+        let others = group.conditions.iter().skip(group.steps.len());
+        let read = others.clone().map(|condition| condition.row);
+        let rows = group.steps.iter().map(Step::row).chain(read);
+        let costs = group.steps.iter().map(|step| {
+            let mut cost = Cost::write(step.bytes() as u64);
+            cost.add(Cost::READ);
+            cost
+        });
+        let costs = costs.chain(others.map(|_| Cost::READ));
+        self.charge(&group.table, rows, costs)
+    }
+
+    /// Charges rows that are to be read.
+    pub(super) fn charge_gets(
+        &self,
+        table: &TableName,
+        wanted: &[(Bytes, ReadSpec)],
+    ) -> Result<Charged, Failure> {
+        if !self.admission().capacity().is_on() {
+            return Ok(Charged(None));
+        }
+        let rows = wanted.iter().map(|(row, _)| &row[..]);
+        self.charge(table, rows, std::iter::repeat(Cost::READ))
+    }
+
+    /// Charges a fetch: one read of the server that has the region with which it begins.
+    pub(super) fn charge_fetch(&self, scan: &OpenScan) -> Result<Charged, Failure> {
+        let capacity = self.admission().capacity();
+        let table = &scan.pending.table;
+        if !capacity.is_on() || table.is_system() {
+            return Ok(Charged(None));
+        }
+        let mut bill = Bill::default();
+        let place = capacity.rehearsal().and_then(|_| self.place_of_fetch(scan));
+        bill.add(place.and_then(payer), Cost::READ);
+        self.pay(table, bill)
+    }
+
+    /// Where the region is that a fetch begins with; `None` where there is none, which the fetch itself will find out.
+    fn place_of_fetch(&self, open: &OpenScan) -> Option<Place> {
+        if let Some(scanner) = &open.scanner {
+            return scanner.place();
+        }
+        let (table, scan) = (&open.pending.table, &open.pending.scan);
+        if scan.reversed && scan.start_row.is_empty() {
+            let last = self.engine().regions(table).ok()?.pop()?;
+            return Some(self.engine().place(last.id));
+        }
+        let places = self
+            .engine()
+            .places(table, std::iter::once(&scan.start_row[..]))
+            .ok()?;
+        places.first().copied()
+    }
+
+    /// Charges rows with these costs.
+    fn charge<'r>(
+        &self,
+        table: &TableName,
+        rows: impl Iterator<Item = &'r [u8]> + Clone,
+        costs: impl Iterator<Item = Cost>,
+    ) -> Result<Charged, Failure> {
+        if table.is_system() {
+            return Ok(Charged(None));
+        }
+        let mut bill = Bill::default();
+        if self.admission().capacity().rehearsal().is_some() {
+            // A table that is not there is what the call itself will find out.
+            let Ok(places) = self.engine().places(table, rows) else {
+                return Ok(Charged(None));
+            };
+            for (place, cost) in places.into_iter().zip(costs) {
+                bill.add(payer(place), cost);
+            }
+        } else {
+            for (_, cost) in rows.zip(costs) {
+                bill.add(None, cost);
+            }
+        }
+        self.pay(table, bill)
+    }
+
+    fn pay(&self, table: &TableName, mut bill: Bill) -> Result<Charged, Failure> {
+        let until = self.admission().capacity().charge(table, &mut bill)?;
+        Ok(Charged(Some(Box::new(Call {
+            table: table.clone(),
+            bill,
+            until,
+        }))))
+    }
+
+    /// Charges a call with what it has read.
+    pub(crate) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
+        let Some(call) = &charged.0 else { return };
+        let bytes: Vec<u64> = batch
+            .rows()
+            .map(|row| {
+                row.cells()
+                    .map(|cell| {
+                        cell_bytes(
+                            cell.key.row(),
+                            cell.key.family(),
+                            cell.key.qualifier(),
+                            cell.value,
+                        ) as u64
+                    })
+                    .sum()
+            })
+            .collect();
+        let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
+        if self.admission().capacity().rehearsal().is_some() {
+            let keys: Vec<&[u8]> = batch.rows().map(|row| row.key()).collect();
+            // The table may have been dropped since: then nobody is left to pay.
+            let places = self
+                .engine()
+                .places(&call.table, keys.into_iter())
+                .unwrap_or_default();
+            for (place, bytes) in places.into_iter().zip(&bytes) {
+                match by_server.iter_mut().find(|(server, _)| *server == place.server) {
+                    Some((_, sum)) => *sum += bytes,
+                    None => by_server.push((place.server, *bytes)),
+                }
+            }
+        }
+        self.admission()
+            .capacity()
+            .charge_read(&call.bill, &by_server, bytes.iter().sum());
+    }
+}
+
+/// The virtual server that pays for a row; nobody does where the region is not assigned.
+fn payer(place: Place) -> Option<u16> {
+    (!place.is_unassigned).then_some(place.server)
+}

@@ -1,0 +1,389 @@
+//! The failure of a call, in HBase's vocabulary: exception class, text, and whether a client may retry.
+//!
+//! Each protocol renders it in one place: `thrift/exceptions.rs`, `native/reply.rs`.
+
+use basalt_engine::Error;
+
+use crate::limits::admission::Busy;
+use crate::limits::capacity::Exceeded;
+use crate::server::sessions::SessionError;
+
+/// The class by which clients know that they should wait and try again.
+const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+/// The class that makes native clients locate the region again.
+const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
+
+/// Which exception of a Thrift interface. The native protocol has the class instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// IOError, TIOError.
+    Io,
+    /// IllegalArgument of Thrift 1; Thrift 2 has it for scanner ids only and else gets TIOError.
+    IllegalArgument,
+    /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
+    InvalidScanner,
+    /// AlreadyExists.
+    AlreadyExists,
+}
+
+/// A call that failed, in HBase's vocabulary.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    /// Java class; the last part is the metrics label.
+    class: &'static str,
+    message: String,
+    can_retry: bool,
+}
+
+impl Failure {
+    /// Bad input: names the thing and the rule.
+    pub(crate) fn illegal_argument(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::IllegalArgument,
+            class: "java.lang.IllegalArgumentException",
+            message: message.into(),
+            can_retry: false,
+        }
+    }
+
+    /// A call that only tests make, to a server that they do not own.
+    pub(super) fn not_ephemeral(call: &str) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
+            message: format!("{call} is refused: this server was not started with --ephemeral"),
+            can_retry: false,
+        }
+    }
+
+    /// An I/O failure of HBase's plain `IOException`, which clients may retry.
+    pub(crate) fn plain_io(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "java.io.IOException",
+            message: message.into(),
+            can_retry: true,
+        }
+    }
+
+    /// The server is busy: clients wait and try again.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: REGION_TOO_BUSY,
+            message: message.into(),
+            can_retry: true,
+        }
+    }
+
+    /// The region is not served here: clients locate it again.
+    pub(crate) fn not_serving(message: impl Into<String>) -> Self {
+        Self::native(NOT_SERVING, message, true)
+    }
+
+    /// A failure that trying again cannot cure.
+    pub(crate) fn do_not_retry(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
+            message: message.into(),
+            can_retry: false,
+        }
+    }
+
+    /// A failure with one of HBase's classes that only native clients receive.
+    fn native(class: &'static str, message: impl Into<String>, can_retry: bool) -> Self {
+        Self {
+            kind: Kind::Io,
+            class,
+            message: message.into(),
+            can_retry,
+        }
+    }
+
+    /// The row is outside the region that the client named: the client's location is stale.
+    pub(crate) fn wrong_region(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
+        Self::native(class, message, true)
+    }
+
+    /// The coprocessor service or kind of read does not exist.
+    pub(crate) fn unknown_protocol(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException";
+        Self::native(class, message, false)
+    }
+
+    /// The client may not do that.
+    pub(crate) fn access_denied(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.security.AccessDeniedException";
+        Self::native(class, message, false)
+    }
+
+    /// The method is not served. The text is HBase's for an unknown method.
+    pub(crate) fn unsupported(method: &str) -> Self {
+        Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
+    }
+
+    /// The snapshot does not exist.
+    pub(crate) fn unknown_snapshot(name: &str) -> Self {
+        let class = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException";
+        Self::native(class, format!("no snapshot is called {name}"), false)
+    }
+
+    /// The response of a Multi is full; the actions that are left can be sent again.
+    pub(crate) fn multi_too_large(limit: usize) -> Self {
+        let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";
+        let message = format!("the response has {limit} bytes already (thrift.max_response_bytes)");
+        Self::native(class, message, true)
+    }
+
+    /// The scanner is closed, has expired, or belongs to another connection.
+    pub(crate) fn unknown_scanner(id: u64) -> Self {
+        let class = "org.apache.hadoop.hbase.UnknownScannerException";
+        Self::native(
+            class,
+            format!("no scanner {id} is open on this connection"),
+            false,
+        )
+    }
+
+    /// The fetch is not the next one of its scanner.
+    pub(crate) fn out_of_order(expected: u64, received: u64) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
+        let message =
+            format!("Expected nextCallSeq: {expected} But the nextCallSeq got from client: {received}");
+        Self::native(class, message, false)
+    }
+
+    /// The scanner has ended with an error; the client opens another one behind the last row that it
+    /// has.
+    pub(crate) fn scanner_reset(cause: &Self) -> Self {
+        let class = "org.apache.hadoop.hbase.exceptions.ScannerResetException";
+        let message = format!("Scanner is closed on the server-side: {}", cause.with_class());
+        Self::native(class, message, false)
+    }
+
+    /// Whether a fetch that failed with this has lost nothing, unless its scanner has failed, too:
+    /// the server was busy, or another fetch of the scanner runs.
+    pub(crate) fn leaves_scanner(&self) -> bool {
+        let classes = [
+            "RegionTooBusyException",
+            "RpcThrottlingException",
+            "OutOfOrderScannerNextException",
+        ];
+        self.can_retry && classes.contains(&self.label())
+    }
+
+    /// Whether the scanner does not exist.
+    pub(crate) fn is_unknown_scanner(&self) -> bool {
+        self.label() == "UnknownScannerException"
+    }
+
+    /// Whether the region is not served here.
+    pub(crate) fn is_not_serving(&self) -> bool {
+        self.label() == "NotServingRegionException"
+    }
+
+    /// The region's state does not allow the change.
+    pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";
+        Self::native(class, message, false)
+    }
+
+    /// HBase's Java class of the exception.
+    pub(crate) fn class(&self) -> &'static str {
+        self.class
+    }
+
+    /// Whether trying again can help.
+    pub(crate) fn can_retry(&self) -> bool {
+        self.can_retry
+    }
+
+    /// A batch limit together with a filter that judges whole rows; the text is HBase's.
+    pub(super) fn incompatible_filter() -> Self {
+        Self {
+            kind: Kind::IllegalArgument,
+            class: "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
+            message: "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow"
+                .into(),
+            can_retry: false,
+        }
+    }
+
+    /// The same failure as Thrift 1's `AlreadyExists`.
+    pub(crate) fn into_already_exists(mut self) -> Self {
+        self.kind = Kind::AlreadyExists;
+        self
+    }
+
+    /// The text for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The class without its package: a bounded set, since classes are literals.
+    pub(crate) fn label(&self) -> &'static str {
+        self.class.rsplit('.').next().unwrap_or(self.class)
+    }
+
+    /// The text with the class in front, where Java's stack trace would begin, as Thrift 1 and
+    /// native clients expect it.
+    pub(crate) fn with_class(&self) -> String {
+        format!("{}: {}", self.class, self.message)
+    }
+
+    /// Which exception of an interface.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if error.kind() == basalt_engine::Kind::Fatal {
+            // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it does not know.
+            tracing::error!("ending the process: {error}");
+            crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
+        }
+        let (kind, class, can_retry) = match &error {
+            Error::NoSuchTable(_) => (Kind::Io, "org.apache.hadoop.hbase.TableNotFoundException", false),
+            Error::TableExists(_) => (Kind::Io, "org.apache.hadoop.hbase.TableExistsException", false),
+            Error::TableNotEnabled { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.TableNotEnabledException",
+                false,
+            ),
+            Error::TableNotDisabled(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.TableNotDisabledException",
+                false,
+            ),
+            Error::NoSuchFamily { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
+                false,
+            ),
+            Error::InvalidFamilyOperation(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.InvalidFamilyOperationException",
+                false,
+            ),
+            Error::NoSuchNamespace(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.NamespaceNotFoundException",
+                false,
+            ),
+            Error::NamespaceExists(_) => (Kind::Io, "org.apache.hadoop.hbase.NamespaceExistException", false),
+            Error::Constraint(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.constraint.ConstraintException",
+                false,
+            ),
+            Error::SnapshotExists(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotExistsException",
+                false,
+            ),
+            Error::NoSuchSnapshot(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException",
+                false,
+            ),
+            Error::SnapshotExpired(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotTTLExpiredException",
+                false,
+            ),
+            Error::NoTableForSnapshot(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.snapshot.SnapshotCreationException",
+                false,
+            ),
+            Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
+            Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
+            Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),
+            Error::NotServingRegion(_) => (Kind::Io, NOT_SERVING, true),
+            Error::WrongRegion(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.WrongRegionException",
+                true,
+            ),
+            Error::RowTooBig(_) => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.client.RowTooBigException",
+                false,
+            ),
+            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
+            // quotas, makes clients give up.
+            Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
+                (Kind::Io, REGION_TOO_BUSY, true)
+            }
+            Error::Corrupt { .. } | Error::RegionDamaged { .. } => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",
+                false,
+            ),
+            Error::ShuttingDown => (
+                Kind::Io,
+                "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
+                true,
+            ),
+            _ => (Kind::Io, "java.io.IOException", true),
+        };
+        Self {
+            kind,
+            class,
+            message: error.to_string(),
+            can_retry,
+        }
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(busy: Busy) -> Self {
+        if matches!(busy, Busy::TooLarge { .. }) {
+            return Self::do_not_retry(busy.to_string());
+        }
+        Self::busy(busy.to_string())
+    }
+}
+
+impl From<Exceeded> for Failure {
+    fn from(exceeded: Exceeded) -> Self {
+        Self {
+            kind: Kind::Io,
+            class: "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
+            message: exceeded.to_string(),
+            can_retry: true,
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Unknown => Self {
+                kind: Kind::InvalidScanner,
+                class: "org.apache.hadoop.hbase.UnknownScannerException",
+                message: String::new(),
+                can_retry: false,
+            },
+            SessionError::Busy => Self {
+                kind: Kind::Io,
+                class: "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException",
+                message: "another fetch of this scanner is running".into(),
+                can_retry: true,
+            },
+            SessionError::TooMany { limit, value } => Self {
+                kind: Kind::Io,
+                class: "java.io.IOException",
+                message: format!(
+                    "too many open scanners: {limit} is {value}; close scanners or let their lease end"
+                ),
+                can_retry: true,
+            },
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Letting the writes of a network thread share one write of the log.
+//!
+//! A write that asks for no sync could go to the log at once: the first poll of its commit does that. But the calls of other
+//! connections that have arrived already wait for the same thread, and each of them would go to the log by itself. So a write lets
+//! them run first ([`others`]) and only then looks at its commit: one of them writes the log for all, the rest find it done.
+//!
+//! Whoever is alone would wait for nobody: giving way costs a look at the network. So a thread on which nobody came last time does
+//! not give way for its next [`PATIENCE`] writes. What a thread remembers is a guess and nothing depends on it: a task that has given way may
+//! go on in another thread.
+
+use std::cell::Cell;
+
+use crate::limits::parking;
+
+/// Writes that do not give way after one that nobody joined.
+const PATIENCE: u32 = 15;
+
+thread_local! {
+    /// Writes that have come to [`others`] on this thread.
+    static WRITES: Cell<u64> = const { Cell::new(0) };
+    /// Writes to come that do not give way.
+    static IMPATIENT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Lets the tasks run that are ready on this thread, if that has been worth it.
+pub(crate) async fn others() {
+    parking::wrote();
+    let writes = WRITES.get().wrapping_add(1);
+    WRITES.set(writes);
+    if let Some(left) = IMPATIENT.get().checked_sub(1) {
+        IMPATIENT.set(left);
+        return;
+    }
+    tokio::task::yield_now().await;
+    if WRITES.get() == writes {
+        IMPATIENT.set(PATIENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// What `writes` tasks that are ready together do, in its order: begin and end.
+    async fn events(writes: u32) -> Vec<&'static str> {
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let tasks = LocalSet::new();
+        for _ in 0..writes {
+            let events = Rc::clone(&events);
+            tasks.spawn_local(async move {
+                events.borrow_mut().push("begin");
+                others().await;
+                events.borrow_mut().push("end");
+            });
+        }
+        tasks.await;
+        events.take()
+    }
+
+    #[tokio::test]
+    async fn writes_that_are_ready_together_begin_before_any_ends() {
+        assert_eq!(events(3).await, ["begin", "begin", "begin", "end", "end", "end"]);
+    }
+
+    #[tokio::test]
+    async fn who_was_alone_does_not_give_way_for_a_while() {
+        events(1).await;
+        for _ in 0..PATIENCE {
+            assert_eq!(events(1).await.len(), 2);
+        }
+        assert_eq!(
+            events(2).await,
+            ["begin", "begin", "end", "end"],
+            "then it tries again"
+        );
+        events(1).await;
+        assert_eq!(events(2).await, ["begin", "end", "begin", "end"]);
+    }
+}

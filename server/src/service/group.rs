@@ -1,0 +1,121 @@
+//! Atomic groups of writes, borrowed from the arguments of their calls.
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::id::Nonce;
+use basalt_engine::op::{
+    GroupStep, GroupUpdate, GroupWrite, RowCondition, RowMutation, RowUpdate, TimeRange, Write,
+};
+use basalt_engine::schema::{Durability, TableName};
+use smallvec::SmallVec;
+
+use super::sizes::{mutation_bytes, update_bytes};
+
+/// A write of more cells than this runs on the pool.
+pub(super) const INLINE_CELLS: usize = 100_000;
+/// An increment of more columns than this runs on the pool.
+const INLINE_COLUMNS: usize = 64;
+/// A group of more conditions than this runs on the pool.
+const INLINE_CONDITIONS: usize = 64;
+
+/// An atomic group, borrowed from its arguments.
+pub(crate) struct Group<'a> {
+    pub(crate) table: TableName,
+    pub(crate) conditions: SmallVec<[RowCondition<'a>; 1]>,
+    pub(crate) steps: SmallVec<[Step<'a>; 1]>,
+    pub(crate) nonce: Option<Nonce>,
+}
+
+/// One mutation of a group.
+pub(crate) enum Step<'a> {
+    Write(RowMutation<'a>),
+    Update {
+        row: &'a [u8],
+        change: RowUpdate<'a>,
+        ttl_ms: Option<i64>,
+        time_range: TimeRange,
+        durability: Durability,
+        /// Whether the new cells are wanted.
+        returns: bool,
+    },
+}
+
+impl Step<'_> {
+    pub(crate) fn row(&self) -> &[u8] {
+        match self {
+            Self::Write(mutation) => mutation.row,
+            Self::Update { row, .. } => row,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Write(mutation) => mutation_bytes(mutation),
+            Self::Update { row, change, .. } => update_bytes(row, change),
+        }
+    }
+
+    pub(crate) fn cells(&self) -> usize {
+        match self {
+            Self::Write(mutation) => mutation.writes.len(),
+            Self::Update { change, .. } => change.columns().count(),
+        }
+    }
+
+    /// Whether it would hold the network thread for long, or may read from disk.
+    pub(crate) fn is_long(&self) -> bool {
+        match self {
+            Self::Write(mutation) => mutation.writes.len() > INLINE_CELLS || reads(mutation),
+            Self::Update { .. } => self.cells() > INLINE_COLUMNS,
+        }
+    }
+
+    pub(crate) fn for_engine(&self) -> GroupStep<'_> {
+        match self {
+            Self::Write(mutation) => GroupStep::Write(GroupWrite::of(mutation)),
+            Self::Update {
+                row,
+                change,
+                ttl_ms,
+                time_range,
+                durability,
+                returns,
+            } => GroupStep::Update(GroupUpdate {
+                row,
+                change,
+                ttl_ms: *ttl_ms,
+                time_range: *time_range,
+                durability: *durability,
+                returns: *returns,
+            }),
+        }
+    }
+}
+
+impl Group<'_> {
+    /// The cells that it writes or looks at.
+    pub(crate) fn cells(&self) -> usize {
+        self.conditions.len() + self.steps.iter().map(Step::cells).sum::<usize>()
+    }
+
+    /// Whether it runs on the pool, because it would hold the network thread for long or may read from
+    /// disk.
+    pub(crate) fn is_long(&self) -> bool {
+        self.conditions.len() > INLINE_CONDITIONS || self.steps.iter().any(Step::is_long)
+    }
+}
+
+/// The outcome of a group.
+pub(crate) struct GroupDone {
+    /// Whether its conditions held.
+    pub(crate) processed: bool,
+    /// One row for each increment and append whose cells are wanted.
+    pub(crate) cells: CellBatch,
+}
+
+/// Whether applying the mutation reads first: a delete of "the newest version" looks for it.
+pub(crate) fn reads(mutation: &RowMutation<'_>) -> bool {
+    mutation
+        .writes
+        .iter()
+        .any(|write| matches!(write, Write::DeleteVersion { timestamp: None, .. }))
+}

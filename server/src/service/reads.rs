@@ -1,0 +1,158 @@
+//! Gets: answered from memory on the network thread, from disk on the pool. A get whose result does
+//! not fit into the memory for calls also goes to the pool, where it may wait for memory.
+
+use std::sync::Arc;
+
+use basalt_engine::Error;
+use basalt_engine::cell::{CellBatch, OnShortage};
+use basalt_engine::op::{Get, ReadSpec, ReadTier};
+use basalt_engine::schema::TableName;
+use bytes::Bytes;
+
+use super::charge::hold_back;
+use super::{Caller, Failure};
+use crate::limits::admission::{Class, Held};
+use crate::server::Server;
+
+/// A multi-get longer than this does not hold the network thread.
+const INLINE_GETS: usize = 64;
+
+/// Memory of the filters of a call, reserved filter by filter as they are built. A short filter text
+/// may need much memory.
+#[derive(Debug, Default)]
+pub(crate) struct FilterMemory {
+    held: Option<Held>,
+}
+
+impl FilterMemory {
+    /// Reserves the filter of one more get.
+    pub(crate) fn add_of(&mut self, server: &Server, spec: &ReadSpec) -> Result<(), Failure> {
+        let filter = spec.filter.as_ref();
+        self.add(server, filter.map_or(0, |filter| filter.memory_bytes()))
+    }
+
+    /// Reserves the memory of one more filter.
+    pub(crate) fn add(&mut self, server: &Server, bytes: usize) -> Result<(), Failure> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let admission = server.admission();
+        let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
+        held.try_add(bytes as u64)
+            .inspect_err(|busy| admission.count(*busy))?;
+        Ok(())
+    }
+}
+
+/// The rows that gets found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Their cells.
+    pub(crate) batch: CellBatch,
+    /// For each get in order, its row in `batch`.
+    pub(crate) rows: Vec<Option<usize>>,
+}
+
+impl AsMut<CellBatch> for Found {
+    fn as_mut(&mut self) -> &mut CellBatch {
+        &mut self.batch
+    }
+}
+
+impl From<Found> for CellBatch {
+    fn from(found: Found) -> Self {
+        found.batch
+    }
+}
+
+/// Gets of one call, some of them done.
+struct Gets {
+    table: TableName,
+    wanted: Vec<(Bytes, ReadSpec)>,
+    found: Found,
+    max_bytes: usize,
+}
+
+impl Gets {
+    /// Does the gets that are left; `false` when the next one is not in memory, or there is no
+    /// memory for its result.
+    fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
+        while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
+            spec.tier = tier;
+            let before = self.found.batch.row_count();
+            let get = Get {
+                row,
+                spec: std::mem::take(spec),
+            };
+            let outcome = server.engine().get(&self.table, &get, &mut self.found.batch);
+            *spec = get.spec;
+            match outcome {
+                Ok(()) => {}
+                Err(Error::NotInMemory) => {
+                    self.found.batch.abandon_row();
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            server.got(&self.table, row, &self.found.batch, before);
+            let is_there = self.found.batch.row_count() > before;
+            self.found.rows.push(is_there.then_some(before));
+            if self.found.batch.data_bytes() > self.max_bytes {
+                return Err(Failure::from(Error::RowTooBig(format!(
+                    "the answer is larger than {} bytes (thrift.max_response_bytes); ask for fewer rows or columns, or scan \
+                     with a batch size",
+                    self.max_bytes
+                ))));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads these rows, in order.
+pub(crate) async fn get(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: TableName,
+    wanted: Vec<(Bytes, ReadSpec)>,
+) -> Result<Found, Failure> {
+    server.admission().admit_read(&table)?;
+    let charged = server.charge_gets(&table, &wanted)?;
+    hold_back(charged.until()).await;
+    let inline = wanted.len() <= INLINE_GETS;
+    let found = Found {
+        batch: caller.take_batch(),
+        rows: Vec::with_capacity(wanted.len()),
+    };
+    let mut gets = Gets {
+        table,
+        wanted,
+        found,
+        max_bytes: server.config().thrift.max_response_bytes,
+    };
+    let is_done = inline && gets.run(server, ReadTier::Memory)?;
+    if !is_done {
+        let class = Class::of_read(&gets.table);
+        server.admission().admit_to_line_of(class)?;
+        // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
+        gets.found.batch.set_on_shortage(OnShortage::Wait);
+        let on_pool = server.in_line(class, move |server| {
+            gets.run(server, ReadTier::All)?;
+            Ok(gets)
+        });
+        gets = Box::pin(on_pool).await?;
+    }
+    server.charge_read(&charged, &gets.found.batch);
+    Ok(gets.found)
+}
+
+/// Reads one row: the whole answer of a call that wants at most one.
+pub(crate) async fn get_one(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: TableName,
+    row: Bytes,
+    spec: ReadSpec,
+) -> Result<CellBatch, Failure> {
+    Ok(get(server, caller, table, vec![(row, spec)]).await?.batch)
+}

@@ -1,0 +1,521 @@
+//! Scans: opening sessions, fetching from them, and scans of one call.
+//!
+//! A fetch begins on the network thread, with what memory has. What would have to be read from disk, or takes long, is done in turns on the
+//! blocking pool. Between two of them a fetch goes to the back of the pool's queue, so that scans which find nothing for long, however many
+//! there are, hold none of its threads. A scan that has read from disk does so again: its later fetches begin on the pool. So do all fetches of scans with
+//! a filter or a batch, which cannot leave a row and begin it again.
+
+use std::ops::DerefMut;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use basalt_engine::Error;
+use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
+use basalt_engine::engine::{Fetched, RowsSeen};
+use basalt_engine::op::{FetchLimits, ReadTier, Scan};
+use basalt_engine::schema::TableName;
+
+use super::charge::hold_back;
+use super::{Caller, Failure};
+use crate::limits::admission::{Busy, Class, ScannerMemory};
+use crate::server::Server;
+use crate::server::sessions::{OpenScan, PendingScan};
+
+/// One turn of a fetch on the pool. Before each it looks whether its client is still there.
+const TURN: Duration = Duration::from_millis(50);
+/// A fetch holds the network thread for this long,
+const INLINE_TURN: Duration = Duration::from_micros(250);
+/// and for so many bytes.
+const INLINE_BYTES: usize = 256 << 10;
+/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
+/// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
+const LEAST_RESULTS: usize = 2;
+/// Once a turn on the pool has added this many bytes, it begins no further row.
+const TURN_BYTES: usize = 16 << 20;
+/// One fetch takes at most this part of the memory that is left for calls in hand,
+const FETCH_SHARE: usize = 8;
+/// but may always take this.
+const FETCH_BYTES_LEAST: usize = 64 << 10;
+
+/// The bound at which a fetch may return fewer results than requested, before the end of the scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortest {
+    /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client
+    /// fetches until an answer is empty.
+    Page,
+    /// Only `thrift.max_response_bytes`: in HBase a short list means the end of the scan, and
+    /// clients of this call rely on it.
+    Response,
+}
+
+/// Copies of a scan's arguments that it keeps: as received and as the engine's types.
+const SCAN_COPIES: usize = 2;
+/// Arguments and filter of a scan up to this size are not reserved: most are smaller.
+const SCAN_FREE_BYTES: usize = 16 << 10;
+
+/// Results of a fetch, and whether their columns are to be sorted lists.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) batch: CellBatch,
+    pub(crate) sort_columns: bool,
+}
+
+impl AsMut<CellBatch> for Results {
+    fn as_mut(&mut self) -> &mut CellBatch {
+        &mut self.batch
+    }
+}
+
+impl From<Results> for CellBatch {
+    fn from(results: Results) -> Self {
+        results.batch
+    }
+}
+
+/// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing table shows.
+pub(crate) fn open(
+    server: &Server,
+    caller: &Caller,
+    table: TableName,
+    scan: Scan,
+    sort_columns: bool,
+    lease: Duration,
+) -> Result<i32, Failure> {
+    server.admission().admit_read(&table)?;
+    check(&scan)?;
+    let mut open = new_scan(table, scan, sort_columns);
+    open.memory = reserve_scan(server, caller, &open)?;
+    Ok(server.sessions().open(caller.owner(), lease, open)?)
+}
+
+/// Refuses what can be seen to be wrong without the table, so that it shows when the scanner is opened.
+fn check(scan: &Scan) -> Result<(), Failure> {
+    for row in [&scan.start_row, &scan.stop_row] {
+        if row.len() > ROW_MAX_BYTES {
+            return Err(Failure::illegal_argument(format!(
+                "Row length {} is > {ROW_MAX_BYTES}",
+                row.len()
+            )));
+        }
+    }
+    let filter = scan.spec.filter.as_ref();
+    if scan.batch.is_some() && filter.is_some_and(|filter| filter.create().has_filter_row()) {
+        return Err(Failure::incompatible_filter());
+    }
+    Ok(())
+}
+
+fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
+    if scan.may_read_memory_only() {
+        scan.spec.tier = ReadTier::Memory;
+    }
+    OpenScan {
+        scanner: None,
+        pending: PendingScan { table, scan },
+        sort_columns,
+        memory: None,
+    }
+}
+
+/// Reserves the arguments that a scan keeps, and its filter; `None` if they are small.
+fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Option<ScannerMemory>, Failure> {
+    let filter = open.pending.scan.spec.filter.as_ref();
+    let filter_bytes = filter.map_or(0, |filter| filter.memory_bytes());
+    let bytes = SCAN_COPIES * caller.arguments_bytes + filter_bytes;
+    if bytes <= SCAN_FREE_BYTES {
+        return Ok(None);
+    }
+    let memory = server.admission().memory();
+    memory.for_scanner(bytes as u64).map(Some).ok_or_else(|| {
+        server.admission().count_memory();
+        Failure::busy(format!(
+            "the server is busy: this scan's arguments and filter need {bytes} bytes, and those of open scans may have {} together (a \
+             quarter of requests.memory_bytes); close scanners and try again",
+            memory.scanners_limit()
+        ))
+    })
+}
+
+/// The next results of a session; none at the end of the scan.
+pub(crate) async fn fetch(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    id: i32,
+    count: i32,
+    shortest: Shortest,
+) -> Result<Results, Failure> {
+    let count = result_count(count)?;
+    let fetching = server.sessions().fetch(id, caller.owner())?;
+    server.admission().admit_read(&fetching.pending.table)?;
+    admit_to_line(server, &fetching)?;
+    caller.scanned = Some(fetching.pending.table.clone());
+    let sort_columns = fetching.sort_columns;
+    let charged = server.charge_fetch(&fetching)?;
+    hold_back(charged.until()).await;
+    let wanted = Wanted::new(server, count, shortest);
+    let (batch, _) = pin!(in_turns(server, caller, fetching, wanted)).await?;
+    server.charge_read(&charged, &batch);
+    Ok(Results { batch, sort_columns })
+}
+
+/// Limits of one fetch of a native client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Most results.
+    pub(crate) results: usize,
+    /// Most rows; a row counts when its last piece is returned.
+    pub(crate) rows: u64,
+    /// Once the results have this many bytes, no further row is begun.
+    pub(crate) bytes: usize,
+    /// Whether a row is cut where the results have so many bytes.
+    pub(crate) cuts_rows: bool,
+    /// Whether an empty answer is allowed before the end of the scan.
+    pub(crate) may_be_empty: bool,
+    /// Time after which no further row is begun; `None` means `scanner.fetch_max_ms`.
+    pub(crate) time: Option<Duration>,
+}
+
+/// The next results of a session, and how the fetch ended.
+pub(crate) async fn fetch_part(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    id: i32,
+    part: Part,
+) -> Result<(CellBatch, FetchEnd), Failure> {
+    let mut fetching = server.sessions().fetch(id, caller.owner())?;
+    server.admission().admit_read(&fetching.pending.table)?;
+    fetching.limit_rows(part.rows);
+    caller.scanned = Some(fetching.pending.table.clone());
+    admit_to_line(server, &fetching)?;
+    let charged = server.charge_fetch(&fetching)?;
+    hold_back(charged.until()).await;
+    let wanted = Wanted {
+        count: part.results,
+        bytes_max: fetch_bytes(server, Shortest::Page).min(part.bytes),
+        shortest: Shortest::Page,
+        time_max: part.time.unwrap_or_else(|| fetch_time(server)),
+        least: usize::from(!part.may_be_empty),
+        began: Instant::now(),
+        is_part: true,
+        cuts_rows: part.cuts_rows,
+    };
+    let (batch, end) = pin!(in_turns(server, caller, fetching, wanted)).await?;
+    server.charge_read(&charged, &batch);
+    Ok((batch, end))
+}
+
+/// The first results of a scan that has no session.
+pub(crate) async fn fetch_once(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    table: TableName,
+    scan: Scan,
+    count: i32,
+) -> Result<Results, Failure> {
+    let count = result_count(count)?;
+    server.admission().admit_read(&table)?;
+    check(&scan)?;
+    let mut scan = Box::new(new_scan(table, scan, false));
+    scan.memory = reserve_scan(server, caller, &scan)?;
+    admit_to_line(server, &scan)?;
+    let charged = server.charge_fetch(&scan)?;
+    hold_back(charged.until()).await;
+    let wanted = Wanted::new(server, count, Shortest::Response);
+    let (batch, _) = pin!(in_turns(server, caller, scan, wanted)).await?;
+    server.charge_read(&charged, &batch);
+    Ok(Results {
+        batch,
+        sort_columns: false,
+    })
+}
+
+/// Refuses a fetch that is sure to need the pool before it is charged for. Others find out when they have begun.
+fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
+    if scan.is_memory_only() {
+        return Ok(());
+    }
+    let class = Class::of_read(&scan.pending.table);
+    server.admission().admit_to_line_of(class)
+}
+
+/// Closes a session; tells whether there was one.
+pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
+    server.sessions().close(id, caller.owner())
+}
+
+/// Bytes after which a fetch begins no further row. For a page this is the setting or a part of the
+/// memory left for calls, whichever is less, so that many concurrent fetches return less each.
+fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
+    if shortest == Shortest::Response {
+        return server.config().thrift.max_response_bytes;
+    }
+    let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
+    let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);
+    server.config().scanner.fetch_max_bytes.min(share)
+}
+
+/// Time after which a fetch begins no further row.
+fn fetch_time(server: &Server) -> Duration {
+    Duration::from_millis(server.config().scanner.fetch_max_ms)
+}
+
+fn result_count(count: i32) -> Result<usize, Failure> {
+    usize::try_from(count).map_err(|_| {
+        Failure::illegal_argument(format!("the number of rows must not be negative, but is {count}"))
+    })
+}
+
+/// Fetches up to `wanted.count` results; returns them, and how the fetch ended. There are fewer when a
+/// bound on bytes or time is reached that `wanted.shortest` allows. To most clients an empty answer
+/// means the end of the scan, so a fetch without results continues until its client is gone, unless
+/// `wanted.least` is 0. A fetch that is refused has lost nothing, and can be retried.
+async fn in_turns<S>(
+    server: &Arc<Server>,
+    caller: &mut Caller,
+    mut scan: S,
+    wanted: Wanted,
+) -> Result<(CellBatch, FetchEnd), Failure>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    let mut batch = caller.take_batch();
+    if scan.is_memory_only()
+        && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
+    {
+        return Ok((batch, end));
+    }
+    // Boxed: few fetches of what is in memory come to it.
+    Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
+}
+
+/// Takes turns on the pool until the fetch is done. `batch` has what it has returned so far.
+async fn turns_on_pool<S>(
+    server: &Arc<Server>,
+    gone: Arc<AtomicBool>,
+    mut scan: S,
+    wanted: Wanted,
+    mut batch: CellBatch,
+) -> Result<(CellBatch, FetchEnd), Failure>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    // What has been read is not thrown away: the scan is behind it already.
+    let mut may_be_refused = batch.is_empty();
+    let class = Class::of_read(&scan.pending.table);
+    loop {
+        // A fetch with results to return does not wait for more memory.
+        batch.set_on_shortage(if batch.is_empty() {
+            OnShortage::Wait
+        } else {
+            OnShortage::Refuse
+        });
+        if gone.load(Ordering::Acquire) {
+            return Err(Failure::plain_io("the client has closed the connection"));
+        }
+        let place = if may_be_refused {
+            server.admission().admit_to_line_of(class)?;
+            server.admission().place(class).await?
+        } else {
+            server.admission().place_again(class).await
+        };
+        may_be_refused = false;
+        let end;
+        (scan, batch, end) = server
+            .on_pool(move |server| {
+                let end = wanted.turn(server, &mut scan, &mut batch)?;
+                Ok((scan, batch, end))
+            })
+            .await?;
+        drop(place);
+        if let Some(end) = end {
+            return Ok((batch, end));
+        }
+    }
+}
+
+/// What a fetch is to return.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Most results.
+    count: usize,
+    /// Where no further row is begun.
+    bytes_max: usize,
+    shortest: Shortest,
+    /// Time after which no further row is begun, for a page ([`Shortest::Page`]).
+    time_max: Duration,
+    /// Least results before bounds on bytes and time end the fetch.
+    least: usize,
+    /// When it began.
+    began: Instant,
+    /// Whether the caller wants to know more of the fetch's end than whether it is the scan's.
+    is_part: bool,
+    /// Whether a row is cut where the results have `bytes_max` bytes.
+    cuts_rows: bool,
+}
+
+/// The end of a fetch. Of a Thrift client's fetch, only `is_of_scan` is set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FetchEnd {
+    /// Whether the scan is at its end, too.
+    pub(crate) is_of_scan: bool,
+    /// Whether the fetch ended because its time was over.
+    pub(crate) is_late: bool,
+    /// Whether the scan's filter wants no more rows.
+    pub(crate) is_by_filter: bool,
+    /// The row that the scan has come to, if the fetch's time was over.
+    pub(crate) row: Option<Vec<u8>>,
+    /// The rows that the fetch has looked at.
+    pub(crate) seen: RowsSeen,
+}
+
+impl Wanted {
+    /// Limits of a fetch of a Thrift client.
+    fn new(server: &Server, count: usize, shortest: Shortest) -> Self {
+        Self {
+            count,
+            bytes_max: fetch_bytes(server, shortest),
+            shortest,
+            time_max: fetch_time(server),
+            least: LEAST_RESULTS,
+            began: Instant::now(),
+            is_part: false,
+            cuts_rows: false,
+        }
+    }
+
+    /// A turn on the network thread; `None` when the fetch is not done.
+    fn inline_turn(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
+        match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
+            Err(Error::NotInMemory) => Ok(None),
+            fetched => self.end(open, fetched, batch),
+        }
+    }
+
+    /// A turn on the pool; `None` when the fetch is not done.
+    fn turn(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
+        let mut fetched = self.results(server, open, TURN, TURN_BYTES, batch);
+        if let Err(Error::NotInMemory) = fetched {
+            if let Some(scanner) = &mut open.scanner {
+                scanner.read_from_disk();
+            }
+            fetched = self.results(server, open, TURN, TURN_BYTES, batch);
+        }
+        self.end(open, fetched, batch)
+    }
+
+    /// Appends results for so long, or until there are so many bytes more.
+    fn results(
+        &self,
+        server: &Server,
+        open: &mut OpenScan,
+        time: Duration,
+        bytes: usize,
+        batch: &mut CellBatch,
+    ) -> Result<Fetched, Error> {
+        if self.count == 0 {
+            return Ok(Fetched::More);
+        }
+        let scanner = match open {
+            OpenScan {
+                scanner: Some(scanner),
+                ..
+            } => scanner,
+            OpenScan { scanner, pending, .. } => {
+                // When this fails, the next fetch tries again: a disabled table may be enabled by then.
+                let opened = server.engine().scan(&pending.table, pending.scan.clone())?;
+                scanner.insert(opened)
+            }
+        };
+        let limits = FetchLimits {
+            results: self.count - batch.row_count(),
+            bytes: self.bytes_max.saturating_sub(batch.data_bytes()).clamp(1, bytes),
+            time: time.min(self.time_max),
+        };
+        let before = batch.row_count();
+        let cut_at = self.cuts_rows.then_some(self.bytes_max);
+        let fetched = scanner.fetch_in_pieces(&limits, cut_at, batch);
+        server.scanned(&open.pending.table, batch, before);
+        fetched
+    }
+
+    /// Fewest results that may be returned when there is no memory for more.
+    fn least_results(&self, open: &OpenScan) -> usize {
+        if open.pending.scan.reversed && !self.is_part {
+            LEAST_RESULTS.min(self.count)
+        } else {
+            1
+        }
+    }
+
+    /// Describes the end of a fetch.
+    fn describe_end(&self, open: &mut OpenScan, is_of_scan: bool) -> FetchEnd {
+        let mut end = FetchEnd {
+            is_of_scan,
+            ..FetchEnd::default()
+        };
+        if let Some(scanner) = open.scanner.as_mut().filter(|_| self.is_part) {
+            end.is_late = self.began.elapsed() >= self.time_max;
+            if end.is_late {
+                end.row = scanner.row_in_hand().map(<[u8]>::to_vec);
+            }
+            end.is_of_scan |= scanner.is_at_end();
+            end.is_by_filter = scanner.is_ended_by_filter();
+            end.seen = scanner.take_rows_seen();
+        }
+        end
+    }
+
+    /// Decides whether a turn with this outcome is the fetch's last one; `None` if the fetch goes
+    /// on.
+    fn end(
+        &self,
+        open: &mut OpenScan,
+        fetched: Result<Fetched, Error>,
+        batch: &CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
+        let end = |open: &mut OpenScan, is_of_scan| Ok(Some(self.describe_end(open, is_of_scan)));
+        let fetched = match fetched {
+            // The rows that fit into memory are a valid answer.
+            Err(Error::CallMemory(_)) if batch.row_count() >= self.least_results(open) => {
+                return end(open, false);
+            }
+            // Fewer rows are not. The scan has passed them, so it must fail: continuing would skip
+            // them.
+            Err(error @ Error::CallMemory(_)) if !batch.is_empty() => {
+                if let Some(scanner) = &mut open.scanner {
+                    scanner.fail(error.clone());
+                }
+                return Err(error.into());
+            }
+            // Results before a region that is not assigned are a page; the next fetch fails.
+            Err(Error::NotServingRegion(_)) if self.shortest == Shortest::Page && !batch.is_empty() => {
+                return end(open, false);
+            }
+            fetched => fetched?,
+        };
+        if fetched == Fetched::End {
+            return end(open, true);
+        }
+        if batch.row_count() >= self.count {
+            return end(open, false);
+        }
+        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;
+        let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
+        if is_enough && batch.row_count() >= self.least {
+            return end(open, false);
+        }
+        Ok(None)
+    }
+}

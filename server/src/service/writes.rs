@@ -1,0 +1,244 @@
+//! Writes, and waiting until they are durable. Plain writes join the log on the network thread, and so
+//! do checks, increments, appends and atomic groups whose reads are in memory and whose rows are
+//! unlocked. A write that would have to wait or read from disk runs on the pool, and so does a delete
+//! of "the newest version".
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use basalt_engine::Error;
+use basalt_engine::cell::{CellBatch, OnShortage};
+use basalt_engine::engine::GroupOutcome;
+use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange};
+use basalt_engine::schema::{Durability, TableName};
+use basalt_engine::wal::Commit;
+use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
+
+use super::charge::hold_back;
+use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
+use super::{Failure, arguments, gather};
+use crate::limits::admission::Class;
+use crate::server::Server;
+
+/// A row's worth of nothing yet.
+pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
+    RowMutation {
+        row,
+        writes: SmallVec::new(),
+        durability,
+    }
+}
+
+/// Refuses a call with more cells than a call may have.
+pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> {
+    let limit = server.config().thrift.max_cells_per_call;
+    if cells > limit {
+        return Err(Failure::illegal_argument(format!(
+            "the call has {cells} cells; thrift.max_cells_per_call is {limit}: send them in several calls (HappyBase: \
+             batch(batch_size=...)), or raise it"
+        )));
+    }
+    Ok(())
+}
+
+/// Applies mutations in the engine, and records them for the key visualiser.
+fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
+    let commit = server.engine().mutate(table, mutations)?;
+    server.wrote(table, mutations);
+    Ok(commit)
+}
+
+/// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible. `arguments` is
+/// owned because the work may move to the pool.
+pub(crate) async fn apply<A, B>(
+    server: &Arc<Server>,
+    table: TableName,
+    arguments: A,
+    build: B,
+) -> Result<(), Failure>
+where
+    A: Send + Sync + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
+{
+    server.admission().admit()?;
+    let (until, on_pool, commit) = {
+        let mutations = build(&arguments)?;
+        let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
+        check_cells(server, cells)?;
+        if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
+            return Ok(());
+        }
+        let until = server.charge_writes(&table, &mutations)?.until();
+        let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
+        if on_pool || until.is_some() {
+            (until, on_pool, None)
+        } else {
+            (None, false, Some(write(server, &table, &mutations)?))
+        }
+    };
+    hold_back(until).await;
+    let commit = match commit {
+        Some(commit) => commit,
+        None if on_pool => {
+            server.admission().admit_to_line()?;
+            let work = move |server: &Server| write(server, &table, &build(&arguments)?);
+            Box::pin(server.in_line(Class::User, work)).await?
+        }
+        None => write(server, &table, &build(&arguments)?)?,
+    };
+    pin!(committed(commit)).await
+}
+
+/// Waits for a commit, and as long as the engine wants its writer slowed down.
+pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
+    let pause = commit.pause();
+    if !commit.is_synced() {
+        gather::others().await;
+    }
+    commit.await?;
+    if !pause.is_zero() {
+        Box::pin(tokio::time::sleep(pause)).await;
+    }
+    Ok(())
+}
+
+/// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
+pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
+
+/// Runs a check and its mutation under the row's lock. The outcome says whether the check held.
+pub(crate) fn check<A, B>(
+    server: &Arc<Server>,
+    arguments: A,
+    parts: B,
+) -> impl Future<Output = Result<GroupDone, Failure>>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
+{
+    group(server, CellBatch::new(), arguments, move |arguments| {
+        let (table, row, check, mutation) = parts(arguments)?;
+        let row = arguments::row(Some(row))?;
+        if mutation.row != &row[..] {
+            return Err(Failure::do_not_retry("Action's getRow must match"));
+        }
+        Ok(Group {
+            table: arguments::table(Some(table))?,
+            conditions: smallvec![check.on(row)],
+            steps: smallvec![Step::Write(mutation)],
+            nonce: None,
+        })
+    })
+}
+
+/// What a call that may not wait came to; `None` when it would have had to.
+fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(Error::NotInMemory) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A read-modify-write of one row, borrowed from its arguments.
+pub(crate) struct Update<'a> {
+    pub(crate) table: Option<&'a Bytes>,
+    pub(crate) row: Option<&'a Bytes>,
+    pub(crate) change: RowUpdate<'a>,
+    pub(crate) ttl_ms: Option<i64>,
+    pub(crate) durability: Durability,
+}
+
+/// Runs an increment or append under the row's lock, and waits until it is durable. The outcome has
+/// the new cells as one row of `cells`, a batch that is empty.
+pub(crate) fn update<A, B>(
+    server: &Arc<Server>,
+    cells: CellBatch,
+    arguments: A,
+    build: B,
+) -> impl Future<Output = Result<GroupDone, Failure>>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
+{
+    group(server, cells, arguments, move |arguments| {
+        let update = build(arguments)?;
+        Ok(Group {
+            table: arguments::table(update.table)?,
+            conditions: SmallVec::new(),
+            steps: smallvec![Step::Update {
+                row: arguments::row(update.row)?,
+                change: update.change,
+                ttl_ms: update.ttl_ms,
+                time_range: TimeRange::ALL,
+                durability: update.durability,
+                returns: true,
+            }],
+            nonce: None,
+        })
+    })
+}
+
+/// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
+/// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
+pub(crate) async fn group<A, B>(
+    server: &Arc<Server>,
+    mut cells: CellBatch,
+    arguments: A,
+    build: B,
+) -> Result<GroupDone, Failure>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Group<'a>, Failure> + Send + 'static,
+{
+    server.admission().admit()?;
+    let until = server.charge_group(|| build(&arguments))?.until();
+    hold_back(until).await;
+    let tried = try_group(server, &build(&arguments)?, ReadTier::Memory, &mut cells)?;
+    let outcome = if let Some(outcome) = tried {
+        outcome
+    } else {
+        server.admission().admit_to_line()?;
+        // Refuse instead of waiting: rows' locks are held, and a network thread may wait for them.
+        cells.set_on_shortage(OnShortage::Refuse);
+        let work = move |server: &Server| {
+            let outcome = try_group(server, &build(&arguments)?, ReadTier::All, &mut cells)?;
+            Ok((outcome, cells))
+        };
+        let outcome;
+        (outcome, cells) = Box::pin(server.in_line(Class::User, work)).await?;
+        outcome.expect("only a call that may not wait can be without an answer")
+    };
+    if let Some(commit) = outcome.commit {
+        pin!(committed(commit)).await?;
+    }
+    Ok(GroupDone {
+        processed: outcome.processed,
+        cells,
+    })
+}
+
+/// Applies a group in the engine, and records it for the key visualiser. `None` if that would have to
+/// wait or to read from disk.
+fn try_group(
+    server: &Server,
+    group: &Group<'_>,
+    tier: ReadTier,
+    cells: &mut CellBatch,
+) -> Result<Option<GroupOutcome>, Failure> {
+    check_cells(server, group.cells())?;
+    if tier == ReadTier::Memory && group.is_long() {
+        return Ok(None);
+    }
+    let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();
+    let wanted = AtomicGroup {
+        conditions: &group.conditions,
+        steps: &steps,
+        nonce: group.nonce,
+    };
+    let outcome = in_memory(server.engine().apply_group(&group.table, &wanted, tier, cells))?;
+    if let Some(outcome) = &outcome {
+        server.applied(group, outcome.commit.is_some(), cells);
+    }
+    Ok(outcome)
+}

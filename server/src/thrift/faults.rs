@@ -1,0 +1,115 @@
+//! Thrift calls that meet faults which a test has armed, and the calls that arm and list them.
+//!
+//! A region that is split or moved between two results of a scan makes a native client locate it
+//! again. A Thrift client does not see it, as with HBase's gateway, whose own client does that: there
+//! the scan goes on.
+
+use std::sync::Arc;
+
+use basalt_engine::schema::TableName;
+use basalt_idl::admin::TFault;
+use basalt_idl::schema::StructDescriptor;
+use basalt_idl::wire::{Reader, WireError, WireType};
+use bytes::Bytes;
+
+use super::{Called, method_of, slow_log};
+use crate::ephemeral::faults::{Call, Fault, Faults, Given, Kind, check_all, is_data, is_fetch};
+use crate::server::Server;
+use crate::service::faults::{Consequence, carry_out};
+use crate::service::testing::faults;
+use crate::service::{Caller, Failure};
+
+/// Lets a Thrift call meet a fault. `reader` is at its arguments. Arguments that cannot be read meet
+/// none: the call itself reports the error.
+pub(crate) async fn meet<R: Reader>(
+    server: &Arc<Server>,
+    faults: &Faults,
+    caller: &Caller,
+    called: Called,
+    reader: R,
+) -> Option<Consequence> {
+    let call = describe(server, caller, called, reader)?;
+    match carry_out(server, faults, call).await? {
+        Consequence::RegionChanged(_) => None,
+        consequence => Some(consequence),
+    }
+}
+
+fn describe<R: Reader>(server: &Server, caller: &Caller, called: Called, mut reader: R) -> Option<Call> {
+    let (api, number) = called.number();
+    let method = method_of(api, number).1;
+    if !is_data(api, method.name) {
+        return None;
+    }
+    let (table, scan) = if is_fetch(method.name) {
+        let id = scanner_id(&mut reader).ok()??;
+        server.scan_position(id, caller.owner())?
+    } else {
+        (table(&mut reader, method.args)?, None)
+    };
+    Some(Call {
+        api,
+        method: method.name,
+        table,
+        scan,
+    })
+}
+
+fn table<R: Reader>(reader: &mut R, args: &StructDescriptor) -> Option<TableName> {
+    TableName::parse(&slow_log::table_named(reader, args)?).ok()
+}
+
+/// The first argument of a call that fetches.
+fn scanner_id<R: Reader>(reader: &mut R) -> Result<Option<i32>, WireError> {
+    reader.struct_begin()?;
+    while let Some(field) = reader.field_begin()? {
+        if (field.id, field.wire_type) == (1, WireType::I32) {
+            return Ok(Some(reader.i32()?));
+        }
+        reader.skip(field.wire_type)?;
+    }
+    Ok(None)
+}
+
+/// Arms faults instead of the present ones; returns them.
+pub(super) fn set_faults(server: &Server, given: Vec<TFault>) -> Result<Vec<TFault>, Failure> {
+    let faults = faults(server, "basaltSetFaults")?;
+    let checked = check_all(given.into_iter().map(from_thrift));
+    faults.set(checked.map_err(Failure::illegal_argument)?);
+    Ok(faults.list().iter().map(to_thrift).collect())
+}
+
+/// The faults that are armed, each with the calls that are left.
+pub(super) fn list_faults(server: &Server) -> Result<Vec<TFault>, Failure> {
+    let faults = faults(server, "basaltFaults")?;
+    Ok(faults.list().iter().map(to_thrift).collect())
+}
+
+fn from_thrift(fault: TFault) -> Result<Given, String> {
+    let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| "table is not UTF-8".to_owned());
+    Ok(Given {
+        method: fault.method,
+        fault: fault.fault,
+        calls: fault.calls.into(),
+        table: fault.table.map(text).transpose()?,
+        delay_ms: fault.delay_ms.map(i64::from),
+        split_row: fault.split_row.map(Vec::from),
+    })
+}
+
+fn to_thrift(fault: &Fault) -> TFault {
+    TFault {
+        method: fault.methods.name().to_owned(),
+        fault: fault.kind.name().to_owned(),
+        calls: i32::try_from(fault.calls).unwrap_or(i32::MAX),
+        table: fault.table.as_ref().map(|table| Bytes::from(table.to_string())),
+        delay_ms: match fault.kind {
+            Kind::Delay(delay) => i32::try_from(delay.as_millis()).ok(),
+            _ => None,
+        },
+        split_row: match &fault.kind {
+            Kind::Split(row) => row.clone().map(Bytes::from),
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,343 @@
+//! Thrift 1, Thrift 2 and BasaltAdmin.
+//!
+//! A message comes in as bytes, its reply leaves as bytes (`connection` and `http::thrift` call
+//! `Server::call`):
+//!
+//! 1. the header, and which of the three services the call is for (`basalt_idl::dispatch`);
+//! 2. the arguments as the interface's types: `from_thrift` converts them;
+//! 3. one handler, in `hbase1`, `hbase2` or `basalt_admin`, which calls `service`;
+//! 4. the reply: `to_thrift` encodes results, `exceptions` renders failures.
+//!
+//! `messages` cuts received bytes into messages and is public for fuzzers.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use basalt_idl::call::MethodDescriptor;
+use basalt_idl::dispatch::{Service, service_at, which_service};
+use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
+use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
+use bytes::Bytes;
+
+use crate::limits::admission::{Held, Purpose};
+use crate::observe::metrics::Api;
+use crate::server::Server;
+use crate::service::Caller;
+use crate::service::faults::Consequence;
+
+mod access;
+mod basalt_admin;
+mod client;
+mod codec;
+pub(crate) mod connection;
+mod exceptions;
+mod faults;
+mod from_thrift;
+mod hbase1;
+mod hbase2;
+pub mod messages;
+mod quotas;
+pub(crate) mod schema;
+mod slow_log;
+mod snapshots;
+mod to_thrift;
+
+pub(crate) use client::Client;
+use client::Speaks;
+use codec::{Binary, Codec, Compact, Reply};
+
+/// Arguments up to this size are decoded without a check beforehand, as long as they take at most
+/// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.
+const UNCHECKED_BYTES: usize = 32 << 10;
+/// Most memory of lists and maps in unchecked arguments. Arguments that need more are checked, and
+/// their memory is reserved, before they are decoded: an element of one byte on the wire may take
+/// 320 bytes in memory.
+const UNRESERVED_BYTES: usize = 64 << 10;
+
+/// The methods of the three services, in the order in which metrics number them.
+pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
+    let of =
+        |api, names: &'static [&'static MethodDescriptor]| names.iter().map(move |method| (api, method.name));
+    of(Api::Thrift1, thrift1::SERVICE.methods)
+        .chain(of(Api::Thrift2, thrift2::SERVICE.methods))
+        .chain(of(Api::Admin, admin::SERVICE.methods))
+}
+
+impl Server {
+    /// Answers one message. What cannot be answered (a reply instead of a call) leaves `out` with a refusal.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        client: &mut Client,
+        protocol: Protocol,
+        message: Bytes,
+        out: &mut Vec<u8>,
+    ) {
+        if protocol == Protocol::Compact {
+            // Boxed: its reader is the larger one, and the binary protocol is what most clients speak.
+            Box::pin(self.call_as::<Compact>(client, message, out)).await;
+        } else {
+            pin!(self.call_as::<Binary>(client, message, out)).await;
+        }
+    }
+
+    async fn call_as<P: Codec>(self: &Arc<Self>, client: &mut Client, message: Bytes, out: &mut Vec<u8>) {
+        let began = Instant::now();
+        let (length_before, whole) = (out.len(), message.clone());
+        let Client { caller, speaks } = client;
+        caller.scanned = None;
+        caller.arguments_bytes = 0;
+        let mut reader = P::reader(message);
+        let header = match reader.message_begin() {
+            Ok(header) => header,
+            Err(error) => {
+                return Reply::<P>::new(out, 0).application("", &TApplicationException::from(&error));
+            }
+        };
+        let mut reply = Reply::<P>::new(out, header.seqid);
+        if !matches!(header.kind, MessageKind::Call | MessageKind::Oneway) {
+            let text = format!("a message of kind {:?} is not a call", header.kind);
+            let exception = TApplicationException::new(TApplicationExceptionType::INVALID_MESSAGE_TYPE, text);
+            return reply.application(header.name(), &exception);
+        }
+        let service = match self.service_of(speaks, header.name(), &reader) {
+            Ok(Service::Unknown) => {
+                return reply.application(
+                    header.name(),
+                    &TApplicationException::unknown_method(header.name()),
+                );
+            }
+            Ok(service) => service,
+            Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
+        };
+        let Some(called) = Called::of(service, header.name()) else {
+            return;
+        };
+        let (api, number) = called.number();
+        let fault = match self.armed_faults() {
+            None => None,
+            // Boxed: only a server that a test owns has faults.
+            Some(faults) => Box::pin(faults::meet(self, faults, caller, called, reader.clone())).await,
+        };
+        if matches!(fault, Some(Consequence::DropsConnection)) {
+            caller.is_cut = true;
+            return;
+        }
+        let is_small = reader.remaining() <= UNCHECKED_BYTES;
+        let mut outcome = if let Some(Consequence::Fails(failure)) = &fault {
+            reply.refused(api, method_of(api, number).1, failure);
+            Ok(())
+        } else if is_small {
+            reader.limit_memory(UNRESERVED_BYTES);
+            pin!(self.dispatch(caller, called, reader, &mut reply)).await
+        } else {
+            Err(WireError::TooMuchMemory {
+                offset: reader.position(),
+                needed: UNRESERVED_BYTES,
+                left: 0,
+            })
+        };
+        if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
+            // Boxed: few calls have arguments this large.
+            outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;
+        }
+        if let Err(error) = outcome {
+            reply.application(header.name(), &TApplicationException::from(&error));
+        }
+        let (took, failed) = (began.elapsed(), reply.failed());
+        if matches!(fault, Some(Consequence::DropsReply)) {
+            caller.is_cut = true;
+            return out.truncate(length_before);
+        }
+        if let Some(method) = self.method(api, number) {
+            method.answered(took);
+            if let Some(class) = failed {
+                method.failed(class);
+            }
+        }
+        let answer_bytes = out.len() - length_before;
+        let remarkable = self.slow_log().judge(took, answer_bytes);
+        if failed.is_none() && remarkable.is_none() {
+            return;
+        }
+        let (service, method) = method_of(api, number);
+        // A call that nobody will read of needs no number.
+        let request = self.next_request();
+        let address = caller.address.map(tracing::field::display);
+        if let Some(exception) = failed {
+            tracing::debug!(
+                request,
+                service,
+                method = method.name,
+                client = address,
+                exception,
+                ?took,
+                "call failed"
+            );
+        }
+        if let Some(remarkable) = remarkable {
+            tracing::info!(
+                request,
+                service,
+                method = method.name,
+                client = address,
+                ?took,
+                answer_bytes,
+                slow = remarkable.slow,
+                large = remarkable.large,
+                "call is in the slow log"
+            );
+            let call = slow_log::Call {
+                request,
+                remarkable,
+                took,
+                answer_bytes,
+                client: caller.address,
+                service,
+                method,
+                message: &whole,
+                scanned: caller.scanned.take(),
+            };
+            slow_log::record::<P>(self, call);
+        }
+    }
+
+    /// Which service the call means. Never [`Service::Either`].
+    fn service_of<R: Reader + Clone>(
+        &self,
+        speaks: &mut Speaks,
+        method: &str,
+        arguments: &R,
+    ) -> Result<Service, WireError> {
+        match speaks {
+            Speaks::Only(service) => Ok(service_at(*service, method)),
+            Speaks::Both(last) => Ok(match which_service(method, arguments)? {
+                Service::Either => last.unwrap_or(self.default_service()),
+                service @ (Service::Thrift1 | Service::Thrift2) => *last.insert(service),
+                other => other,
+            }),
+        }
+    }
+
+    /// Runs the method. Fails, before anything is done, when the arguments do not match the
+    /// interface.
+    async fn dispatch<P: Codec>(
+        self: &Arc<Self>,
+        caller: &mut Caller,
+        called: Called,
+        reader: P::Reader,
+        reply: &mut Reply<'_, P>,
+    ) -> Result<(), WireError> {
+        match called {
+            Called::Thrift1(method) => pin!(hbase1::call(self, caller, method, reader, reply)).await,
+            Called::Thrift2(method) => pin!(hbase2::call(self, caller, method, reader, reply)).await,
+            Called::Admin(method) => basalt_admin::call(self, method, reader, reply).await,
+        }
+    }
+
+    /// Runs a method whose arguments may take much memory. The encoded arguments are checked before
+    /// they are decoded. Arguments that the interface does not allow are refused with a message
+    /// that names the field, and the connection stays open. For the others, memory is reserved:
+    /// [`ARGUMENT_COPIES`] times their decoded size, and the size of the message for what a write
+    /// appends to the log.
+    async fn dispatch_large<P: Codec>(
+        self: &Arc<Self>,
+        caller: &mut Caller,
+        called: Called,
+        message: Bytes,
+        reply: &mut Reply<'_, P>,
+    ) -> Result<(), WireError> {
+        let message_bytes = message.len();
+        let mut reader = P::reader(message);
+        reader.message_begin()?;
+        let (api, number) = called.number();
+        let (_, method) = method_of(api, number);
+        let mut walker = reader.clone();
+        let before = walker.memory_left();
+        basalt_idl::schema::check(&mut walker, method.args)?;
+        let decoded = before - walker.memory_left();
+        drop(walker);
+        caller.arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
+        let mut held = Held::nothing(self.admission().memory());
+        let reserved = held.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
+        if let Err(busy) = reserved {
+            self.admission().count(busy);
+            reply.refused(api, method, &busy.into());
+            return Ok(());
+        }
+        self.dispatch(caller, called, reader, reply).await
+    }
+
+    fn default_service(&self) -> Service {
+        if self.config().thrift.default_api == 1 {
+            Service::Thrift1
+        } else {
+            Service::Thrift2
+        }
+    }
+
+    /// Answers what has arrived of a message that will not be read to its end.
+    pub(crate) fn refuse(
+        protocol: Protocol,
+        partial: Bytes,
+        reason: &TApplicationException,
+        out: &mut Vec<u8>,
+    ) {
+        fn refuse_as<P: Codec>(partial: Bytes, reason: &TApplicationException, out: &mut Vec<u8>) {
+            if let Ok(header) = P::reader(partial).message_begin() {
+                Reply::<P>::new(out, header.seqid).application(header.name(), reason);
+            }
+        }
+        if protocol == Protocol::Compact {
+            refuse_as::<Compact>(partial, reason, out);
+        } else {
+            refuse_as::<Binary>(partial, reason, out);
+        }
+    }
+}
+
+/// Copies of decoded arguments: as the interface's types and as the engine's.
+const ARGUMENT_COPIES: usize = 2;
+
+/// A method of one of the interfaces.
+#[derive(Clone, Copy, Debug)]
+enum Called {
+    Thrift1(thrift1::Method),
+    Thrift2(thrift2::Method),
+    Admin(admin::Method),
+}
+
+impl Called {
+    /// The method of that name; `None` if the service does not have it.
+    fn of(service: Service, name: &str) -> Option<Self> {
+        match service {
+            Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
+            Service::Thrift2 => thrift2::Method::from_name(name).map(Self::Thrift2),
+            _ => admin::Method::from_name(name).map(Self::Admin),
+        }
+    }
+
+    /// Its service and its number there.
+    fn number(self) -> (Api, usize) {
+        match self {
+            Self::Thrift1(method) => (Api::Thrift1, method as usize),
+            Self::Thrift2(method) => (Api::Thrift2, method as usize),
+            Self::Admin(method) => (Api::Admin, method as usize),
+        }
+    }
+}
+
+/// The name of a Thrift service, and its method with this number. REQUIRES: the service has such a
+/// method.
+fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
+    let service = match api {
+        Api::Thrift1 => &thrift1::SERVICE,
+        Api::Thrift2 => &thrift2::SERVICE,
+        Api::Admin => &admin::SERVICE,
+        Api::Native => unreachable!("only Thrift calls are described by a Thrift service"),
+    };
+    (service.name, service.methods[number])
+}
+
+#[cfg(test)]
+mod tests;

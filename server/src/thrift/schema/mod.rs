@@ -1,0 +1,107 @@
+//! Descriptors of tables, families and namespaces, both ways, and what both services do with them.
+
+use std::collections::BTreeMap;
+
+use basalt_engine::schema::{Attributes, Durability, NamespaceDescriptor, TableDescriptor, TableName};
+use basalt_idl::thrift2;
+use basalt_idl::thrift2::describe::{describe_family, describe_table};
+use bytes::Bytes;
+
+use crate::service::Failure;
+use crate::service::schema::table_attributes;
+pub(super) use crate::service::schema::{for_creation, matching};
+
+mod family;
+
+pub(super) use family::{family, family_key, family1, to_family, to_family1};
+
+/// A table's name as Thrift 2 gives it.
+pub(super) fn table_name(name: &thrift2::TTableName) -> Result<TableName, Failure> {
+    let text = |part: &Bytes| {
+        String::from_utf8(part.to_vec()).map_err(|_| {
+            Failure::illegal_argument(format!("Illegal table name, not UTF-8: {}", escaped(part)))
+        })
+    };
+    let namespace = name.ns.as_ref().map(text).transpose()?.unwrap_or_default();
+    Ok(TableName::new(&namespace, &text(&name.qualifier)?)?)
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    basalt_engine::schema::escape(bytes)
+}
+
+/// A table's name for Thrift 2: the namespace is always spelled out.
+pub(super) fn to_table_name(name: &TableName) -> thrift2::TTableName {
+    thrift2::TTableName {
+        ns: Some(Bytes::copy_from_slice(name.namespace().as_bytes())),
+        qualifier: Bytes::copy_from_slice(name.qualifier().as_bytes()),
+    }
+}
+
+/// A table from its Thrift 2 descriptor.
+pub(super) fn table(descriptor: &thrift2::TTableDescriptor) -> Result<TableDescriptor, Failure> {
+    let families = descriptor
+        .columns
+        .iter()
+        .flatten()
+        .map(family)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut table = TableDescriptor::new(table_name(&descriptor.table_name)?, families);
+    table.attributes = raw(descriptor.attributes.as_ref());
+    if let Some(durability) = descriptor.durability {
+        let durability = super::from_thrift::durability(Some(durability));
+        table
+            .attributes
+            .insert(b"DURABILITY".to_vec(), durability.as_str().into());
+    }
+    Ok(table)
+}
+
+fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
+    attributes
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .collect()
+}
+
+/// A table for Thrift 2.
+pub(crate) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
+    thrift2::TTableDescriptor {
+        table_name: to_table_name(&table.name),
+        columns: Some(table.families.iter().map(to_family).collect()),
+        attributes: Some(table_attributes(table)),
+        durability: Some(match table.durability() {
+            Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
+            Durability::SkipWal => thrift2::TDurability::SKIP_WAL,
+            Durability::AsyncWal => thrift2::TDurability::ASYNC_WAL,
+            Durability::SyncWal => thrift2::TDurability::SYNC_WAL,
+            Durability::FsyncWal => thrift2::TDurability::FSYNC_WAL,
+        }),
+    }
+}
+
+/// A namespace from Thrift 2.
+pub(super) fn namespace(descriptor: &thrift2::TNamespaceDescriptor) -> NamespaceDescriptor {
+    NamespaceDescriptor {
+        name: descriptor.name.clone(),
+        configuration: descriptor.configuration.clone().unwrap_or_default(),
+    }
+}
+
+/// A namespace for Thrift 2; the configuration only if there is any.
+pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespaceDescriptor {
+    thrift2::TNamespaceDescriptor {
+        name: namespace.name.clone(),
+        configuration: (!namespace.configuration.is_empty()).then(|| namespace.configuration.clone()),
+    }
+}
+
+/// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
+pub(crate) fn described(table: &TableDescriptor) -> Vec<String> {
+    let shown = to_table(table);
+    let families = shown.columns.iter().flatten().map(describe_family);
+    std::iter::once(describe_table(&table.name.to_string(), &shown))
+        .chain(families)
+        .collect()
+}
