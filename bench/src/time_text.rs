@@ -10,21 +10,21 @@ const PARTS: [Range<usize>; 5] = [0..2, 2..4, 4..6, 6..8, 8..12];
 /// Where they are in `yyyyMMddHHmm`.
 const SORTED_PARTS: [Range<usize>; 5] = [10..12, 8..10, 6..8, 4..6, 0..4];
 /// Digits of the time in front.
-pub(super) const TIME_DIGITS: usize = 12;
+pub(crate) const TIME_DIGITS: usize = 12;
 const KEY_DIGITS: usize = 22;
 
 /// The lowest key of a minute.
-pub(super) fn start_of(minute: u32) -> MinuteKey {
+pub(crate) fn start_of(minute: u32) -> MinuteKey {
     MinuteKey { minute, sequence: 0 }
 }
 
 /// `yyyyMMddHHmm`, then the sequence number.
-pub(super) fn time_first(key: MinuteKey) -> Result<Vec<u8>, KeyError> {
+pub(crate) fn time_first(key: MinuteKey) -> Result<Vec<u8>, KeyError> {
     Ok(moved(&MinuteFirst.encode(&key)?, &PARTS, &SORTED_PARTS))
 }
 
 /// The other way round. A row of another length is handed on as it is, for the toolkit to refuse.
-pub(super) fn from_time_first(row: &[u8]) -> Result<MinuteKey, KeyError> {
+pub(crate) fn from_time_first(row: &[u8]) -> Result<MinuteKey, KeyError> {
     if row.len() == KEY_DIGITS {
         MinuteFirst.decode(&moved(row, &SORTED_PARTS, &PARTS))
     } else {

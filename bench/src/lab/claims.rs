@@ -14,9 +14,9 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::Head;
 use crate::load::Measured;
 use crate::load::latency::LatencyReport;
+use crate::report::Head;
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]

@@ -19,8 +19,8 @@ mod versions;
 use clap::ValueEnum;
 
 use crate::error::Result;
+use crate::lab::claims::{self, LabReport, PartReport};
 use crate::lab::{Lab, LabOptions};
-use crate::report::lab::{LabReport, PartReport};
 use crate::report::{self, Head};
 
 /// The family that rows are written to.
@@ -96,7 +96,7 @@ struct Run {
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.lab.load.out.clone();
     report::create_dir(&out)?;
-    report::lab::write(&out, &measure(arguments).await?)
+    claims::write(&out, &measure(arguments).await?)
 }
 
 /// Runs the parts.

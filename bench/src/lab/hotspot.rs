@@ -14,6 +14,7 @@
 //! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are written and
 //! read over either of HBase's Thrift interfaces.
 
+pub(super) mod design_report;
 mod ingest;
 mod numbering;
 mod point_reads;
@@ -21,7 +22,7 @@ mod range_read;
 mod spread;
 mod tables;
 
-pub(crate) use range_read::cells_differ;
+pub(super) use range_read::cells_differ;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -32,15 +33,16 @@ use basalt_client::keys::MinuteKey;
 use clap::ValueEnum;
 
 use crate::data::DataOptions;
-use crate::designs::{Design, DesignName, DesignOptions, minute_text};
 use crate::error::{Error, Result};
+use crate::lab::designs::{Design, DesignName, DesignOptions};
+use crate::lab::hotspot::design_report::{DesignReport, Report, RowsReport, Settings};
+use crate::lab::rows::{Rows, Synthetic};
 use crate::load;
 use crate::load::pacing::Pace;
-use crate::report::hotspot::{DesignReport, Report, RowsReport, Settings};
 use crate::report::{self, Head, MeasuredReport};
-use crate::rows::{Rows, Synthetic};
 use crate::session::Session;
 use crate::target::{Target, TargetOptions};
+use crate::time_text::minute_text;
 
 /// The family that everything is written to.
 pub(crate) const FAMILY: &str = "f";
@@ -167,10 +169,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let files = report::write_all(
         &out,
         &report,
-        &report::hotspot::markdown(&report),
-        &report::hotspot::html(&report)?,
+        &design_report::markdown(&report),
+        &design_report::html(&report)?,
     )?;
-    say!("{}", report::hotspot::table(&report));
+    say!("{}", design_report::table(&report));
     say!("{files}");
     let different: Vec<_> = report
         .designs
@@ -344,7 +346,7 @@ impl Run {
 
     fn report(&self, head: Head, mut designs: Vec<DesignReport>) -> Result<Report> {
         let arguments = &self.arguments;
-        report::hotspot::tell(&mut designs, arguments.range.name());
+        design_report::tell(&mut designs, arguments.range.name());
         Ok(Report {
             head,
             settings: Settings {

@@ -22,9 +22,9 @@ use basalt_client::FamilySchema;
 use basalt_client::admin::Compaction;
 
 use crate::error::{During, Error, Result};
+use crate::lab::region_load::{RegionMap, Unevenness};
 use crate::load;
 use crate::load::options::LoadOptions;
-use crate::region_load::{RegionMap, Unevenness};
 use crate::report::load::{LoadReport, PhaseReport};
 use crate::report::{self, Head};
 use crate::session::{RowScan, Session};

@@ -19,9 +19,9 @@ use bytes::Bytes;
 use clap::ValueEnum;
 
 use crate::error::Result;
+use crate::lab::claims::{self, LabReport, PartReport, Way};
 use crate::lab::{Filled, Lab, LabOptions};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{LabReport, PartReport, Way};
 use crate::report::{self, Head};
 use crate::session::{Column, RowCells};
 
@@ -81,7 +81,7 @@ struct Run {
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.lab.load.out.clone();
     report::create_dir(&out)?;
-    report::lab::write(&out, &measure(arguments).await?)
+    claims::write(&out, &measure(arguments).await?)
 }
 
 /// Runs the parts.

@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use crate::flights::Flights;
-use crate::load::values::Values;
+use crate::values::Values;
 
 /// Rows made here, or flights of a file.
 #[derive(Debug)]

@@ -1,20 +1,11 @@
-//! What the workloads that put claims about schemas to the test share: tables that are made for the run, rows to fill them
-//! with, questions that each way answers, and what the server counted meanwhile.
+//! A server, tables that are created for one run, and the server's counters: shared by `family`, `orders` and `twibase`.
 //!
 //! 1. [`Lab::connect`] finds out what the server is.
 //! 2. A part makes its tables ([`Lab::create`]), fills them ([`Lab::fill`]) and brings them to rest ([`Lab::settle`]).
-//! 3. It asks each way the same questions ([`Lab::ask`]); the answers are compared ([`compare`]).
+//! 3. It asks each way the same questions ([`Lab::ask`]); the answers are compared ([`super::compare`]).
 //! 4. Tables are dropped, unless they are to be kept ([`Lab::drop_tables`]).
 //!
 //! What a server does not tell is `None` all the way to the report. HBase tells nothing through Thrift but its answers.
-
-mod asking;
-mod caller;
-mod fill;
-
-pub(crate) use asking::{Asked, Question, compare, describe};
-pub(crate) use caller::Caller;
-pub(crate) use fill::Filled;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +15,9 @@ use basalt_client::{FamilySchema, TableSchema};
 
 use crate::data::Data;
 use crate::error::{During, Error, Result};
+use crate::lab::claims::LabReport;
 use crate::load::options::LoadOptions;
 use crate::load::{self, Plan};
-use crate::report::lab::LabReport;
 use crate::session::RowCells;
 use crate::tables::Tables;
 use crate::target::Target;

@@ -1,4 +1,4 @@
-//! `twibase`: the example application of the client library ([`basalt_client::twibase`]) under measurement.
+//! `twibase`: the example application of the client library ([`basalt_twibase`]) under measurement.
 //!
 //! | part | ways |
 //! | --- | --- |
@@ -12,15 +12,16 @@
 mod feed;
 mod follows;
 mod population;
+mod thrift1;
 
-use basalt_client::twibase::store::Store;
-use basalt_client::twibase::{FAMILY, TABLES, Twibase};
 use basalt_client::{Client, FamilySchema};
+use basalt_twibase::store::Store;
+use basalt_twibase::{FAMILY, TABLES, Twibase};
 use clap::ValueEnum;
 
 use crate::error::{During, Result};
+use crate::lab::claims::{self, LabReport};
 use crate::lab::{Lab, LabOptions};
-use crate::report::lab::LabReport;
 use crate::report::{self, Head};
 use crate::session::Thrift1Table;
 use crate::target::Api;
@@ -85,7 +86,7 @@ struct Run<S> {
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let out = arguments.lab.load.out.clone();
     report::create_dir(&out)?;
-    report::lab::write(&out, &measure(arguments).await?)
+    claims::write(&out, &measure(arguments).await?)
 }
 
 /// Runs the parts.

@@ -10,9 +10,9 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::hotspot::cells_differ;
-use crate::designs::{Design, DesignName, DesignOptions};
 use crate::error::{During, Error, Result};
 use crate::flights::Flights;
+use crate::lab::designs::{Design, DesignName, DesignOptions};
 use crate::session::Session;
 use crate::target::{Target, TargetOptions};
 

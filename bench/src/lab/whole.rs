@@ -14,9 +14,11 @@ use serde_json::Value;
 
 use crate::data::DataOptions;
 use crate::error::{Error, Result};
-use crate::report::lab::{Finding, LabReport, PartReport, Rule, Verdict, Way};
+use crate::lab::claims::{self, Finding, LabReport, PartReport, Rule, Verdict, Way};
+use crate::lab::hotspot::design_report;
+use crate::lab::{family, hotspot, ids, orders, twibase};
 use crate::report::load::LoadReport;
-use crate::report::{self, Head, Section, hotspot};
+use crate::report::{self, Head, Section};
 use crate::tables::Tables;
 use crate::target::{Api, Target, TargetOptions};
 use crate::workload;
@@ -81,7 +83,7 @@ struct SectionReport {
 
 /// One section as it was measured.
 enum Measured {
-    Hotspot(Box<hotspot::Report>),
+    Hotspot(Box<design_report::Report>),
     Load(LoadReport),
     Lab(LabReport),
 }
@@ -97,9 +99,9 @@ impl Measured {
 
     fn markdown(&self) -> String {
         match self {
-            Measured::Hotspot(report) => hotspot::markdown(report),
+            Measured::Hotspot(report) => design_report::markdown(report),
             Measured::Load(report) => report::load::markdown(report),
-            Measured::Lab(report) => report::lab::markdown(report),
+            Measured::Lab(report) => claims::markdown(report),
         }
     }
 
@@ -126,7 +128,10 @@ impl Measured {
     /// What was read and is not what was written.
     fn difference(&self) -> Option<String> {
         match self {
-            Measured::Hotspot(report) => report.designs.iter().find_map(hotspot::DesignReport::difference),
+            Measured::Hotspot(report) => report
+                .designs
+                .iter()
+                .find_map(design_report::DesignReport::difference),
             Measured::Load(_) => None,
             Measured::Lab(report) => report.difference(),
         }
@@ -226,15 +231,13 @@ async fn measure(words: &[OsString]) -> Result<Measured> {
     let line = CommandLine::try_parse_from(words);
     let line = line.map_err(|error| Error::Usage(format!("{}: {error}", shell_line(words))))?;
     Ok(match line.workload {
-        Workload::Hotspot(arguments) => {
-            Measured::Hotspot(Box::new(workload::hotspot::measure(*arguments).await?))
-        }
-        Workload::Ids(arguments) => Measured::Load(workload::ids::measure(*arguments).await?),
+        Workload::Hotspot(arguments) => Measured::Hotspot(Box::new(hotspot::measure(*arguments).await?)),
+        Workload::Ids(arguments) => Measured::Load(ids::measure(*arguments).await?),
         Workload::Pe(arguments) => Measured::Load(workload::pe::measure(*arguments).await?),
         Workload::Ycsb(arguments) => Measured::Load(workload::ycsb::measure(*arguments).await?),
-        Workload::Family(arguments) => Measured::Lab(workload::family::measure(*arguments).await?),
-        Workload::Orders(arguments) => Measured::Lab(workload::orders::measure(*arguments).await?),
-        Workload::Twibase(arguments) => Measured::Lab(workload::twibase::measure(*arguments).await?),
+        Workload::Family(arguments) => Measured::Lab(family::measure(*arguments).await?),
+        Workload::Orders(arguments) => Measured::Lab(orders::measure(*arguments).await?),
+        Workload::Twibase(arguments) => Measured::Lab(twibase::measure(*arguments).await?),
         _ => return Err(Error::Usage(format!("{} has no report", shell_line(words)))),
     })
 }
@@ -252,7 +255,7 @@ async fn drop_table(target: &Target, run: &Run) -> Result<()> {
 }
 
 /// What the row-key designs show, by the same kind of rules as the lab's claims.
-fn key_findings(report: &hotspot::Report) -> Vec<Finding> {
+fn key_findings(report: &design_report::Report) -> Vec<Finding> {
     let mut part = PartReport::new("keys", "", "");
     for design in &report.designs {
         let mut way = Way::new(design.name);

@@ -3,8 +3,6 @@
 //!
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
-pub(crate) mod hotspot;
-pub(crate) mod lab;
 pub(crate) mod load;
 mod page;
 

@@ -5,16 +5,11 @@
 
 use basalt_idl::call::Call;
 
-use crate::client::Client;
-use crate::error::{Result, Thrown};
-use crate::name::TableName;
-use crate::native::{self, Cluster};
-use crate::request::{Append, Delete, Get, Increment, Put, Scan};
-use crate::row::Row;
-use crate::scan::RowStream;
-use crate::schema::TableSchema;
-use crate::table::{RegionLocation, Table};
-use crate::tables::Namespace;
+use basalt_client::native::{self, Cluster};
+use basalt_client::{
+    Append, Client, Delete, Get, Increment, Namespace, Put, RegionLocation, Result, Row, RowStream, Scan,
+    Table, TableName, TableSchema, Thrown,
+};
 
 /// The client behind a session.
 #[derive(Clone, Debug)]

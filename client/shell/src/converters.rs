@@ -13,7 +13,7 @@
 
 use super::escape::{printable, timestamp};
 use super::{ShellError, ShellResult};
-use crate::row::{Cell, CellKind};
+use basalt_client::{Cell, CellKind};
 
 /// The names of the class whose methods are implemented.
 const CLASSES: [&str; 2] = ["org.apache.hadoop.hbase.util.Bytes", "Bytes"];

@@ -13,8 +13,7 @@ use super::read_options::{
 };
 use super::session::{Outcome, Session};
 use super::syntax::Value;
-use crate::request::{Append, Delete, Get, Increment, Put, Scan};
-use crate::row::counter_from_value;
+use basalt_client::{Append, Delete, Get, Increment, Put, Scan, counter_from_value};
 
 /// Rows between two lines of `count`.
 const COUNT_INTERVAL: i64 = 1000;

@@ -515,7 +515,7 @@ mod tests {
             for form in entry.usage.lines().filter(|line| !line.starts_with("further")) {
                 let form = form.replace("timestamp", "1").replace("milliseconds", "1");
                 let form = form.replace("[from, to]", "[1, 2]").replace("=> ts", "=> 1");
-                let commands = super::super::parse(&form).unwrap_or_else(|error| panic!("{form}: {error}"));
+                let commands = crate::parse(&form).unwrap_or_else(|error| panic!("{form}: {error}"));
                 assert_eq!(commands[0].name, entry.name);
             }
         }

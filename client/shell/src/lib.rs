@@ -1,4 +1,4 @@
-//! The parts of `basalt-shell`, which reads what HBase's shell reads and prints what it prints.
+//! The library of `basalt-shell`, which reads what HBase's shell reads and prints what it prints.
 //!
 //! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
 //! 2. [`arguments`] takes a command's values apart and says what is wrong with them.
@@ -27,6 +27,7 @@ mod several;
 mod snapshots;
 pub mod syntax;
 mod tables;
+mod to_tables;
 mod tools;
 mod units;
 mod upkeep;
@@ -49,10 +50,10 @@ pub enum ShellError {
     Refused(String),
     /// The server or the way to it.
     #[error(transparent)]
-    Client(#[from] crate::Error),
+    Client(#[from] basalt_client::Error),
     /// A key design or split that is impossible.
     #[error(transparent)]
-    Key(#[from] crate::keys::KeyError),
+    Key(#[from] basalt_client::keys::KeyError),
     /// Ctrl-C at the terminal ended the command.
     #[error("interrupted")]
     Interrupted,

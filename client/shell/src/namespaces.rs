@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, text};
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
-use crate::tables::Namespace;
+use basalt_client::Namespace;
 
 impl Session {
     pub(super) async fn list_namespaces(&mut self, mut arguments: Arguments) -> Outcome {

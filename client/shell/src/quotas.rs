@@ -8,8 +8,8 @@ use super::arguments::{Arguments, Options};
 use super::escape::printable;
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
-use crate::admin::{TQuotaScope, TThrottle, TThrottleType, TTimeUnit};
-use crate::name::TableName;
+use basalt_client::TableName;
+use basalt_client::admin::{QuotaScope, Throttle, ThrottleType, TimeUnit};
 
 const KEYS: [&str; 7] = [
     "TYPE",
@@ -22,25 +22,25 @@ const KEYS: [&str; 7] = [
 ];
 
 /// Numbers of requests: of both kinds, writes, reads.
-const NUMBERS: [TThrottleType; 3] = [
-    TThrottleType::REQUEST_NUMBER,
-    TThrottleType::WRITE_NUMBER,
-    TThrottleType::READ_NUMBER,
+const NUMBERS: [ThrottleType; 3] = [
+    ThrottleType::REQUEST_NUMBER,
+    ThrottleType::WRITE_NUMBER,
+    ThrottleType::READ_NUMBER,
 ];
 /// Bytes, in the same order.
-const SIZES: [TThrottleType; 3] = [
-    TThrottleType::REQUEST_SIZE,
-    TThrottleType::WRITE_SIZE,
-    TThrottleType::READ_SIZE,
+const SIZES: [ThrottleType; 3] = [
+    ThrottleType::REQUEST_SIZE,
+    ThrottleType::WRITE_SIZE,
+    ThrottleType::READ_SIZE,
 ];
 /// Units of size, each 1024 times the one before.
 const SIZE_UNITS: &str = "BKMGTP";
 
-const TIME_UNITS: [(&str, TTimeUnit); 4] = [
-    ("sec", TTimeUnit::SECONDS),
-    ("min", TTimeUnit::MINUTES),
-    ("hour", TTimeUnit::HOURS),
-    ("day", TTimeUnit::DAYS),
+const TIME_UNITS: [(&str, TimeUnit); 4] = [
+    ("sec", TimeUnit::SECONDS),
+    ("min", TimeUnit::MINUTES),
+    ("hour", TimeUnit::HOURS),
+    ("day", TimeUnit::DAYS),
 ];
 
 fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
@@ -112,7 +112,7 @@ impl Session {
 
 /// What the options of `set_quota` ask for: one quota, or two without a limit where both the number and the size of one kind are to be
 /// taken away.
-fn quotas(mut options: Options) -> ShellResult<Vec<TThrottle>> {
+fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
     match options.text("TYPE")?.as_deref() {
         Some("THROTTLE") => {}
         Some("SPACE") => return wrong("there are no space quotas, only TYPE => THROTTLE"),
@@ -138,16 +138,16 @@ fn quotas(mut options: Options) -> ShellResult<Vec<TThrottle>> {
     };
     let scope = match options.text("SCOPE")?.as_deref() {
         None => None,
-        Some("MACHINE") => Some(TQuotaScope::MACHINE),
-        Some("CLUSTER") => Some(TQuotaScope::CLUSTER),
+        Some("MACHINE") => Some(QuotaScope::MACHINE),
+        Some("CLUSTER") => Some(QuotaScope::CLUSTER),
         Some(other) => return wrong(format!("SCOPE is '{other}' and must be MACHINE or CLUSTER")),
     };
     let table = options.text("TABLE")?.map(|name| name.parse::<TableName>());
-    let owner = TThrottle {
+    let owner = Throttle {
         user_name: options.text("USER")?,
-        table_name: table.transpose()?.map(|name| name.to_bytes()),
+        table_name: table.transpose()?.map(|name| Bytes::from(name.to_string())),
         ns_name: options.text("NAMESPACE")?,
-        ..TThrottle::default()
+        ..Throttle::default()
     };
     options.end(&KEYS)?;
     if owner.user_name.is_none() && owner.table_name.is_none() && owner.ns_name.is_none() {
@@ -157,7 +157,7 @@ fn quotas(mut options: Options) -> ShellResult<Vec<TThrottle>> {
         let Some(kind) = kind else {
             return Ok(vec![owner]);
         };
-        let without = |throttle_type| TThrottle {
+        let without = |throttle_type| Throttle {
             throttle_type: Some(throttle_type),
             ..owner.clone()
         };
@@ -165,7 +165,7 @@ fn quotas(mut options: Options) -> ShellResult<Vec<TThrottle>> {
     }
     let (amount, is_size, unit) = parse_limit(&limit)?;
     let types = if is_size { SIZES } else { NUMBERS };
-    Ok(vec![TThrottle {
+    Ok(vec![Throttle {
         throttle_type: Some(types[kind.unwrap_or(0)]),
         soft_limit: Some(amount),
         time_unit: Some(unit),
@@ -175,7 +175,7 @@ fn quotas(mut options: Options) -> ShellResult<Vec<TThrottle>> {
 }
 
 /// `10req/sec`, `5K/min`: how many, whether of bytes, and per what. Case does not matter, as in HBase.
-fn parse_limit(text: &str) -> ShellResult<(i64, bool, TTimeUnit)> {
+fn parse_limit(text: &str) -> ShellResult<(i64, bool, TimeUnit)> {
     let invalid = || {
         let text = format!("LIMIT is '{text}' and must be like '10req/sec', '100M/min' or NONE");
         ShellError::Arguments(text)
@@ -206,7 +206,7 @@ fn parse_limit(text: &str) -> ShellResult<(i64, bool, TTimeUnit)> {
     }
 }
 
-fn owner_text(quota: &TThrottle) -> String {
+fn owner_text(quota: &Throttle) -> String {
     let table = quota.table_name.as_ref().map(|name: &Bytes| printable(name));
     let parts = [
         ("USER", quota.user_name.clone()),
@@ -220,8 +220,8 @@ fn owner_text(quota: &TThrottle) -> String {
 }
 
 /// As HBase prints its settings (`ThrottleSettings.toString`).
-fn quota_text(quota: &TThrottle) -> String {
-    let kind = quota.throttle_type.unwrap_or(TThrottleType::REQUEST_NUMBER);
+fn quota_text(quota: &Throttle) -> String {
+    let kind = quota.throttle_type.unwrap_or(ThrottleType::REQUEST_NUMBER);
     let limit = quota.soft_limit.unwrap_or_default();
     let amount = if SIZES.contains(&kind) {
         let (mut amount, mut unit) = (limit, 0);
@@ -238,7 +238,7 @@ fn quota_text(quota: &TThrottle) -> String {
         .find(|(_, unit)| Some(*unit) == quota.time_unit)
         .map_or("sec", |(name, _)| *name);
     let scope = match quota.scope {
-        Some(TQuotaScope::CLUSTER) => "CLUSTER",
+        Some(QuotaScope::CLUSTER) => "CLUSTER",
         _ => "MACHINE",
     };
     format!("TYPE => THROTTLE, THROTTLE_TYPE => {kind}, LIMIT => {amount}/{unit}, SCOPE => {scope}")
@@ -246,10 +246,10 @@ fn quota_text(quota: &TThrottle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::syntax::{Value, parse};
     use super::*;
+    use crate::syntax::{Value, parse};
 
-    fn of(command: &str) -> ShellResult<Vec<TThrottle>> {
+    fn of(command: &str) -> ShellResult<Vec<Throttle>> {
         let mut commands = parse(command).unwrap();
         match commands.remove(0).arguments.pop() {
             Some(Value::Hash(pairs)) => quotas(Options::new(pairs)?),
@@ -306,7 +306,7 @@ mod tests {
         );
         assert_eq!(
             types("set_quota TYPE => THROTTLE, THROTTLE_TYPE => WRITE, USER => 'u', LIMIT => 'NONE'"),
-            [Some(TThrottleType::WRITE_NUMBER), Some(TThrottleType::WRITE_SIZE)]
+            [Some(ThrottleType::WRITE_NUMBER), Some(ThrottleType::WRITE_SIZE)]
         );
     }
 

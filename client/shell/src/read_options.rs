@@ -10,13 +10,11 @@
 //! 3. It asks for something that Basalt or the interface lacks. It is refused with the reason, or
 //!    the output says so.
 
-use basalt_idl::thrift2::{TConsistency, TReadType};
-
 use super::arguments::{Options, bytes, integer, list, text};
 use super::converters::{Converter, Format, check_class};
 use super::syntax::Value;
 use super::{ShellError, ShellResult};
-use crate::request::{Get, Scan};
+use basalt_client::{Consistency, Get, ReadType, Scan};
 
 pub(super) const SCAN_OPTIONS: [&str; 29] = [
     "COLUMNS",
@@ -153,7 +151,7 @@ fn word<T: Copy>(options: &mut Options, key: &str, words: &[(&str, T)]) -> Shell
 /// Options that `get` and `scan` share.
 struct Common {
     attributes: Vec<(Vec<u8>, Vec<u8>)>,
-    consistency: Option<TConsistency>,
+    consistency: Option<Consistency>,
     replica_id: Option<i32>,
     authorizations: Option<Vec<String>>,
     cache_blocks: Option<bool>,
@@ -174,8 +172,8 @@ fn common(options: &mut Options, format: &mut Format) -> ShellResult<Common> {
             options,
             "CONSISTENCY",
             &[
-                ("STRONG", TConsistency::STRONG),
-                ("TIMELINE", TConsistency::TIMELINE),
+                ("STRONG", Consistency::STRONG),
+                ("TIMELINE", Consistency::TIMELINE),
             ],
         )?,
         replica_id: options.integer32("REGION_REPLICA_ID")?,
@@ -316,9 +314,9 @@ fn scan_transfer(mut scan: Scan, options: &mut Options) -> ShellResult<Scan> {
         scan = scan.rows_per_fetch(rows);
     }
     let types = [
-        ("DEFAULT", TReadType::DEFAULT),
-        ("STREAM", TReadType::STREAM),
-        ("PREAD", TReadType::PREAD),
+        ("DEFAULT", ReadType::DEFAULT),
+        ("STREAM", ReadType::STREAM),
+        ("PREAD", ReadType::PREAD),
     ];
     if let Some(read_type) = word(options, "READ_TYPE", &types)? {
         scan = scan.read_type(read_type);
@@ -401,8 +399,8 @@ pub(super) fn value_bytes(value: Option<Value>) -> ShellResult<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
     use super::*;
+    use crate::parse;
 
     fn options(source: &str) -> Options {
         let mut commands = parse(&format!("x {{{source}}}")).unwrap();

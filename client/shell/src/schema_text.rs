@@ -1,15 +1,14 @@
 //! Schemas from text: `{NAME => 'f', VERSIONS => '3'}`. `basalt_idl::thrift2::describe` is the other way.
 
 use basalt_idl::thrift2::describe::{FAMILY_ATTRIBUTES, FOREVER, TABLE_ATTRIBUTES};
-use basalt_idl::thrift2::{
-    TBloomFilterType, TCompressionAlgorithm, TDataBlockEncoding, TDurability, TKeepDeletedCells,
-};
 use bytes::Bytes;
 
 use super::arguments::{Options, bytes, text};
 use super::syntax::Value;
 use super::{ShellError, ShellResult, units};
-use crate::schema::{FamilySchema, TableSchema};
+use basalt_client::{
+    BloomType, Compression, DataBlockEncoding, Durability, FamilySchema, KeepDeletedCells, TableSchema,
+};
 
 /// The names of everything a family can be given.
 const FAMILY_NAMES: [&str; 22] = [
@@ -134,8 +133,8 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
         named(
             &mut options,
             "BLOOMFILTER",
-            TBloomFilterType::from_name,
-            TBloomFilterType::DESCRIPTOR.values
+            BloomType::from_name,
+            BloomType::DESCRIPTOR.values
         )
     );
     assign!(
@@ -143,8 +142,8 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
         named(
             &mut options,
             "COMPRESSION",
-            TCompressionAlgorithm::from_name,
-            TCompressionAlgorithm::DESCRIPTOR.values
+            Compression::from_name,
+            Compression::DESCRIPTOR.values
         )
     );
     assign!(
@@ -152,8 +151,8 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
         named(
             &mut options,
             "DATA_BLOCK_ENCODING",
-            TDataBlockEncoding::from_name,
-            TDataBlockEncoding::DESCRIPTOR.values
+            DataBlockEncoding::from_name,
+            DataBlockEncoding::DESCRIPTOR.values
         )
     );
     assign!(
@@ -161,8 +160,8 @@ pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> She
         named(
             &mut options,
             "KEEP_DELETED_CELLS",
-            TKeepDeletedCells::from_name,
-            TKeepDeletedCells::DESCRIPTOR.values
+            KeepDeletedCells::from_name,
+            KeepDeletedCells::DESCRIPTOR.values
         )
     );
     if let Some(replicas) = options.integer32("DFS_REPLICATION")? {
@@ -203,8 +202,8 @@ pub(super) fn set_table(table: &mut TableSchema, mut options: Options) -> ShellR
     let durability = named(
         &mut options,
         "DURABILITY",
-        TDurability::from_name,
-        TDurability::DESCRIPTOR.values,
+        Durability::from_name,
+        Durability::DESCRIPTOR.values,
     )?;
     if let Some(durability) = durability {
         table.descriptor.durability = Some(durability);
@@ -259,7 +258,7 @@ mod tests {
     use super::*;
 
     fn options(source: &str) -> Options {
-        let mut commands = super::super::parse(&format!("x {source}")).unwrap();
+        let mut commands = crate::parse(&format!("x {source}")).unwrap();
         match commands[0].arguments.remove(0) {
             Value::Hash(pairs) => Options::new(pairs).unwrap(),
             other => panic!("{other:?}"),

@@ -9,11 +9,11 @@ use super::backend::Backend;
 use super::output::Output;
 use super::progress::Progress;
 use super::syntax::{Command, Value};
-use super::tables::ToTables;
+use super::to_tables::ToTables;
 use super::{ShellError, ShellResult, help};
-use crate::admin::{Admin, TBackgroundWork};
-use crate::error::Error;
-use crate::native::RemoteException;
+use basalt_client::Error;
+use basalt_client::admin::{Admin, BackgroundWork};
+use basalt_client::native::RemoteException;
 
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
@@ -144,8 +144,8 @@ impl Session {
             "flush" => self.flush(arguments).await,
             "compact" => self.compact(arguments, false).await,
             "major_compact" => self.compact(arguments, true).await,
-            "compaction_switch" => self.switch(arguments, TBackgroundWork::COMPACTIONS).await,
-            "flush_switch" => self.switch(arguments, TBackgroundWork::FLUSHES).await,
+            "compaction_switch" => self.switch(arguments, BackgroundWork::COMPACTIONS).await,
+            "flush_switch" => self.switch(arguments, BackgroundWork::FLUSHES).await,
             "compaction_state" => self.compaction_state(arguments).await,
             "processlist" => self.process_list(arguments).await,
             "clear_block_cache" => self.clear_block_cache(arguments).await,
@@ -244,12 +244,12 @@ fn sentence_of(class: &str, subject: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Client;
+    use basalt_client::Client;
 
     /// Goal: nothing is done when a person does not say yes; without a person, commands are meant.
     #[tokio::test]
     async fn questions_are_asked_of_people_only() {
-        let client = Client::new("127.0.0.1:1".to_owned(), crate::PoolOptions::default()).unwrap();
+        let client = Client::new("127.0.0.1:1".to_owned(), basalt_client::PoolOptions::default()).unwrap();
         let mut session = Session::new(client, Output::new(Box::new(std::io::sink())), true);
         assert!(session.is_agreed("Sure?").unwrap());
         let answers: [(ReadAnswer, bool); 4] = [

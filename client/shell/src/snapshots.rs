@@ -5,9 +5,8 @@ use super::escape::{printable, timestamp};
 use super::session::{Outcome, Session};
 use super::several::Results;
 use super::{ShellError, ShellResult};
-use crate::admin::TSnapshot;
-use crate::error::Error;
-use crate::name::TableName;
+use basalt_client::admin::Snapshot;
+use basalt_client::{Error, TableName};
 
 impl Session {
     pub(super) async fn snapshot(&mut self, mut arguments: Arguments) -> Outcome {
@@ -115,7 +114,7 @@ impl Session {
     }
 
     /// Shows snapshots, asks a person whether they are to go, and deletes them.
-    async fn delete_listed(&mut self, snapshots: &[TSnapshot]) -> Outcome {
+    async fn delete_listed(&mut self, snapshots: &[Snapshot]) -> Outcome {
         self.print_snapshots(snapshots)?;
         if !self.is_agreed_for("Delete", snapshots.len(), "snapshots")? {
             return Ok(None);
@@ -130,7 +129,7 @@ impl Session {
         })
     }
 
-    fn print_snapshots(&mut self, snapshots: &[TSnapshot]) -> ShellResult<()> {
+    fn print_snapshots(&mut self, snapshots: &[Snapshot]) -> ShellResult<()> {
         self.output.header("SNAPSHOT", "TABLE + CREATION TIME")?;
         for snapshot in snapshots {
             self.output.row(&snapshot.name, &table_and_time(snapshot))?;
@@ -144,7 +143,7 @@ fn optional_pattern(arguments: &mut Arguments) -> ShellResult<Option<String>> {
     pattern.map(|pattern| text(pattern, "a pattern")).transpose()
 }
 
-fn table_and_time(snapshot: &TSnapshot) -> String {
+fn table_and_time(snapshot: &Snapshot) -> String {
     format!(
         "{} ({})",
         printable(&snapshot.table_name),

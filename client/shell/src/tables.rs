@@ -7,30 +7,10 @@ use super::schema_text::{attribute_names, family_name, set_family, set_table};
 use super::session::{Outcome, Session, say_more};
 use super::several::Results;
 use super::syntax::Value;
+use super::to_tables::ToTables;
 use super::{ShellError, ShellResult};
-use crate::keys::presplit::SplitAlgorithm;
-use crate::name::TableName;
-use crate::schema::{FamilySchema, TableSchema};
-
-/// What is done to one table, or to all that match.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ToTables {
-    Enable,
-    Disable,
-    Drop,
-}
-
-impl ToTables {
-    /// The command for one table, the question's first word, and what a table is afterwards: as in HBase's `disable_all.rb` and the
-    /// others.
-    fn words(self) -> [&'static str; 3] {
-        match self {
-            ToTables::Enable => ["enable", "Enable", "enabled"],
-            ToTables::Disable => ["disable", "Disable", "disabled"],
-            ToTables::Drop => ["drop", "Drop", "dropped"],
-        }
-    }
-}
+use basalt_client::keys::presplit::SplitAlgorithm;
+use basalt_client::{FamilySchema, TableName, TableSchema};
 
 fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
     Err(ShellError::Arguments(text.into()))

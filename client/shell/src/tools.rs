@@ -6,9 +6,8 @@ use super::arguments::{Arguments, list, text};
 use super::escape::printable;
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
-use crate::admin::{Compaction, TRegionMetrics};
-use crate::request::IntoBytes;
-use crate::table::RegionLocation;
+use basalt_client::admin::{Compaction, RegionMetrics};
+use basalt_client::{IntoBytes, RegionLocation};
 
 impl Session {
     pub(super) async fn flush(&mut self, mut arguments: Arguments) -> Outcome {
@@ -75,7 +74,7 @@ impl Session {
     }
 
     /// The regions of a table with their load; `None` from a server without Basalt's own calls.
-    async fn region_metrics(&self, table: &str) -> ShellResult<Option<Vec<TRegionMetrics>>> {
+    async fn region_metrics(&self, table: &str) -> ShellResult<Option<Vec<RegionMetrics>>> {
         match self.admin.regions(Some(table)).await {
             Ok(regions) => Ok(Some(regions)),
             Err(error) if error.is_unknown_method() => Ok(None),
@@ -307,8 +306,8 @@ fn region_columns(arguments: &mut Arguments) -> ShellResult<Vec<&'static str>> {
 }
 
 /// Formats one column of a region.
-fn region_cell(column: &str, location: &RegionLocation, metrics: Option<&TRegionMetrics>) -> String {
-    let of_region = |show: fn(&TRegionMetrics) -> String| metrics.map(show).unwrap_or_default();
+fn region_cell(column: &str, location: &RegionLocation, metrics: Option<&RegionMetrics>) -> String {
+    let of_region = |show: fn(&RegionMetrics) -> String| metrics.map(show).unwrap_or_default();
     match column {
         "SERVER_NAME" => server_name(location),
         "REGION_NAME" => of_region(|region| printable(&region.region_name)),

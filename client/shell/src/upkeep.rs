@@ -9,8 +9,8 @@ use super::arguments::{Arguments, list, text};
 use super::escape::timestamp;
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
-use crate::admin::{TBackgroundWork, TJobKind, TRunningJob};
-use crate::name::TableName;
+use basalt_client::TableName;
+use basalt_client::admin::{BackgroundWork, JobKind, RunningJob};
 
 /// What `get_slowlog_responses` takes, as HBase's shell has it.
 const LOG_OPTIONS: [&str; 6] = [
@@ -22,18 +22,18 @@ const LOG_OPTIONS: [&str; 6] = [
     "FILTER_BY_OP",
 ];
 
-fn kind_name(kind: TJobKind) -> &'static str {
+fn kind_name(kind: JobKind) -> &'static str {
     match kind {
-        TJobKind::FLUSH => "flush",
-        TJobKind::MINOR_COMPACTION => "minor compaction",
-        TJobKind::MAJOR_COMPACTION => "major compaction",
+        JobKind::FLUSH => "flush",
+        JobKind::MINOR_COMPACTION => "minor compaction",
+        JobKind::MAJOR_COMPACTION => "major compaction",
         _ => "a kind that this shell does not know",
     }
 }
 
 impl Session {
     /// Turns flushes or compactions on or off and prints, as HBase's `compaction_switch`, whether they were on before.
-    pub(super) async fn switch(&mut self, mut arguments: Arguments, work: TBackgroundWork) -> Outcome {
+    pub(super) async fn switch(&mut self, mut arguments: Arguments, work: BackgroundWork) -> Outcome {
         let on = arguments.boolean("true or false")?;
         arguments.end()?;
         let was_paused = self.admin.pause(work, !on).await?;
@@ -57,7 +57,7 @@ impl Session {
             let mut jobs = state.running.iter();
             jobs.any(|job| job.kind == kind && job.table_name == name.to_string())
         };
-        let state = match (runs(TJobKind::MINOR_COMPACTION), runs(TJobKind::MAJOR_COMPACTION)) {
+        let state = match (runs(JobKind::MINOR_COMPACTION), runs(JobKind::MAJOR_COMPACTION)) {
             (false, false) => "NONE",
             (true, false) => "MINOR",
             (false, true) => "MAJOR",
@@ -168,7 +168,7 @@ impl Session {
         }
         if named.is_empty() || named == [b"*"] {
             let regions = self.client.table("hbase:meta")?.regions().await?;
-            let name = |at: crate::table::RegionLocation| TServerName {
+            let name = |at: basalt_client::RegionLocation| TServerName {
                 host_name: at.host,
                 port: Some(at.port),
                 start_code: Some(at.start_code),
@@ -196,7 +196,7 @@ fn server_name(name: Vec<u8>) -> ShellResult<TServerName> {
     Err(ShellError::Arguments(text))
 }
 
-fn job_row(job: &TRunningJob) -> Vec<String> {
+fn job_row(job: &RunningJob) -> Vec<String> {
     vec![
         kind_name(job.kind).to_owned(),
         String::from_utf8_lossy(&job.table_name).into_owned(),

@@ -27,7 +27,6 @@
 //! a table with keys that grow looks like after a while, and why one region takes every write.
 
 mod numbers;
-mod time_text;
 
 use std::ops::{Bound, Range};
 
@@ -38,10 +37,9 @@ use basalt_client::keys::{
 use clap::ValueEnum;
 
 use crate::error::{Error, Result};
+use crate::time_text::{TIME_DIGITS, from_time_first, start_of, time_first};
 
 pub(crate) use numbers::mix;
-pub(crate) use time_text::minute_text;
-use time_text::{TIME_DIGITS, from_time_first, start_of, time_first};
 
 /// The designs by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! What every design promises: keys come back, scans hold what they should, tables are split where rows go.
 
 use super::*;
+use crate::time_text::minute_text;
 
 const OPTIONS: DesignOptions = DesignOptions {
     buckets: 16,

@@ -5,8 +5,8 @@ use basalt_client::FamilySchema;
 use super::reads::Ask;
 use super::{FAMILY, Run};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::compare;
-use crate::report::lab::{PartReport, Rule, Way};
 
 /// Bytes of a block, and its name.
 const SIZES: [(i32, &str); 3] = [(4 << 10, "4 KiB"), (64 << 10, "64 KiB"), (256 << 10, "256 KiB")];

@@ -1,7 +1,6 @@
 //! Bloom filters against reads that find nothing.
 
-use basalt_client::FamilySchema;
-use basalt_client::idl::thrift2::TBloomFilterType;
+use basalt_client::{BloomType, FamilySchema};
 use bytes::Bytes;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -9,8 +8,8 @@ use rand::rngs::SmallRng;
 use super::reads::{Ask, key};
 use super::{FAMILY, Run};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::compare;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
 /// Files of each table. Each spans all keys, so without a filter a get looks into all of them.
@@ -20,10 +19,10 @@ const COLUMNS: [&str; 3] = ["a", "b", "c"];
 /// A column that no row has, between those that they have.
 const ABSENT: &str = "bb";
 
-const KINDS: [(TBloomFilterType, &str); 3] = [
-    (TBloomFilterType::NONE, "NONE"),
-    (TBloomFilterType::ROW, "ROW"),
-    (TBloomFilterType::ROWCOL, "ROWCOL"),
+const KINDS: [(BloomType, &str); 3] = [
+    (BloomType::NONE, "NONE"),
+    (BloomType::ROW, "ROW"),
+    (BloomType::ROWCOL, "ROWCOL"),
 ];
 
 impl Run {

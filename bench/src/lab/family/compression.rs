@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use basalt_client::FamilySchema;
-use basalt_client::idl::thrift2::TCompressionAlgorithm;
+use basalt_client::{Compression, FamilySchema};
 use bytes::Bytes;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -11,20 +10,20 @@ use rand::rngs::SmallRng;
 use super::reads::{Ask, key};
 use super::{FAMILY, QUALIFIER, Run};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::compare;
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
 /// Bytes of a row of flights: about as many as an order has.
 const FLIGHTS_BYTES: usize = 150;
 
-const ALGORITHMS: [(TCompressionAlgorithm, &str); 5] = [
-    (TCompressionAlgorithm::NONE, "NONE"),
-    (TCompressionAlgorithm::SNAPPY, "SNAPPY"),
-    (TCompressionAlgorithm::LZ4, "LZ4"),
-    (TCompressionAlgorithm::ZSTD, "ZSTD"),
-    (TCompressionAlgorithm::GZ, "GZ"),
+const ALGORITHMS: [(Compression, &str); 5] = [
+    (Compression::NONE, "NONE"),
+    (Compression::SNAPPY, "SNAPPY"),
+    (Compression::LZ4, "LZ4"),
+    (Compression::ZSTD, "ZSTD"),
+    (Compression::GZ, "GZ"),
 ];
 
 impl Run {

@@ -9,8 +9,8 @@ use super::Run;
 use super::reads::{Ask, key};
 use crate::data::Data;
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, compare};
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
 /// Flushes, each with its share of the rows.

@@ -8,10 +8,10 @@ use rand::rngs::SmallRng;
 use super::reads::{Ask, key};
 use super::{FAMILY, QUALIFIER, Run};
 use crate::error::{During, Result};
+use crate::lab::claims::{Finding, PartReport, Rule, Way};
 use crate::lab::compare;
-use crate::load::values::Values;
-use crate::report::lab::{Finding, PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
+use crate::values::Values;
 
 /// Most MiB that a scan reads unless it is asked to.
 const POLLUTION_MIB_MAX: u64 = 1_536;

@@ -1,15 +1,14 @@
 //! Long names of families and qualifiers against short ones: both stand in every cell.
 
-use basalt_client::FamilySchema;
-use basalt_client::idl::thrift2::{TCompressionAlgorithm, TDataBlockEncoding};
+use basalt_client::{Compression, DataBlockEncoding, FamilySchema};
 use bytes::Bytes;
 
 use super::Run;
 use super::reads::{Ask, key};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, compare};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Column, RowCells};
 
 /// A family and its qualifiers.
@@ -44,9 +43,9 @@ impl Run {
                 arguments.rows, LONG.family, LONG.qualifiers[0], SHORT.family, SHORT.qualifiers[0]
             ),
         );
-        let (none, diff) = (TDataBlockEncoding::NONE, TDataBlockEncoding::FAST_DIFF);
+        let (none, diff) = (DataBlockEncoding::NONE, DataBlockEncoding::FAST_DIFF);
         let mut first: Option<Asked> = None;
-        let (plain, zstd) = (TCompressionAlgorithm::NONE, TCompressionAlgorithm::ZSTD);
+        let (plain, zstd) = (Compression::NONE, Compression::ZSTD);
         for (name, table, names, encoding, compression) in [
             ("long", "names_long", &LONG, none, plain),
             ("short", "names_short", &SHORT, none, plain),

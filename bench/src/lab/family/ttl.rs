@@ -7,7 +7,7 @@ use basalt_client::FamilySchema;
 use super::reads::Ask;
 use super::{FAMILY, Run};
 use crate::error::Result;
-use crate::report::lab::{PartReport, Rule, Way};
+use crate::lab::claims::{PartReport, Rule, Way};
 
 /// Between two looks at whether all rows have expired.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);

@@ -7,8 +7,8 @@ use basalt_client::FamilySchema;
 use super::reads::Ask;
 use super::{FAMILY, Run};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::compare;
-use crate::report::lab::{PartReport, Rule, Way};
 
 /// How often each row is written, each time into a file of its own.
 const WRITES: u64 = 5;

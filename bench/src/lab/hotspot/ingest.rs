@@ -10,12 +10,12 @@ use bytes::Bytes;
 
 use super::FAMILY;
 use super::numbering::{Counter, Numbering, Numbers};
-use crate::designs::Design;
 use crate::error::Result;
+use crate::lab::designs::Design;
+use crate::lab::region_load::RegionMap;
+use crate::lab::rows::Rows;
 use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
-use crate::region_load::RegionMap;
-use crate::rows::Rows;
 use crate::session::{Column, RowCells, Session};
 
 /// What to write where.

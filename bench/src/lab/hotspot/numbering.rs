@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use super::FAMILY;
 use crate::error::{Error, Result};
+use crate::lab::rows::Rows;
 use crate::load::retry::{Failures, retried};
-use crate::rows::Rows;
 use crate::session::{Column, Session};
 
 /// The row and the qualifier of the counter.
@@ -128,7 +128,7 @@ impl Numbering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Synthetic;
+    use crate::lab::rows::Synthetic;
 
     fn handed_out(numbers: &[(u64, u32)]) -> Numbers {
         let runs = numbers.iter().map(|(row, number)| Run {

@@ -9,11 +9,11 @@ use rand::{RngExt, SeedableRng};
 
 use super::numbering::Numbering;
 use super::range_read::cells_differ;
-use crate::designs::Design;
 use crate::error::Result;
+use crate::lab::designs::Design;
+use crate::lab::rows::Rows;
 use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
-use crate::rows::Rows;
 use crate::session::Session;
 
 /// What to read.

@@ -14,10 +14,10 @@ use bytes::Bytes;
 
 use super::FAMILY;
 use super::numbering::Numbering;
-use crate::designs::Design;
 use crate::error::{During, Result};
-use crate::report::hotspot::RangeRead;
-use crate::rows::Rows;
+use crate::lab::designs::Design;
+use crate::lab::hotspot::design_report::RangeRead;
+use crate::lab::rows::Rows;
 use crate::session::{Answer, RowScan, ScanStream, Session, row_bytes};
 use crate::target::Target;
 
@@ -195,7 +195,7 @@ mod tests {
     use basalt_client::{Cell, CellKind};
 
     use super::*;
-    use crate::rows::Synthetic;
+    use crate::lab::rows::Synthetic;
 
     fn written(rows: &Rows, index: u64) -> (MinuteKey, Row) {
         let cells = rows.cells(index).into_iter().map(|(qualifier, value)| Cell {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use super::Run;
 use super::ingest::Ingested;
 use super::numbering::Numbering;
-use crate::designs::Design;
 use crate::error::{During, Result};
-use crate::region_load::{RegionMap, Unevenness};
-use crate::report::hotspot::{RegionLoad, ServerLoad, Spread};
-use crate::rows::Rows;
+use crate::lab::designs::Design;
+use crate::lab::hotspot::design_report::{RegionLoad, ServerLoad, Spread};
+use crate::lab::region_load::{RegionMap, Unevenness};
+use crate::lab::rows::Rows;
 use crate::tables::RegionPlace;
 
 impl Run {
@@ -136,8 +136,8 @@ fn by_server(regions: &[RegionLoad]) -> Vec<ServerLoad> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::designs::{DesignName, DesignOptions};
-    use crate::rows::Synthetic;
+    use crate::lab::designs::{DesignName, DesignOptions};
+    use crate::lab::rows::Synthetic;
 
     /// Regions that take turns are as hot as one, although the sums are even.
     #[test]

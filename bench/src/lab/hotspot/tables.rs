@@ -4,9 +4,9 @@ use basalt_client::FamilySchema;
 
 use super::numbering::Counter;
 use super::{FAMILY, Run};
-use crate::designs::{Design, DesignName};
 use crate::error::{During, Result};
-use crate::report::hotspot::ServerWork;
+use crate::lab::designs::{Design, DesignName};
+use crate::lab::hotspot::design_report::ServerWork;
 use crate::session::Session;
 use crate::tables::Tables;
 

@@ -16,8 +16,8 @@ use basalt_client::keys::presplit::SplitAlgorithm;
 use basalt_client::keys::{IdParts, KeyDesign, MinuteFirst, MinuteKey, PartitionedId};
 use clap::ValueEnum;
 
-use crate::designs::mix;
 use crate::error::{Error, Result};
+use crate::lab::designs::mix;
 
 /// 2026-01-01 00:00 UTC, in milliseconds since 1970.
 const START_MS: u64 = 1_767_225_600_000;

@@ -11,9 +11,9 @@ use super::generators::{Clock, IdKind};
 use super::{Arguments, FAMILY};
 use crate::error::Result;
 use crate::flights::Flights;
+use crate::lab::region_load::RegionMap;
 use crate::load::retry::{Failures, retried};
 use crate::load::{Operations, Outcome};
-use crate::region_load::RegionMap;
 use crate::session::{Column, RowCells, Session};
 use crate::target::TargetOptions;
 

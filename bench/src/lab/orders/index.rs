@@ -14,9 +14,9 @@ use bytes::Bytes;
 use super::{INFO, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
 use crate::data::Data;
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, Column, RowCells, RowScan};
 
 /// Cities and states: each pair has its share of the orders.

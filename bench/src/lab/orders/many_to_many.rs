@@ -12,9 +12,9 @@ use bytes::Bytes;
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
 use crate::data::Data;
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, RowCells, RowScan};
 
 /// Who takes what: a function of the numbers alone.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, key, row};
 use crate::data::Data;
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, Column, RowCells, RowScan};
 
 const HEAD: [&str; 2] = ["customer", "state"];

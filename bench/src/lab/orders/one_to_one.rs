@@ -11,8 +11,8 @@ use bytes::Bytes;
 use super::{INFO, RELATED, ROWS_PER_FETCH, Run, cell, chosen, describe_writing, key, row};
 use crate::data::Data;
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, Caller, Question, compare, describe};
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, RowCells, RowScan};
 
 /// Added to a person's number, so that a card's key does not give its owner away.

@@ -5,17 +5,17 @@
 
 use std::time::Instant;
 
-use basalt_client::twibase::store::Store;
-use basalt_client::twibase::{TEXT_CHARS_MAX, Twibase};
+use basalt_twibase::store::Store;
+use basalt_twibase::{TEXT_CHARS_MAX, Twibase};
 use bytes::Bytes;
 
 use super::Run;
 use super::population::{CELEBRITY, Population, USERS_PER_FAN, user};
 use crate::data::Data;
 use crate::error::{During, Result};
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Asked, Caller, Question, compare};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::Answer;
 
 /// 2026-01-01 00:00 UTC; twits follow each other by a second.

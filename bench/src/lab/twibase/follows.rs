@@ -6,17 +6,17 @@
 //! ```
 
 use basalt_client::FamilySchema;
-use basalt_client::twibase::FAMILY;
-use basalt_client::twibase::keys::{Hash, hash, relation};
-use basalt_client::twibase::store::Store;
+use basalt_twibase::FAMILY;
+use basalt_twibase::keys::{Hash, hash, relation};
+use basalt_twibase::store::Store;
 use bytes::Bytes;
 
 use super::Run;
 use super::population::{CELEBRITY, Population, user};
 use crate::error::Result;
+use crate::lab::claims::{PartReport, Rule, Way};
 use crate::lab::{Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
-use crate::report::lab::{PartReport, Rule, Way};
 use crate::session::{Answer, Column, RowCells, RowScan};
 
 /// Where the tables stand in a caller's list: the wide ones behind tall `follows` and `followedBy`.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use basalt_client::twibase::store::Store;
-use basalt_client::twibase::{Twibase, User};
+use basalt_twibase::store::Store;
+use basalt_twibase::{Twibase, User};
 
 use super::Run;
 use crate::error::{Error, Result};

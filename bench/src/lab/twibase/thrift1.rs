@@ -1,16 +1,15 @@
-//! The tables of the example application ([`basalt_client::twibase`]) over HBase's first interface.
+//! The tables of the example application ([`basalt_twibase`]) over HBase's first interface.
 //!
 //! The client library has them over Thrift 2. What differs: a user's full name and address are written right after his name, which
 //! alone can be checked in the same step; copies of twits wait for the disk, because there is only a switch for no log at all; and the
 //! beginning of a feed takes calls to open and close its scanner.
 
 use basalt_client::Row;
-use basalt_client::twibase::store::{NewRow, Rows, Store};
-use basalt_client::twibase::{BATCH, FAMILY};
+use basalt_twibase::store::{NewRow, Rows, Store};
+use basalt_twibase::{BATCH, FAMILY};
 use bytes::Bytes;
 
-use super::thrift1::{Thrift1Scanner, Thrift1Table};
-use super::{Answer, Column, RowCells, RowScan};
+use crate::session::{Answer, Column, RowCells, RowScan, Thrift1Scanner, Thrift1Table};
 
 fn cells_of(row: NewRow) -> RowCells {
     let cells = row.cells.into_iter();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_client::idl::wire::{MessageScanner, Protocol, Scan};
+use basalt_idl::wire::{MessageScanner, Protocol, Scan};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -296,7 +296,7 @@ impl Replies {
 
 #[cfg(test)]
 mod tests {
-    use basalt_client::idl::wire::{BinaryWriter, MessageKind, Writer};
+    use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
     use tokio::net::TcpListener;
 
     use super::*;

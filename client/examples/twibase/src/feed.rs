@@ -12,10 +12,8 @@ use tokio::task::JoinSet;
 use super::keys::{FeedOrder, Hash, hash};
 use super::store::{NewRow, Rows, Store};
 use super::{BATCH, Twibase, Twit, check_name, check_text, qualifier, text_of};
-use crate::error::{Error, Result};
-use crate::keys::merge::merge_iterators;
-use crate::request::IntoBytes;
-use crate::row::Row;
+use basalt_client::keys::merge::merge_iterators;
+use basalt_client::{Error, IntoBytes, Result, Row};
 
 /// Sources of a gathered feed that are asked at once.
 const GATHER_AT_ONCE: usize = 16;

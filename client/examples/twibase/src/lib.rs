@@ -48,12 +48,8 @@ pub mod keys;
 mod people;
 pub mod store;
 
-use crate::client::Client;
-use crate::error::{Error, Result};
-use crate::keys::presplit::SplitAlgorithm;
-use crate::row::Row;
-use crate::schema::{FamilySchema, TableSchema};
-use crate::table::Table;
+use basalt_client::keys::presplit::SplitAlgorithm;
+use basalt_client::{Client, Error, FamilySchema, Result, Row, Table, TableSchema};
 
 pub use feed::Posted;
 pub use people::Person;

@@ -1,4 +1,4 @@
-//! `basalt-twibase`: the example application [`basalt_client::twibase`] from a terminal.
+//! `basalt-twibase`: the example application [`basalt_twibase`] from a terminal.
 //!
 //! Each command is a few calls on its tables. What cannot be done is one line on standard error and exit code 1; the answer
 //! no to a question is printed, and exit code 0.
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use basalt_client::help_files::{self, Shell};
-use basalt_client::twibase::{Person, Twibase, Twit, User};
 use basalt_client::{Client, Error, Result};
+use basalt_twibase::{Person, Twibase, Twit, User};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 /// A Twitter-like application on six tables of Basalt or HBase.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-twibase", version = basalt_client::VERSION)]
+#[command(name = "basalt-twibase", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct Options {
     /// Where the server listens for Thrift 2.
     #[arg(
@@ -130,8 +130,8 @@ struct Limit {
 fn main() -> ExitCode {
     let options = Options::parse();
     let made = match &options.command {
-        Command::Completions { shell } => Ok(help_files::completions(Options::command(), *shell)),
-        Command::Man { dir } => help_files::write_man_pages(Options::command(), dir)
+        Command::Completions { shell } => Ok(completions(*shell)),
+        Command::Man { dir } => clap_mangen::generate_to(Options::command(), dir)
             .map(|()| Vec::new())
             .map_err(|error| Error::InvalidRequest(format!("man pages in {}: {error}", dir.display()))),
         Command::Call(call) => run(&options, call).map(String::into_bytes),
@@ -148,6 +148,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The file that the shell reads.
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Options::command(), "basalt-twibase", &mut text);
+    text
 }
 
 fn run(options: &Options, call: &Call) -> Result<String> {

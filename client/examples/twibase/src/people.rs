@@ -3,9 +3,7 @@
 use super::keys::{hash, related, relation};
 use super::store::{NewRow, Rows, Store};
 use super::{BATCH, FAMILY, Twibase, User, check_name, qualifier, text_of};
-use crate::error::{Error, Result};
-use crate::request::IntoBytes;
-use crate::row::{Row, counter_from_value};
+use basalt_client::{Error, IntoBytes, Result, Row, counter_from_value};
 
 /// Someone who follows or is followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

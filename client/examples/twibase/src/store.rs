@@ -3,11 +3,7 @@
 use bytes::Bytes;
 
 use super::{BATCH, FAMILY};
-use crate::error::Result;
-use crate::request::{Check, Delete, Durability, Get, Put, Scan};
-use crate::row::Row;
-use crate::scan::RowStream;
-use crate::table::Table;
+use basalt_client::{Check, Delete, Durability, Get, Put, Result, Row, RowStream, Scan, Table};
 
 /// Cells to write to one row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use basalt_client::help_files::{self, Shell};
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
-use basalt_client::shell::output::Output;
-use basalt_client::shell::progress::Progress;
-use basalt_client::shell::session::Next;
-use basalt_client::shell::{Backend, Session, ShellError, ShellResult, parse};
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
+use basalt_shell::output::Output;
+use basalt_shell::progress::Progress;
+use basalt_shell::session::Next;
+use basalt_shell::{Backend, Session, ShellError, ShellResult, parse};
 use clap::{CommandFactory as _, Parser, ValueEnum};
+use clap_complete::Shell;
 
 /// A shell for Basalt that reads what HBase's shell reads.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-shell", version = basalt_client::VERSION)]
+#[command(name = "basalt-shell", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct Options {
     /// Where the server listens. With --api native, ZooKeeper's address; Basalt answers on one port.
     #[arg(
@@ -101,14 +101,15 @@ fn main() -> ExitCode {
 }
 
 fn print_completions(shell: Shell) -> ShellResult<ExitCode> {
-    let text = help_files::completions(Options::command(), shell);
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Options::command(), "basalt-shell", &mut text);
     std::io::stdout().write_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn write_man_page(dir: &Path) -> ShellResult<ExitCode> {
     let what = format!("man page in {}", dir.display());
-    help_files::write_man_pages(Options::command(), dir).map_err(|source| ShellError::Io { what, source })?;
+    clap_mangen::generate_to(Options::command(), dir).map_err(|source| ShellError::Io { what, source })?;
     Ok(ExitCode::SUCCESS)
 }
 

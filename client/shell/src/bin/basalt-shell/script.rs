@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
 
-use basalt_client::shell::session::Next;
-use basalt_client::shell::{Session, ShellError, ShellResult, parse};
+use basalt_shell::session::Next;
+use basalt_shell::{Session, ShellError, ShellResult, parse};
 use tokio::runtime::Runtime;
 
 use crate::{print_error, run_text};

@@ -15,10 +15,10 @@ use std::process::ExitCode;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use basalt_client::shell::Backend;
-use basalt_client::shell::complete::complete;
-use basalt_client::shell::session::Next;
-use basalt_client::shell::{Session, ShellError, ShellResult, parse};
+use basalt_shell::Backend;
+use basalt_shell::complete::complete;
+use basalt_shell::session::Next;
+use basalt_shell::{Session, ShellError, ShellResult, parse};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;

@@ -8,8 +8,8 @@ pub(crate) use story::tell;
 
 use serde::Serialize;
 
-use super::{Head, MeasuredReport};
 use crate::load::latency::LatencyReport;
+use crate::report::{Head, MeasuredReport};
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
