@@ -58,7 +58,8 @@ impl Table {
         &self.name
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    /// The client that the handle calls through.
+    pub fn client(&self) -> &Client {
         &self.client
     }
 

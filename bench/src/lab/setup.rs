@@ -13,6 +13,7 @@ use std::time::Duration;
 use basalt_client::admin::Compaction;
 use basalt_client::{FamilySchema, TableSchema};
 
+use super::fill::{Filled, Filling};
 use crate::data::Data;
 use crate::error::{During, Error, Result};
 use crate::lab::claims::LabReport;
@@ -160,7 +161,7 @@ impl Lab {
     {
         let batch = BATCH.min(rows.max(1));
         let plan = self.whole_plan(table, rows.div_ceil(batch), batch);
-        let filling = Arc::new(fill::Filling {
+        let filling = Arc::new(Filling {
             target: self.options.load.target.clone(),
             table: table.to_owned(),
             skip_wal,

@@ -109,7 +109,7 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<PathBuf
     Ok(path.to_owned())
 }
 
-fn to_json(report: &impl Serialize) -> Result<String> {
+pub(crate) fn to_json(report: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string_pretty(report).map_err(|error| Error::Report(error.to_string()))?;
     Ok(json + "\n")
 }
