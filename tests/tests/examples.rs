@@ -48,9 +48,12 @@ fn counters() {
 #[test]
 fn salted_keys() {
     let output = output_of("salted_keys");
-    let (regions, keys): (Vec<&str>, Vec<&str>) = output.lines().partition(|line| line.starts_with("a region"));
+    let (regions, keys): (Vec<&str>, Vec<&str>) =
+        output.lines().partition(|line| line.starts_with("a region"));
     let rows = regions.iter().map(|line| {
-        let rows = line.strip_prefix("a region has ").and_then(|line| line.strip_suffix(" rows"));
+        let rows = line
+            .strip_prefix("a region has ")
+            .and_then(|line| line.strip_suffix(" rows"));
         rows.expect(line).parse::<u32>().expect(line)
     });
     let rows: Vec<u32> = rows.collect();
@@ -84,6 +87,9 @@ fn apache_thrift() {
     let mut lines = output.lines();
     assert_eq!(lines.next(), Some("born = 1815"));
     let refused = lines.next().expect("a second line");
-    assert!(refused.starts_with("refused: ") && refused.contains("no_such_table"), "{refused}");
+    assert!(
+        refused.starts_with("refused: ") && refused.contains("no_such_table"),
+        "{refused}"
+    );
     assert_eq!(lines.next(), None);
 }
