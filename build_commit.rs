@@ -44,10 +44,14 @@ fn commit_of_repository() -> Option<String> {
     git(&root, &["rev-parse", "HEAD"])
 }
 
-/// The directory above the package with the workspace's manifest.
+/// The nearest directory above the package with a lock file, which only the workspace has.
 fn workspace() -> Option<PathBuf> {
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
-    package.parent()?.canonicalize().ok()
+    let mut above = package.ancestors().skip(1);
+    above
+        .find(|dir| dir.join("Cargo.lock").exists())?
+        .canonicalize()
+        .ok()
 }
 
 fn git(dir: &Path, arguments: &[&str]) -> Option<String> {

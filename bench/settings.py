@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the settings that matter trade: each one's default beside its neighbours, measured on this machine.
 
-    cargo build --release -p basalt -p basalt-bench -p basalt-client
+    cargo build --release -p basalt -p basalt-bench -p basalt-shell
     bench/settings.py --out settings.json > settings.md
     bench/settings.py --only wal.sync,compaction.min_files --rounds 5
 
@@ -629,7 +629,7 @@ def main():
         sys.exit("--rounds and --seconds must be at least 1, --scale more than 0")
     for program in (options.basalt, options.basalt_bench, options.basalt_shell):
         if shutil.which(program) is None:
-            sys.exit(f"{program} is not there: cargo build --release -p basalt -p basalt-bench -p basalt-client")
+            sys.exit(f"{program} is not there: cargo build --release -p basalt -p basalt-bench -p basalt-shell")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     try:

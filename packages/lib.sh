@@ -27,7 +27,7 @@ ms_since() { echo "$((($(date +%s%N) - $1) / 1000000))"; }
 help_files() {
   local programs=$1 share=$2 zsh=$3 name dashes
   install -d "$share"/{man/man1,bash-completion/completions,fish/vendor_completions.d} "$share/$zsh"
-  for name in basalt basalt-shell basalt-bench basalt-twibase; do
+  for name in basalt basalt-shell basalt-bench; do
     [ -x "$programs/$name" ] || continue
     # They are options of the shell, whose first word is a script.
     dashes=""

@@ -34,7 +34,7 @@ tsan() {
     )
     TSAN_OPTIONS="$options suppressions=$PWD/tests/tsan-suppressions.txt" \
         cargo run --release -p basalt-tests --bin basalt-torture -- \
-        --binary "target/tsan/$host/debug/basalt" --kills 100 --kill-at-end
+        --binary "target/tsan/$host/debug/basalt" --kills "${TSAN_KILLS:-100}" --kill-at-end
 }
 
 for check in "${@:-loom miri tsan}"; do

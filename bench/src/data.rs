@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::flights::Flights;
-use crate::load::values::{Lines, Values};
+use crate::values::{Lines, Values};
 
 /// The data set.
 #[derive(Clone, Debug, Default, clap::Args)]

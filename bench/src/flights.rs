@@ -26,8 +26,8 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::designs::minute_text;
 use crate::error::{Error, Result};
+use crate::time_text::minute_text;
 
 /// The columns, in the order of the cells.
 pub(crate) const COLUMNS: [&str; 5] = ["date", "delay", "distance", "origin", "destination"];

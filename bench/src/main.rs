@@ -7,28 +7,27 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use basalt_client::help_files::{self, Shell};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 #[macro_use]
 mod output;
 
 mod data;
-mod designs;
 mod error;
 mod flights;
-mod interrupt;
 mod lab;
 mod load;
-mod region_load;
 mod report;
-mod rows;
 mod session;
 mod tables;
 mod target;
+mod time_text;
+mod values;
 mod workload;
 
 use error::{Error, Result};
+use load::interrupt;
 
 /// Load generator for Basalt and for HBase.
 #[derive(Debug, Parser)]
@@ -40,15 +39,15 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Workload {
-    Hotspot(Box<workload::hotspot::Arguments>),
-    Ids(Box<workload::ids::Arguments>),
-    Family(Box<workload::family::Arguments>),
-    Orders(Box<workload::orders::Arguments>),
-    Twibase(Box<workload::twibase::Arguments>),
+    Hotspot(Box<lab::hotspot::Arguments>),
+    Ids(Box<lab::ids::Arguments>),
+    Family(Box<lab::family::Arguments>),
+    Orders(Box<lab::orders::Arguments>),
+    Twibase(Box<lab::twibase::Arguments>),
     Pe(Box<workload::pe::Arguments>),
     Ycsb(Box<workload::ycsb::Arguments>),
-    Report(workload::report::Arguments),
-    Verify(workload::verify::Arguments),
+    Report(lab::whole::Arguments),
+    Verify(lab::verify::Arguments),
     Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::Arguments>),
     Roundtrip(Box<workload::roundtrip::Arguments>),
@@ -69,15 +68,15 @@ fn main() -> ExitCode {
     // Some workloads have thousands of connections, and the engine has files.
     basalt_engine::fs::raise_open_files();
     let result = match CommandLine::parse().workload {
-        Workload::Hotspot(arguments) => on_runtime(workload::hotspot::run(*arguments)),
-        Workload::Ids(arguments) => on_runtime(workload::ids::run(*arguments)),
-        Workload::Family(arguments) => on_runtime(workload::family::run(*arguments)),
-        Workload::Orders(arguments) => on_runtime(workload::orders::run(*arguments)),
-        Workload::Twibase(arguments) => on_runtime(workload::twibase::run(*arguments)),
+        Workload::Hotspot(arguments) => on_runtime(lab::hotspot::run(*arguments)),
+        Workload::Ids(arguments) => on_runtime(lab::ids::run(*arguments)),
+        Workload::Family(arguments) => on_runtime(lab::family::run(*arguments)),
+        Workload::Orders(arguments) => on_runtime(lab::orders::run(*arguments)),
+        Workload::Twibase(arguments) => on_runtime(lab::twibase::run(*arguments)),
         Workload::Pe(arguments) => on_runtime(workload::pe::run(*arguments)),
         Workload::Ycsb(arguments) => on_runtime(workload::ycsb::run(*arguments)),
-        Workload::Report(arguments) => on_runtime(workload::report::run(arguments)),
-        Workload::Verify(arguments) => on_runtime(workload::verify::run(arguments)),
+        Workload::Report(arguments) => on_runtime(lab::whole::run(arguments)),
+        Workload::Verify(arguments) => on_runtime(lab::verify::run(arguments)),
         Workload::Compare(arguments) => workload::compare::run(&arguments),
         Workload::Engine(arguments) => {
             interrupt::exit_at_ctrl_c();
@@ -85,9 +84,7 @@ fn main() -> ExitCode {
         }
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),
-        Workload::Completions { shell } => {
-            output::bytes(&help_files::completions(CommandLine::command(), shell))
-        }
+        Workload::Completions { shell } => print_completions(shell),
         Workload::Man { dir } => write_man_pages(dir),
     };
     match result {
@@ -103,9 +100,14 @@ fn main() -> ExitCode {
     }
 }
 
+fn print_completions(shell: Shell) -> Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "basalt-bench", &mut text);
+    output::bytes(&text)
+}
+
 fn write_man_pages(dir: PathBuf) -> Result<()> {
-    help_files::write_man_pages(CommandLine::command(), &dir)
-        .map_err(|source| Error::File { path: dir, source })
+    clap_mangen::generate_to(CommandLine::command(), &dir).map_err(|source| Error::File { path: dir, source })
 }
 
 fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Tables for a run: found, created and dropped, over the interface that the server has.
 
-use basalt_client::idl::thrift1::{ColumnDescriptor, TRegionInfo, args};
-use basalt_client::idl::thrift2::{TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm};
-use basalt_client::{FamilySchema, RegionLocation, TableSchema};
+use basalt_client::{
+    BloomType, ColumnFamilyDescriptor, Compression, FamilySchema, RegionLocation, TableSchema,
+};
+use basalt_idl::thrift1::{ColumnDescriptor, TRegionInfo, args};
 use bytes::Bytes;
 
 use crate::error::{During, Error, Result};
@@ -176,15 +177,15 @@ fn region_place(region: TRegionInfo) -> RegionPlace {
 
 /// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. What is not set gets Thrift 2's
 /// defaults, so that both interfaces make the same table.
-fn column_descriptor(family: &TColumnFamilyDescriptor) -> Result<ColumnDescriptor> {
+fn column_descriptor(family: &ColumnFamilyDescriptor) -> Result<ColumnDescriptor> {
     let name = family.name.escape_ascii();
     if family.block_size.is_some() || family.data_block_encoding.is_some() {
         return Err(Error::Usage(format!(
             "HBase's Thrift 1 cannot create family {name} with a block size or a block encoding: use --api thrift2"
         )));
     }
-    let bloom = family.bloomn_filter_type.and_then(TBloomFilterType::name);
-    let compression = family.compression_type.and_then(TCompressionAlgorithm::name);
+    let bloom = family.bloomn_filter_type.and_then(BloomType::name);
+    let compression = family.compression_type.and_then(Compression::name);
     let default = ColumnDescriptor::default();
     Ok(ColumnDescriptor {
         name: Some(family.name.clone()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use basalt_client::admin::{Admin, TServerStatus};
+use basalt_client::admin::{Admin, ServerStatus};
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::{Client, PoolOptions};
 use clap::ValueEnum;
@@ -149,7 +149,7 @@ pub(crate) fn cluster(options: &TargetOptions) -> Result<Cluster> {
 }
 
 /// What reports call a Basalt server. One that only looks like several is never taken for a cluster.
-fn basalt_name(status: &TServerStatus) -> String {
+fn basalt_name(status: &ServerStatus) -> String {
     let version = &status.version;
     match &status.rehearsal_servers {
         None => format!("Basalt {version}"),

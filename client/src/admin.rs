@@ -6,10 +6,13 @@
 use basalt_idl::admin::args;
 use bytes::Bytes;
 
+#[doc(inline)]
 pub use basalt_idl::admin::{
-    TBackgroundState, TBackgroundWork, TCacheState, TFault, TJobKind, TMemstoreState, TQuotaScope,
-    TRegionMemstore, TRegionMetrics, TRunningJob, TServerStatus, TSnapshot, TThrottle, TThrottleType,
-    TTimeUnit,
+    TBackgroundState as BackgroundState, TBackgroundWork as BackgroundWork, TCacheState as CacheState,
+    TFault as Fault, TJobKind as JobKind, TMemstoreState as MemstoreState, TQuotaScope as QuotaScope,
+    TRegionMemstore as RegionMemstore, TRegionMetrics as RegionMetrics, TRunningJob as RunningJob,
+    TServerStatus as ServerStatus, TSnapshot as Snapshot, TThrottle as Throttle,
+    TThrottleType as ThrottleType, TTimeUnit as TimeUnit,
 };
 
 use crate::client::Client;
@@ -47,7 +50,7 @@ impl Admin {
         self.client.call(&args::BasaltFlush { table }).await
     }
 
-    /// The same for one region, named in full as in [`TRegionMetrics::region_name`].
+    /// The same for one region, named in full as in [`RegionMetrics::region_name`].
     pub async fn flush_region(&self, region: impl IntoBytes) -> Result<()> {
         let table = region.into_bytes();
         self.client.call(&args::BasaltFlush { table }).await
@@ -58,7 +61,7 @@ impl Admin {
         self.compact_region(full_name(table)?, compaction).await
     }
 
-    /// The same for one region, named in full as in [`TRegionMetrics::region_name`].
+    /// The same for one region, named in full as in [`RegionMetrics::region_name`].
     pub async fn compact_region(&self, region: impl IntoBytes, compaction: Compaction) -> Result<()> {
         let call = args::BasaltCompact {
             table: region.into_bytes(),
@@ -71,12 +74,12 @@ impl Admin {
 
     /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart of the server ends a
     /// pause.
-    pub async fn pause(&self, work: TBackgroundWork, paused: bool) -> Result<bool> {
+    pub async fn pause(&self, work: BackgroundWork, paused: bool) -> Result<bool> {
         self.client.call(&args::BasaltPause { work, paused }).await
     }
 
     /// What runs and waits in the background, and what is paused.
-    pub async fn background(&self) -> Result<TBackgroundState> {
+    pub async fn background(&self) -> Result<BackgroundState> {
         self.client.call(&args::BasaltBackgroundState {}).await
     }
 
@@ -87,7 +90,7 @@ impl Admin {
     }
 
     /// Splits a region, or every region of a table, at the key or in the middle. A region is named as in
-    /// [`TRegionMetrics::region_name`].
+    /// [`RegionMetrics::region_name`].
     pub async fn split(&self, table_or_region: impl IntoBytes, split_key: Option<Bytes>) -> Result<()> {
         let table_or_region = table_or_region.into_bytes();
         self.client
@@ -104,18 +107,18 @@ impl Admin {
     }
 
     /// The regions of a table, or of all tables, in key order.
-    pub async fn regions(&self, table: Option<&str>) -> Result<Vec<TRegionMetrics>> {
+    pub async fn regions(&self, table: Option<&str>) -> Result<Vec<RegionMetrics>> {
         let table = table.map(full_name).transpose()?;
         self.client.call(&args::BasaltRegionMetrics { table }).await
     }
 
     /// The state of the memstores.
-    pub async fn memstores(&self) -> Result<TMemstoreState> {
+    pub async fn memstores(&self) -> Result<MemstoreState> {
         self.client.call(&args::BasaltMemstoreState {}).await
     }
 
     /// The state of the block cache.
-    pub async fn block_cache(&self) -> Result<TCacheState> {
+    pub async fn block_cache(&self) -> Result<CacheState> {
         self.client.call(&args::BasaltCacheState {}).await
     }
 
@@ -149,7 +152,7 @@ impl Admin {
     }
 
     /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of its owner.
-    pub async fn set_quota(&self, quota: TThrottle) -> Result<()> {
+    pub async fn set_quota(&self, quota: Throttle) -> Result<()> {
         self.client.call(&args::BasaltSetQuota { quota }).await
     }
 
@@ -159,7 +162,7 @@ impl Admin {
         user: Option<String>,
         table: Option<String>,
         namespace: Option<String>,
-    ) -> Result<Vec<TThrottle>> {
+    ) -> Result<Vec<Throttle>> {
         let call = args::BasaltListQuotas {
             user_name: user,
             table_name: table,
@@ -181,7 +184,7 @@ impl Admin {
     }
 
     /// The snapshots whose name and table match the regular expressions, by name.
-    pub async fn snapshots(&self, name: Option<String>, table: Option<String>) -> Result<Vec<TSnapshot>> {
+    pub async fn snapshots(&self, name: Option<String>, table: Option<String>) -> Result<Vec<Snapshot>> {
         let table_name = table;
         self.client
             .call(&args::BasaltListSnapshots { name, table_name })
@@ -223,17 +226,17 @@ impl Admin {
 
     /// Arms faults for the next calls of data methods instead of the present ones, and returns what is
     /// armed. An empty list clears them. Only a server that was started with `--ephemeral` does that.
-    pub async fn set_faults(&self, faults: Vec<TFault>) -> Result<Vec<TFault>> {
+    pub async fn set_faults(&self, faults: Vec<Fault>) -> Result<Vec<Fault>> {
         self.client.call(&args::BasaltSetFaults { faults }).await
     }
 
     /// The faults that are armed, each with the calls that are left.
-    pub async fn faults(&self) -> Result<Vec<TFault>> {
+    pub async fn faults(&self) -> Result<Vec<Fault>> {
         self.client.call(&args::BasaltFaults {}).await
     }
 
     /// The state of the server.
-    pub async fn status(&self) -> Result<TServerStatus> {
+    pub async fn status(&self) -> Result<ServerStatus> {
         self.client.call(&args::BasaltServerStatus {}).await
     }
 }

@@ -9,9 +9,7 @@
 use basalt_idl::call::Call;
 
 use crate::error::{Result, Thrown};
-use crate::name::TableName;
 use crate::pool::{Pool, PoolOptions};
-use crate::table::Table;
 
 /// A client of one server. Clones share its connections; use one for a whole program.
 #[derive(Clone, Debug)]
@@ -39,13 +37,8 @@ impl Client {
         &self.pool
     }
 
-    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of the server: a missing
-    /// table shows at the first call, as in HBase.
-    pub fn table(&self, name: &str) -> Result<Table> {
-        Ok(Table::new(self.clone(), name.parse::<TableName>()?))
-    }
-
-    /// Makes any call of the interface. The handles use it; it is public for calls that they do not have.
+    /// Makes any call of the interface, by its arguments: a type of `args` in a service's module of the crate
+    /// `basalt-idl`. The handles use it; it is public for calls that they do not have.
     pub async fn call<C>(&self, args: &C) -> Result<C::Success>
     where
         C: Call,

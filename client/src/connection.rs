@@ -15,7 +15,7 @@
 use std::io;
 use std::time::Duration;
 
-use basalt_idl::call::{Call, CallError, TApplicationExceptionType, read_reply, write_call};
+use basalt_idl::call::{Call, CallError, read_reply, write_call};
 use basalt_idl::wire::{
     self, BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageScanner, Protocol, Scan, WireError,
 };
@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::error::{CONNECTING, Error, Result, Thrown, from_call};
+use crate::options::FailureKind;
 
 /// How much the receive buffer grows at a time, in bytes.
 const READ_BYTES: usize = 16 << 10;
@@ -152,9 +153,9 @@ impl Connection {
             .map_err(|source| Error::Protocol { method, source })?;
         // A reply to something else means that the two sides have lost count: no later reply can be trusted.
         self.broken = matches!(&reply, Err(CallError::Application(failure)) if matches!(failure.kind, Some(
-            TApplicationExceptionType::BAD_SEQUENCE_ID
-                | TApplicationExceptionType::WRONG_METHOD_NAME
-                | TApplicationExceptionType::INVALID_MESSAGE_TYPE
+            FailureKind::BAD_SEQUENCE_ID
+                | FailureKind::WRONG_METHOD_NAME
+                | FailureKind::INVALID_MESSAGE_TYPE
         )));
         reply.map_err(|error| from_call(error, method))
     }

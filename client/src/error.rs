@@ -6,10 +6,11 @@
 use std::io;
 use std::time::Duration;
 
-use basalt_idl::call::{CallError, ServiceException, TApplicationException, TApplicationExceptionType};
+use basalt_idl::call::{CallError, ServiceException, TApplicationException};
 use basalt_idl::wire::WireError;
 use basalt_idl::{admin, thrift1, thrift2};
 
+use crate::options::FailureKind;
 use crate::remote::{Advice, RemoteException};
 
 /// The result of everything here that can fail.
@@ -57,7 +58,7 @@ pub enum Error {
         /// The reason that the reply cannot be read.
         source: WireError,
     },
-    /// The server refused or failed: HBase's `TIOError`.
+    /// The server refused or failed: HBase's exception for I/O and for most refusals.
     #[error("{message}")]
     Server {
         /// The method.
@@ -80,7 +81,7 @@ pub enum Error {
         /// The method.
         method: &'static str,
         /// The kind of failure.
-        kind: TApplicationExceptionType,
+        kind: FailureKind,
         /// The server's words.
         message: String,
     },
@@ -180,7 +181,7 @@ impl Error {
 
     /// Whether the server does not have the method at all, as HBase does not have Basalt's own calls.
     pub fn is_unknown_method(&self) -> bool {
-        matches!(self, Error::Application { kind, .. } if *kind == TApplicationExceptionType::UNKNOWN_METHOD)
+        matches!(self, Error::Application { kind, .. } if *kind == FailureKind::UNKNOWN_METHOD)
     }
 
     /// The exception behind the error, if a server of HBase's native protocol sent one.
@@ -258,7 +259,7 @@ pub(crate) fn from_call<E: Thrown>(error: CallError<E>, method: &'static str) ->
         CallError::Declared(thrown) => thrown.into_error(method),
         CallError::Application(TApplicationException { message, kind }) => Error::Application {
             method,
-            kind: kind.unwrap_or(TApplicationExceptionType::UNKNOWN),
+            kind: kind.unwrap_or(FailureKind::UNKNOWN),
             message: text(message, method),
         },
     }

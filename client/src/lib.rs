@@ -28,10 +28,11 @@
 //! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
 //! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |
 //! | [`admin`] | calls that only Basalt has |
+//! | [`Durability`], [`Compression`], ... | options of requests and schemas |
 //! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
-//! | [`twibase`] | an application on six tables, as an example of schema design |
-//! | `shell` | the parts of `basalt-shell` |
-//! | `help_files` | completions and man pages of programs |
+//!
+//! `client/examples/` has programs that each show one idea: versions, prefix scans, counters, salted keys, conditions,
+//! native RPC.
 //!
 //! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read are tried a second
 //! time if their connection is lost, all others never: [`client`] has the rule. [`native`] repeats calls as HBase's
@@ -39,18 +40,14 @@
 //!
 //! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
 
-/// Version and commit, as `--version` of the programs prints them.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")");
-
 pub mod admin;
 pub mod client;
 mod connection;
 mod error;
-#[cfg(feature = "shell")]
-pub mod help_files;
 pub mod keys;
 mod name;
 pub mod native;
+mod options;
 mod pool;
 mod remote;
 mod request;
@@ -58,21 +55,20 @@ mod row;
 mod scan;
 mod schema;
 mod server_name;
-#[cfg(feature = "shell")]
-pub mod shell;
 mod table;
 mod tables;
-pub mod twibase;
 
-pub use basalt_idl as idl;
 pub use client::Client;
 pub use connection::{Codec, Connection, ConnectionOptions};
 pub use error::{Error, ErrorKind, Result, Thrown};
 pub use name::{DEFAULT_NAMESPACE, TableName};
+pub use options::{
+    BloomType, ColumnFamilyDescriptor, CompareOperator, Compression, Consistency, DataBlockEncoding,
+    Durability, FailureKind, KeepDeletedCells, ReadType, ServerType, TableDescriptor,
+};
 pub use pool::{Pool, PoolOptions, Pooled};
 pub use request::{
-    Append, Check, CompareOperator, Delete, Durability, Get, Increment, IntoBytes, Put, ROW_BYTES_MAX,
-    RowMutations, Scan, after_prefix,
+    Append, Check, Delete, Get, Increment, IntoBytes, Put, ROW_BYTES_MAX, RowMutations, Scan, after_prefix,
 };
 pub use row::{Cell, CellKind, Row, counter_from_value};
 pub use scan::RowStream;

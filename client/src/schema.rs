@@ -3,30 +3,30 @@
 //! What is not set is left to the server, whose defaults are HBase's: one version, a bloom filter of rows, no
 //! compression, blocks of 64 KiB.
 
-use basalt_idl::thrift2::{
-    TBloomFilterType, TColumnFamilyDescriptor, TCompressionAlgorithm, TDataBlockEncoding, TKeepDeletedCells,
-    TTableDescriptor,
-};
 use bytes::Bytes;
 
 use crate::error::Result;
 use crate::name::TableName;
-use crate::request::{Durability, IntoBytes};
+use crate::options::{
+    BloomType, ColumnFamilyDescriptor, Compression, DataBlockEncoding, Durability, KeepDeletedCells,
+    TableDescriptor,
+};
+use crate::request::IntoBytes;
 
 /// A column family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySchema {
     /// The family as the interface has it. Public for settings without a method here.
-    pub descriptor: TColumnFamilyDescriptor,
+    pub descriptor: ColumnFamilyDescriptor,
 }
 
 impl FamilySchema {
     /// A family with the server's defaults.
     pub fn new(name: impl IntoBytes) -> FamilySchema {
         FamilySchema {
-            descriptor: TColumnFamilyDescriptor {
+            descriptor: ColumnFamilyDescriptor {
                 name: name.into_bytes(),
-                ..TColumnFamilyDescriptor::default()
+                ..ColumnFamilyDescriptor::default()
             },
         }
     }
@@ -54,28 +54,28 @@ impl FamilySchema {
 
     /// What the bloom filters contain.
     #[must_use]
-    pub fn bloom_filter(mut self, kind: TBloomFilterType) -> FamilySchema {
+    pub fn bloom_filter(mut self, kind: BloomType) -> FamilySchema {
         self.descriptor.bloomn_filter_type = Some(kind);
         self
     }
 
     /// How blocks are compressed.
     #[must_use]
-    pub fn compression(mut self, algorithm: TCompressionAlgorithm) -> FamilySchema {
+    pub fn compression(mut self, algorithm: Compression) -> FamilySchema {
         self.descriptor.compression_type = Some(algorithm);
         self
     }
 
     /// How cells are laid out in blocks.
     #[must_use]
-    pub fn data_block_encoding(mut self, encoding: TDataBlockEncoding) -> FamilySchema {
+    pub fn data_block_encoding(mut self, encoding: DataBlockEncoding) -> FamilySchema {
         self.descriptor.data_block_encoding = Some(encoding);
         self
     }
 
     /// Whether deleted cells stay readable in the past.
     #[must_use]
-    pub fn keep_deleted_cells(mut self, keep: TKeepDeletedCells) -> FamilySchema {
+    pub fn keep_deleted_cells(mut self, keep: KeepDeletedCells) -> FamilySchema {
         self.descriptor.keep_deleted_cells = Some(keep);
         self
     }
@@ -119,7 +119,7 @@ impl FamilySchema {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The table as the interface has it. Public for settings without a method here.
-    pub descriptor: TTableDescriptor,
+    pub descriptor: TableDescriptor,
 }
 
 impl TableSchema {
@@ -127,7 +127,7 @@ impl TableSchema {
     pub fn new(name: &str) -> Result<TableSchema> {
         let name: TableName = name.parse()?;
         Ok(TableSchema {
-            descriptor: TTableDescriptor {
+            descriptor: TableDescriptor {
                 table_name: (&name).into(),
                 columns: Some(Vec::new()),
                 attributes: None,
@@ -165,7 +165,7 @@ impl TableSchema {
     }
 
     /// The families.
-    pub fn families(&self) -> &[TColumnFamilyDescriptor] {
+    pub fn families(&self) -> &[ColumnFamilyDescriptor] {
         self.descriptor.columns.as_deref().unwrap_or_default()
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::name::TableName;
+use crate::options::CompareOperator;
 use crate::request::{Append, Check, Delete, Get, Increment, IntoBytes, Put, RowMutations, Scan, check_row};
 use crate::row::{Row, counter_from_value};
 use crate::scan::RowStream;
@@ -34,8 +35,16 @@ pub struct RegionLocation {
     pub start_code: i64,
 }
 
+impl Client {
+    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of the server: a missing
+    /// table shows at the first call, as in HBase.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Ok(Table::new(self.clone(), name.parse::<TableName>()?))
+    }
+}
+
 impl Table {
-    pub(crate) fn new(client: Client, name: TableName) -> Table {
+    fn new(client: Client, name: TableName) -> Table {
         let name_bytes = name.to_bytes();
         Table {
             client,
@@ -49,7 +58,8 @@ impl Table {
         &self.name
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    /// The client that the handle calls through.
+    pub fn client(&self) -> &Client {
         &self.client
     }
 
@@ -308,7 +318,7 @@ impl From<THRegionLocation> for RegionLocation {
 /// Whether checkAndPut and checkAndDelete can express the check: every version of HBase has those, and they
 /// know absence.
 fn is_equality(check: &Check) -> bool {
-    check.operator == crate::request::CompareOperator::EQUAL
+    check.operator == CompareOperator::EQUAL
 }
 
 fn same_count(method: &'static str, expected: usize, got: usize) -> Result<()> {

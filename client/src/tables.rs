@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use basalt_idl::thrift2::{TNamespaceDescriptor, TTableName, TThriftServerType, args};
+use basalt_idl::thrift2::{TNamespaceDescriptor, TTableName, args};
 use bytes::Bytes;
 
 use crate::client::Client;
 use crate::error::Result;
 use crate::name::TableName;
+use crate::options::ServerType;
 use crate::request::IntoBytes;
 use crate::schema::{FamilySchema, TableSchema};
 
@@ -175,7 +176,7 @@ impl Client {
 
     /// Which of HBase's services the server takes this client's calls for. `ONE` means that the port is that of
     /// a Thrift 1 server, which understands nothing else this client says.
-    pub async fn server_type(&self) -> Result<TThriftServerType> {
+    pub async fn server_type(&self) -> Result<ServerType> {
         self.call(&args::GetThriftServerType {}).await
     }
 }

@@ -11,6 +11,7 @@
 //! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
 //! | [`native`] | HBase's native RPC: frames, cells, protobuf messages, `native/hbase.proto` |
 //! | [`zookeeper`] | the packets by which native clients look up a server |
+//! | `apache` | the types of all three Thrift services over Apache's crate `thrift`; feature `thrift` |
 //!
 //! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the scanner
 //! and the detector look at bytes that somebody else received. All types may be used from any thread.
@@ -26,6 +27,8 @@
 mod macros;
 
 pub mod admin;
+#[cfg(feature = "thrift")]
+pub mod apache;
 pub mod call;
 pub mod dispatch;
 pub mod native;

@@ -102,6 +102,27 @@ macro_rules! struct_kind {
     };
 }
 
+/// Makes a struct, union or exception a type of Apache's crate: see `apache`.
+macro_rules! apache_serializable {
+    ($name:ident) => {
+        #[cfg(feature = "thrift")]
+        impl thrift::protocol::TSerializable for $name {
+            fn read_from_in_protocol(
+                input: &mut dyn thrift::protocol::TInputProtocol,
+            ) -> thrift::Result<Self> {
+                $crate::apache::read(&$name::DESCRIPTOR, input)
+            }
+
+            fn write_to_out_protocol(
+                &self,
+                output: &mut dyn thrift::protocol::TOutputProtocol,
+            ) -> thrift::Result<()> {
+                $crate::apache::write(self, &$name::DESCRIPTOR, output)
+            }
+        }
+    };
+}
+
 /// Declares structs and exceptions. See the module comment.
 macro_rules! thrift_struct {
     ($( $(#[$meta:meta])* pub $kind:ident $name:ident { $($fields:tt)* } )+) => {
@@ -204,6 +225,8 @@ macro_rules! thrift_struct {
             }
         }
 
+        apache_serializable! { $name }
+
         thrift_struct! { @error $kind $name }
     };
 
@@ -287,6 +310,8 @@ macro_rules! thrift_union {
                 }
             }
         }
+
+        apache_serializable! { $name }
     };
 }
 
@@ -360,6 +385,17 @@ macro_rules! thrift_enum {
             #[inline]
             fn decode<R: $crate::wire::Reader>(reader: &mut R) -> Result<Self, $crate::wire::WireError> {
                 reader.i32().map($name)
+            }
+        }
+
+        #[cfg(feature = "thrift")]
+        impl thrift::protocol::TSerializable for $name {
+            fn read_from_in_protocol(input: &mut dyn thrift::protocol::TInputProtocol) -> thrift::Result<Self> {
+                input.read_i32().map($name)
+            }
+
+            fn write_to_out_protocol(&self, output: &mut dyn thrift::protocol::TOutputProtocol) -> thrift::Result<()> {
+                output.write_i32(self.0)
             }
         }
     )+ };

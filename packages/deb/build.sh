@@ -2,7 +2,7 @@
 # Makes a Debian package: packages/deb/build.sh [PROCESSOR [PROGRAMS [VERSION]]]
 #
 # PROCESSOR is x86_64 or aarch64, by default this machine's. PROGRAMS is the folder with basalt, basalt-shell and
-# (if there) basalt-bench and basalt-twibase, by default target/dist/PROCESSOR. These, or for another processor those of
+# (if there) basalt-bench, by default target/dist/PROCESSOR. These, or for another processor those of
 # target/dist for this machine, print completions, man pages and the example configuration.
 # The last line on standard output is the package's file.
 set -euo pipefail
@@ -31,7 +31,7 @@ put() { install -D -m "$1" "$2" "$tree/$3"; }
 for program in basalt basalt-shell; do
   [ -e "$programs/$program" ] || fail "no program $programs/$program"
 done
-for program in basalt basalt-shell basalt-bench basalt-twibase; do
+for program in basalt basalt-shell basalt-bench; do
   [ ! -e "$programs/$program" ] || put 755 "$programs/$program" "usr/bin/$program"
 done
 put 644 "$here/files/basalt.service" lib/systemd/system/basalt.service
@@ -68,8 +68,8 @@ Description: single-node wide-column server for Apache HBase clients
  client and the HBase shell by the native protocol, HappyBase and other clients
  by Thrift. It keeps its data in HBase's file format.
  .
- This package has the server with its systemd unit, the shell basalt-shell, the
- load generator basalt-bench and the example application basalt-twibase.
+ This package has the server with its systemd unit, the shell basalt-shell and
+ the load generator basalt-bench.
 CONTROL
 
 package=$root/target/dist/basalt_${version}_$architecture.deb

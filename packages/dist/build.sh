@@ -19,7 +19,7 @@ cd "$(dirname "$0")/../.."
 export CARGO_INCREMENTAL=0
 dist=$PWD/target/dist
 tools=$dist/tools
-programs=(basalt basalt-shell basalt-bench basalt-twibase)
+programs=(basalt basalt-shell basalt-bench)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH
@@ -59,7 +59,7 @@ install_tools() {
 
 # Compiles the programs for a processor into target/dist/PROCESSOR.
 compile() {
-  local processor=$1 target arguments=(--profile dist --locked -p basalt -p basalt-client -p basalt-bench)
+  local processor=$1 target arguments=(--profile dist --locked -p basalt -p basalt-shell -p basalt-bench)
   local flags=""
   for program in "${programs[@]}"; do arguments+=(--bin "$program"); done
   step "programs for $processor"
@@ -105,7 +105,7 @@ sbom() {
   local into=$1 crate
   mkdir -p "$into"
   PATH="$tools/bin:$PATH" cargo cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --override-filename basalt-sbom
-  for crate in server:basalt client:basalt-shell bench:basalt-bench; do
+  for crate in server:basalt client/shell:basalt-shell bench:basalt-bench; do
     # The names of local crates have the path of this folder.
     sed "s#$PWD/*##g" "${crate%%:*}/basalt-sbom.json" >"$into/${crate#*:}.cdx.json"
   done

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def contained(processor):
     """Name and version of the crates of a registry that the programs contain."""
-    packages = [word for name in ["basalt", "basalt-client", "basalt-bench"] for word in ["--package", name]]
+    packages = [word for name in ["basalt", "basalt-shell", "basalt-bench"] for word in ["--package", name]]
     target = ["--target", f"{processor}-unknown-linux-musl"]
     command = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}", *packages, *target]
     lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()

@@ -31,7 +31,7 @@ check_program() {
 
 check_contents() {
   local dir=$1 machine=$2 program file
-  for program in basalt basalt-shell basalt-bench basalt-twibase; do
+  for program in basalt basalt-shell basalt-bench; do
     check_program "$dir/bin/$program" "$machine"
     for file in "man/man1/$program.1" "bash-completion/completions/$program" "zsh/site-functions/_$program" \
       "fish/vendor_completions.d/$program.fish"; do

@@ -48,12 +48,27 @@ pub fn binary(name: &str) -> PathBuf {
         assert!(program.is_file(), "{PROGRAMS}: no file {}", program.display());
         return program;
     }
+    built("--bin", name, &profile_dir().join(name))
+}
+
+/// The client's example of that name, built if need be, in the profile of the running test.
+pub fn example(name: &str) -> PathBuf {
+    built("--example", name, &profile_dir().join("examples").join(name))
+}
+
+/// Where cargo puts the programs of the running test's profile.
+fn profile_dir() -> PathBuf {
     // A test runs from target/<profile>/deps, a program of this crate from target/<profile>.
     let mut profile_dir = std::env::current_exe().expect("a program knows its own path");
     profile_dir.pop();
     if profile_dir.ends_with("deps") {
         profile_dir.pop();
     }
+    profile_dir
+}
+
+/// Has a program built once in this process and returns its path.
+fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
     let mut built = BUILT
         .get_or_init(Default::default)
         .lock()
@@ -68,16 +83,16 @@ pub fn binary(name: &str) -> PathBuf {
             "--workspace",
             "--test",
             "dependencies",
-            "--bin",
+            kind,
             name,
         ]);
-        if profile_dir.ends_with("release") {
+        if profile_dir().ends_with("release") {
             cargo.arg("--release");
         }
         let status = cargo.status().expect("cargo runs: it started this test");
         assert!(status.success(), "building {name} failed");
     }
-    profile_dir.join(name)
+    program.to_owned()
 }
 
 /// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the system chooses. It prints

@@ -4,14 +4,14 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use basalt_client::admin::{Admin, TFault};
-use basalt_client::idl::admin::args as own;
-use basalt_client::idl::call::write_call;
-use basalt_client::idl::thrift2;
-use basalt_client::idl::wire::BinaryWriter;
+use basalt_client::admin::{Admin, Fault};
 use basalt_client::{
     Client, ConnectionOptions, ErrorKind, FamilySchema, Get, PoolOptions, Put, Row, Scan, Table, TableSchema,
 };
+use basalt_idl::admin::args as own;
+use basalt_idl::call::write_call;
+use basalt_idl::thrift2;
+use basalt_idl::wire::BinaryWriter;
 use basalt_tests::Server;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -89,13 +89,13 @@ fn faults_are_armed_listed_and_cleared() {
         assert_eq!(armed(&server)[0]["calls"], 2);
         assert_eq!(arm(&server, &json!([])), json!([]));
         table.get(Get::new("row-00")).await.expect("no fault");
-        let split = TFault {
+        let split = Fault {
             method: "scan".to_owned(),
             fault: "split".to_owned(),
             calls: 1,
             table: Some(Bytes::from("t")),
             split_row: Some(Bytes::from("row-\u{7f}")),
-            ..TFault::default()
+            ..Fault::default()
         };
         let faults = vec![split.clone()];
         let set = client
@@ -103,7 +103,7 @@ fn faults_are_armed_listed_and_cleared() {
             .await
             .expect("armed");
         let method = "Scan".to_owned();
-        assert_eq!(set, [TFault { method, ..split }]);
+        assert_eq!(set, [Fault { method, ..split }]);
         Admin::new(&client).reset().await.expect("reset");
         assert_eq!(armed(&server), json!([]));
     });
@@ -151,11 +151,11 @@ fn faults_that_cannot_be_are_refused() {
         );
     }
     run(async {
-        let fault = TFault {
+        let fault = Fault {
             method: "Get".to_owned(),
             fault: "move".to_owned(),
             calls: -1,
-            ..TFault::default()
+            ..Fault::default()
         };
         let admin = Admin::new(&client(&server).await);
         let refused = admin

@@ -10,11 +10,11 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::caller::Caller;
-use super::{Lab, ServerCounts};
+use super::setup::{Lab, ServerCounts};
 use crate::error::{Error, Result};
+use crate::lab::claims::{PartReport, Way};
 use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome, Plan};
-use crate::report::lab::{PartReport, Way};
 use crate::session::Answer;
 use crate::target::TargetOptions;
 

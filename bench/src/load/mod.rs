@@ -16,6 +16,7 @@
 //! index depends on the server's speed.
 
 pub(crate) mod choose;
+pub(crate) mod interrupt;
 pub(crate) mod latency;
 pub(crate) mod options;
 pub(crate) mod pacing;
@@ -23,7 +24,6 @@ mod progress;
 pub(crate) mod retry;
 pub(crate) mod task;
 pub(crate) mod timeline;
-pub(crate) mod values;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 
 use crate::error::{Error, Result};
-use crate::interrupt::Phase;
+use interrupt::Phase;
 use latency::Latencies;
 use pacing::{Pace, Schedule};
 use timeline::Timeline;

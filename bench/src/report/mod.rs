@@ -3,8 +3,6 @@
 //!
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
-pub(crate) mod hotspot;
-pub(crate) mod lab;
 pub(crate) mod load;
 mod page;
 
@@ -111,7 +109,7 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<PathBuf
     Ok(path.to_owned())
 }
 
-fn to_json(report: &impl Serialize) -> Result<String> {
+pub(crate) fn to_json(report: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string_pretty(report).map_err(|error| Error::Report(error.to_string()))?;
     Ok(json + "\n")
 }

@@ -16,7 +16,6 @@
 //! | [`Session::delete`] | `deleteAllRow` | `deleteSingle` | `Mutate` |
 
 mod thrift1;
-mod twibase;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -31,8 +30,7 @@ use tokio::sync::mpsc;
 
 use crate::error::{During, Error, Result};
 use crate::target::{Api, Target, TargetOptions, client, cluster};
-use thrift1::Thrift1Scanner;
-pub(crate) use thrift1::Thrift1Table;
+pub(crate) use thrift1::{Thrift1Scanner, Thrift1Table};
 
 /// The client's result: what failed is for the workload to count or to try again.
 pub(crate) type Answer<T> = basalt_client::Result<T>;

@@ -2,8 +2,8 @@
 //!
 //! A column is `family:qualifier` there. A row that is missing is left out of an answer.
 
-use basalt_client::idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
 use basalt_client::{Cell, CellKind, Client, Pooled, Row};
+use basalt_idl::thrift1::{BatchMutation, Mutation, TAppend, TCell, TRowResult, TScan, args};
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::mpsc;
 
@@ -22,7 +22,7 @@ impl Thrift1Table {
         Thrift1Table { client, name }
     }
 
-    pub(super) async fn put(&self, rows: &[RowCells], skip_wal: bool) -> Answer<()> {
+    pub(crate) async fn put(&self, rows: &[RowCells], skip_wal: bool) -> Answer<()> {
         let mutations = |row: &RowCells| -> Vec<Mutation> {
             row.cells
                 .iter()
@@ -50,7 +50,7 @@ impl Thrift1Table {
         self.client.call(&call).await
     }
 
-    pub(super) async fn get(&self, keys: &[Bytes], columns: &[Column]) -> Answer<Vec<Row>> {
+    pub(crate) async fn get(&self, keys: &[Bytes], columns: &[Column]) -> Answer<Vec<Row>> {
         let columns = (!columns.is_empty()).then(|| columns.iter().map(name).collect());
         let table_name = Some(self.name.clone());
         let rows = if let [key] = keys {
@@ -73,7 +73,7 @@ impl Thrift1Table {
         Ok(rows.into_iter().map(row).collect())
     }
 
-    pub(super) fn scan(&self, scan: RowScan) -> Thrift1Scanner {
+    pub(crate) fn scan(&self, scan: RowScan) -> Thrift1Scanner {
         Thrift1Scanner {
             table: self.clone(),
             scan,
@@ -86,7 +86,7 @@ impl Thrift1Table {
 
     /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other call does: nothing else
     /// is waited for before it is given back.
-    pub(super) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
+    pub(crate) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
         let mut scanner = self.scan(scan);
         scanner.open(self.client.pool().acquire().await?).await?;
         let mut rows = Vec::new();
@@ -96,7 +96,7 @@ impl Thrift1Table {
         Ok(rows)
     }
 
-    pub(super) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
+    pub(crate) async fn increment(&self, key: &Bytes, column: &Column, amount: i64) -> Answer<i64> {
         let call = args::AtomicIncrement {
             table_name: Some(self.name.clone()),
             row: Some(key.clone()),
@@ -106,7 +106,7 @@ impl Thrift1Table {
         self.client.call(&call).await
     }
 
-    pub(super) async fn append(&self, key: &Bytes, column: &Column, value: &Bytes) -> Answer<()> {
+    pub(crate) async fn append(&self, key: &Bytes, column: &Column, value: &Bytes) -> Answer<()> {
         let append = TAppend {
             table: Some(self.name.clone()),
             row: Some(key.clone()),
@@ -117,7 +117,7 @@ impl Thrift1Table {
         self.client.call(&call).await.map(|_| ())
     }
 
-    pub(super) async fn check_and_put(
+    pub(crate) async fn check_and_put(
         &self,
         key: &Bytes,
         column: &Column,
@@ -135,7 +135,7 @@ impl Thrift1Table {
         self.client.call(&call).await
     }
 
-    pub(super) async fn delete(&self, key: &Bytes) -> Answer<()> {
+    pub(crate) async fn delete(&self, key: &Bytes) -> Answer<()> {
         let call = args::DeleteAllRow {
             table_name: Some(self.name.clone()),
             row: Some(key.clone()),
@@ -159,7 +159,7 @@ pub(crate) struct Thrift1Scanner {
 }
 
 impl Thrift1Scanner {
-    pub(super) async fn next(&mut self) -> Answer<Option<Row>> {
+    pub(crate) async fn next(&mut self) -> Answer<Option<Row>> {
         if self.scan.limit.is_some_and(|limit| self.taken >= limit) {
             self.close().await?;
         }
@@ -181,7 +181,7 @@ impl Thrift1Scanner {
 
     /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way. The scanner is
     /// closed at the end, after an error, and when nobody takes the rows any more.
-    pub(super) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
+    pub(crate) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
         let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
         let (sender, rows) = mpsc::channel(rows_ahead.max(1));
         tokio::spawn(async move {

@@ -5,13 +5,6 @@
 
 pub(crate) mod compare;
 pub(crate) mod engine;
-pub(crate) mod family;
-pub(crate) mod hotspot;
-pub(crate) mod ids;
-pub(crate) mod orders;
 pub(crate) mod pe;
-pub(crate) mod report;
 pub(crate) mod roundtrip;
-pub(crate) mod twibase;
-pub(crate) mod verify;
 pub(crate) mod ycsb;

@@ -1,17 +1,18 @@
 //! Conditions on a column, and several changes of one row as one.
 
-use basalt_idl::thrift2::{TCompareOperator, TMutation, TRowMutations};
+use basalt_idl::thrift2::{TMutation, TRowMutations};
 use bytes::Bytes;
 
 use super::{Delete, IntoBytes, Put, check_row};
 use crate::error::{Error, Result};
+use crate::options::CompareOperator;
 
 /// A condition on the newest version of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub(crate) family: Bytes,
     pub(crate) qualifier: Bytes,
-    pub(crate) operator: TCompareOperator,
+    pub(crate) operator: CompareOperator,
     /// `None`: the column must not be there.
     pub(crate) value: Option<Bytes>,
 }
@@ -22,14 +23,14 @@ impl Check {
         Check {
             family: family.into_bytes(),
             qualifier: qualifier.into_bytes(),
-            operator: TCompareOperator::EQUAL,
+            operator: CompareOperator::EQUAL,
             value: None,
         }
     }
 
     /// The column has this value.
     pub fn equal(family: impl IntoBytes, qualifier: impl IntoBytes, value: impl IntoBytes) -> Check {
-        Check::compare(family, qualifier, TCompareOperator::EQUAL, value)
+        Check::compare(family, qualifier, CompareOperator::EQUAL, value)
     }
 
     /// `value operator stored` holds, byte by byte. The given value is on the left, as in HBase: with `GREATER`
@@ -37,7 +38,7 @@ impl Check {
     pub fn compare(
         family: impl IntoBytes,
         qualifier: impl IntoBytes,
-        operator: TCompareOperator,
+        operator: CompareOperator,
         value: impl IntoBytes,
     ) -> Check {
         Check {

@@ -3,11 +3,12 @@
 //! Thrift's `TDelete` has one kind for all its columns, so the constructor names the kind. Different kinds
 //! for one row in one atomic step go through [`RowMutations`](super::RowMutations).
 
-use basalt_idl::thrift2::{TColumn, TDelete, TDeleteType, TDurability};
+use basalt_idl::thrift2::{TColumn, TDelete, TDeleteType};
 use bytes::Bytes;
 
 use super::{IntoBytes, check_row, column, family};
 use crate::error::{Error, Result};
+use crate::options::Durability;
 
 /// What to delete of one row, atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl Delete {
 
     /// When the delete is acknowledged. Default: as the table says.
     #[must_use]
-    pub fn durability(mut self, durability: TDurability) -> Delete {
+    pub fn durability(mut self, durability: Durability) -> Delete {
         self.inner.durability = Some(durability);
         self
     }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use basalt_idl::thrift2::{TAuthorization, TConsistency, TGet};
+use basalt_idl::thrift2::{TAuthorization, TGet};
 
 use super::{IntoBytes, check_row, check_time_range, check_versions, column, family, time_range};
 use crate::error::Result;
+use crate::options::Consistency;
 
 /// What to read of one row: by default the newest version of every column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Get {
 
     /// Sets which replicas may answer: a hint, without effect on one node.
     #[must_use]
-    pub fn consistency(mut self, consistency: TConsistency) -> Get {
+    pub fn consistency(mut self, consistency: Consistency) -> Get {
         self.inner.consistency = Some(consistency);
         self
     }

@@ -15,7 +15,6 @@ use std::ops::Range;
 use basalt_idl::thrift2::{TColumn, TTimeRange};
 use bytes::Bytes;
 
-pub use basalt_idl::thrift2::{TCompareOperator as CompareOperator, TDurability as Durability};
 pub use check::{Check, RowMutations};
 pub use delete::Delete;
 pub use get::Get;

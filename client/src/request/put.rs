@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use basalt_idl::thrift2::{TAppend, TColumnIncrement, TColumnValue, TDurability, TIncrement, TPut};
+use basalt_idl::thrift2::{TAppend, TColumnIncrement, TColumnValue, TIncrement, TPut};
 use bytes::Bytes;
 
 use super::{IntoBytes, check_row};
 use crate::error::{Error, Result};
+use crate::options::Durability;
 
 /// HBase's attribute for the time to live of the cells of a write.
 const TTL_ATTRIBUTE: &[u8] = b"_ttl";
@@ -69,7 +70,7 @@ impl Put {
 
     /// When the put is acknowledged. Default: as the table says.
     #[must_use]
-    pub fn durability(mut self, durability: TDurability) -> Put {
+    pub fn durability(mut self, durability: Durability) -> Put {
         self.inner.durability = Some(durability);
         self
     }
@@ -135,7 +136,7 @@ impl Increment {
 
     /// When the increment is acknowledged. Default: as the table says.
     #[must_use]
-    pub fn durability(mut self, durability: TDurability) -> Increment {
+    pub fn durability(mut self, durability: Durability) -> Increment {
         self.inner.durability = Some(durability);
         self
     }
@@ -193,7 +194,7 @@ impl Append {
 
     /// When the append is acknowledged. Default: as the table says.
     #[must_use]
-    pub fn durability(mut self, durability: TDurability) -> Append {
+    pub fn durability(mut self, durability: Durability) -> Append {
         self.inner.durability = Some(durability);
         self
     }

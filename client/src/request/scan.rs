@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use basalt_idl::thrift2::{TAuthorization, TConsistency, TReadType, TScan};
+use basalt_idl::thrift2::{TAuthorization, TScan};
 use bytes::Bytes;
 
 use super::{IntoBytes, check_time_range, check_versions, column, family, time_range};
 use crate::error::{Error, Result};
+use crate::options::{Consistency, ReadType};
 
 /// The attribute by which HBase marks a raw scan.
 const RAW_ATTRIBUTE: &[u8] = b"_raw_";
@@ -156,7 +157,7 @@ impl Scan {
 
     /// Sets which replicas may answer: a hint, without effect on one node.
     #[must_use]
-    pub fn consistency(mut self, consistency: TConsistency) -> Scan {
+    pub fn consistency(mut self, consistency: Consistency) -> Scan {
         self.inner.consistency = Some(consistency);
         self
     }
@@ -177,7 +178,7 @@ impl Scan {
 
     /// Sets how blocks are read: a hint, without effect on Basalt.
     #[must_use]
-    pub fn read_type(mut self, read_type: TReadType) -> Scan {
+    pub fn read_type(mut self, read_type: ReadType) -> Scan {
         self.inner.read_type = Some(read_type);
         self
     }

@@ -18,9 +18,9 @@ use clap::Parser;
 /// Packages whose coverage libFuzzer follows: ours, and the parsers that our own are built on. Everything else would only be slower.
 const FOLLOWED: [&str; 8] = [
     "basalt",
-    "basalt-client",
     "basalt-engine",
     "basalt-idl",
+    "basalt-shell",
     "prost",
     "toml",
     "toml_parser",

@@ -1,7 +1,7 @@
 //! Commands of `basalt-shell`.
 
-use basalt_client::shell::arguments::Arguments;
-use basalt_client::shell::parse;
+use basalt_shell::arguments::Arguments;
+use basalt_shell::parse;
 
 use crate::memory;
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use basalt_client::idl::thrift2::TCompressionAlgorithm;
-use basalt_client::{Error, FamilySchema, Get, Namespace, Put, Scan, TableSchema};
+use basalt_client::{Compression, Error, FamilySchema, Get, Namespace, Put, Scan, TableSchema};
 
 use super::{Rig, create, fill};
 
@@ -18,7 +17,7 @@ fn tables_are_created_described_altered_and_dropped() {
     rig.runtime.block_on(async {
         let family = FamilySchema::new("f")
             .versions(4)
-            .compression(TCompressionAlgorithm::SNAPPY);
+            .compression(Compression::SNAPPY);
         let schema = TableSchema::new("one").expect("a name").family(family);
         cluster.create_table(schema.clone()).await.expect("created");
         let error = cluster.create_table(schema).await.expect_err("it exists");
@@ -41,7 +40,7 @@ fn tables_are_created_described_altered_and_dropped() {
         let family = &described.families()[0];
         assert_eq!(
             (family.max_versions, family.compression_type),
-            (Some(4), Some(TCompressionAlgorithm::SNAPPY))
+            (Some(4), Some(Compression::SNAPPY))
         );
         cluster
             .add_family("one", FamilySchema::new("g").ttl_seconds(60))

@@ -13,8 +13,7 @@ mod operations;
 
 use std::sync::Arc;
 
-use basalt_client::FamilySchema;
-use basalt_client::idl::thrift2::{TBloomFilterType, TCompressionAlgorithm, TDataBlockEncoding};
+use basalt_client::{BloomType, Compression, DataBlockEncoding, FamilySchema};
 
 use crate::error::{Error, Result};
 use crate::load;
@@ -135,14 +134,13 @@ impl Arguments {
     fn family_schemas(&self) -> Result<Vec<FamilySchema>> {
         let unknown = |option: &str, value: &str| Error::Usage(format!("--{option} {value} is not known"));
         let upper = self.bloom_filter.to_uppercase();
-        let bloom =
-            TBloomFilterType::from_name(&upper).ok_or_else(|| unknown("bloomFilter", &self.bloom_filter))?;
+        let bloom = BloomType::from_name(&upper).ok_or_else(|| unknown("bloomFilter", &self.bloom_filter))?;
         let upper = self.compress.to_uppercase();
         let compression =
-            TCompressionAlgorithm::from_name(&upper).ok_or_else(|| unknown("compress", &self.compress))?;
+            Compression::from_name(&upper).ok_or_else(|| unknown("compress", &self.compress))?;
         let encoding = match &self.block_encoding {
             Some(name) => Some(
-                TDataBlockEncoding::from_name(&name.to_uppercase())
+                DataBlockEncoding::from_name(&name.to_uppercase())
                     .ok_or_else(|| unknown("blockEncoding", name))?,
             ),
             None => None,

@@ -16,10 +16,10 @@ use crate::data::Data;
 use crate::error::Result;
 use crate::load::retry::{Failures, retried};
 use crate::load::task::Task;
-use crate::load::values::Values;
 use crate::load::{Operations, Outcome};
 use crate::session::{Column, RowCells, RowScan, Scanner, Session};
 use crate::target::TargetOptions;
+use crate::values::Values;
 
 /// Digits of a row key.
 const ROW_DIGITS: usize = 26;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_client::idl::wire::{MessageScanner, Protocol, Scan};
+use basalt_idl::wire::{MessageScanner, Protocol, Scan};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -173,7 +173,7 @@ async fn call_until(
 
 #[cfg(test)]
 mod tests {
-    use basalt_client::idl::wire::{BinaryWriter, MessageKind, Writer};
+    use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
     use tokio::net::TcpListener;
 
     use super::*;

@@ -3,9 +3,9 @@
 //! A message has its place among the messages as its call id, since a server may answer calls of one connection in
 //! any order. A scan's reply has a new scanner id each time, so it is known by its cells.
 
-use basalt_client::idl::native::cells::{CellType, LATEST_TIMESTAMP, WireCell};
-use basalt_client::idl::native::frame::{Request, Response, put_connection_header};
-use basalt_client::idl::native::messages::{
+use basalt_idl::native::cells::{CellType, LATEST_TIMESTAMP, WireCell};
+use basalt_idl::native::frame::{Request, Response, put_connection_header};
+use basalt_idl::native::messages::{
     Action, Column, ConnectionHeader, Get, GetRequest, GetResponse, MultiRequest, MultiResponse,
     MutateRequest, MutateResponse, MutationProto, RegionAction, RegionSpecifier, RequestHeader, Scan,
     ScanRequest, ScanResponse, UserInformation, VersionInfo, mutation_proto::MutationType,
@@ -291,7 +291,7 @@ mod tests {
     fn a_reply_names_its_message() {
         let mut reply = Vec::new();
         let call_id = FIRST_ID + 200;
-        basalt_client::idl::native::frame::begin_response(call_id, &GetResponse::default(), 0, &mut reply);
+        basalt_idl::native::frame::begin_response(call_id, &GetResponse::default(), 0, &mut reply);
         assert_eq!(place_of(&reply), Some(200));
         assert_eq!(frame_len(&reply), Some(reply.len()));
         assert_eq!(place_of(&reply[..5]), None);

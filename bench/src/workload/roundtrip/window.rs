@@ -105,7 +105,7 @@ impl Window {
 mod tests {
     use std::time::Duration;
 
-    use basalt_client::idl::native::frame::put_encoded_response;
+    use basalt_idl::native::frame::put_encoded_response;
     use bytes::Bytes;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;

@@ -16,10 +16,10 @@ use crate::load::choose::Chooser;
 use crate::load::options::LoadOptions;
 use crate::load::retry::{Failures, retried};
 use crate::load::task::Task;
-use crate::load::values::Values;
 use crate::load::{Operations, Outcome};
 use crate::session::{Column, RowCells, RowScan, Session};
 use crate::target::TargetOptions;
+use crate::values::Values;
 
 /// Most rows fetched by one call of a scan.
 const ROWS_PER_FETCH: u32 = 100;

@@ -1,0 +1,195 @@
+//! `basalt-shell`: HBase's shell for Basalt, and for HBase through its Thrift 2 server.
+//!
+//! Commands come from the first of these that there is: `-e`, a script file, the terminal, standard
+//! input.
+//!
+//! - `-e` stops at the first error, with exit code 1.
+//! - A script, from a file or from standard input, continues after errors, as in `hbase shell`. The
+//!   exit code is 1 if a command failed. With `-n` it stops at the first error.
+//! - At a terminal, errors are printed, and Ctrl-C ends the running command ([`terminal`]).
+//! - When the reader of the output is gone, as with `| head`, the shell ends without a message,
+//!   with exit code 1.
+
+mod script;
+mod terminal;
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
+use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
+use basalt_shell::output::Output;
+use basalt_shell::progress::Progress;
+use basalt_shell::session::Next;
+use basalt_shell::{Backend, Session, ShellError, ShellResult, parse};
+use clap::{CommandFactory as _, Parser, ValueEnum};
+use clap_complete::Shell;
+
+/// A shell for Basalt that reads what HBase's shell reads.
+#[derive(Debug, Parser)]
+#[command(name = "basalt-shell", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
+struct Options {
+    /// Where the server listens. With --api native, ZooKeeper's address; Basalt answers on one port.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:9090",
+        env = "BASALT_TARGET"
+    )]
+    target: String,
+    /// Interface to call. Commands that only Basalt has use Thrift with either.
+    #[arg(long, value_enum, default_value_t = Api::Thrift2)]
+    api: Api,
+    /// Run this command and leave. May be given several times; the first error ends the shell.
+    #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
+    execute: Vec<String>,
+    /// Thrift protocol, for an HBase server that is set to compact.
+    #[arg(long, value_enum, default_value_t = Protocol::Binary)]
+    protocol: Protocol,
+    /// Use framed transport, for an HBase server that is set to it.
+    #[arg(long)]
+    framed: bool,
+    /// Longest time a call may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Stop at the first error, with exit code 1, also in a script or at a terminal.
+    #[arg(short = 'n', long)]
+    noninteractive: bool,
+    /// Run the commands of this file and leave; - is standard input. Errors are printed and the
+    /// next command runs, unless -n is given.
+    #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
+    script: Option<PathBuf>,
+    /// Print completions for a shell and leave.
+    #[arg(long, value_name = "SHELL", conflicts_with_all = ["execute", "script"])]
+    completions: Option<Shell>,
+    /// Write the man page into an existing directory and leave.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["execute", "script", "completions"])]
+    man: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Api {
+    /// HBase's Thrift 2.
+    Thrift2,
+    /// The protocol of HBase's Java client.
+    Native,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Protocol {
+    Binary,
+    Compact,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = match (options.completions, &options.man) {
+        (Some(shell), _) => print_completions(shell),
+        (None, Some(dir)) => write_man_page(dir),
+        (None, None) => run(&options),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) if error.is_closed_output() => ExitCode::FAILURE,
+        Err(error) => {
+            print_error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_completions(shell: Shell) -> ShellResult<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Options::command(), "basalt-shell", &mut text);
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_man_page(dir: &Path) -> ShellResult<ExitCode> {
+    let what = format!("man page in {}", dir.display());
+    clap_mangen::generate_to(Options::command(), dir).map_err(|source| ShellError::Io { what, source })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(options: &Options) -> ShellResult<ExitCode> {
+    let what = "cannot start the runtime".to_owned();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|source| ShellError::Io { what, source })?;
+    let client = backend(options)?;
+    let at_terminal = options.execute.is_empty()
+        && options.script.is_none()
+        && !options.noninteractive
+        && std::io::stdin().is_terminal();
+    // Buffered, and flushed at the end of each command.
+    let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())));
+    let mut session = Session::new(client.clone(), output, at_terminal);
+    if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
+        session.progress = Some(Progress::new(Box::new(std::io::stderr())));
+    }
+    if at_terminal {
+        return terminal::interact(&runtime, client, &mut session, &options.target);
+    }
+    if options.execute.is_empty() {
+        let stop_at_error = options.noninteractive;
+        return script::run(&runtime, &mut session, options.script.as_deref(), stop_at_error);
+    }
+    for text in &options.execute {
+        if let Next::Exit(code) = runtime.block_on(run_text(&mut session, text))? {
+            return Ok(ExitCode::from(code.unwrap_or_default()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn backend(options: &Options) -> ShellResult<Backend> {
+    let client = Client::new(options.target.clone(), pool(options))?;
+    Ok(match options.api {
+        Api::Thrift2 => Backend::Thrift(client),
+        Api::Native => {
+            let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE)?;
+            let mut cluster = ClusterOptions::new(registry);
+            cluster.call_timeout = Duration::from_secs(options.timeout);
+            cluster.operation_timeout = cluster.call_timeout;
+            let cluster = Cluster::new(cluster);
+            Backend::Native { cluster, client }
+        }
+    })
+}
+
+fn pool(options: &Options) -> PoolOptions {
+    PoolOptions {
+        connections_max: 4,
+        connection: ConnectionOptions {
+            codec: match options.protocol {
+                Protocol::Binary => Codec::Binary,
+                Protocol::Compact => Codec::Compact,
+            },
+            framed: options.framed,
+            call_timeout: Duration::from_secs(options.timeout),
+            ..ConnectionOptions::default()
+        },
+        ..PoolOptions::default()
+    }
+}
+
+/// Runs the commands of a text up to the first error.
+async fn run_text(session: &mut Session, text: &str) -> ShellResult<Next> {
+    for command in parse(text)? {
+        let outcome = session.run(command).await;
+        session.output.flush()?;
+        if let exit @ Next::Exit(_) = outcome? {
+            return Ok(exit);
+        }
+    }
+    Ok(Next::Continue)
+}
+
+fn print_error(error: &dyn std::fmt::Display) {
+    // Standard error may be closed; the error cannot be reported elsewhere.
+    drop(writeln!(std::io::stderr(), "ERROR: {error}"));
+}

@@ -1,0 +1,235 @@
+//! Commands on work in the background, on the block cache and on the slow log.
+
+use std::collections::BTreeSet;
+
+use basalt_idl::thrift2::args::{ClearSlowLogResponses, GetSlowLogResponses};
+use basalt_idl::thrift2::{TFilterByOperator, TLogQueryFilter, TLogType, TOnlineLogRecord, TServerName};
+
+use super::arguments::{Arguments, list, text};
+use super::escape::timestamp;
+use super::session::{Outcome, Session};
+use super::{ShellError, ShellResult};
+use basalt_client::TableName;
+use basalt_client::admin::{BackgroundWork, JobKind, RunningJob};
+
+/// What `get_slowlog_responses` takes, as HBase's shell has it.
+const LOG_OPTIONS: [&str; 6] = [
+    "REGION_NAME",
+    "TABLE_NAME",
+    "CLIENT_IP",
+    "USER",
+    "LIMIT",
+    "FILTER_BY_OP",
+];
+
+fn kind_name(kind: JobKind) -> &'static str {
+    match kind {
+        JobKind::FLUSH => "flush",
+        JobKind::MINOR_COMPACTION => "minor compaction",
+        JobKind::MAJOR_COMPACTION => "major compaction",
+        _ => "a kind that this shell does not know",
+    }
+}
+
+impl Session {
+    /// Turns flushes or compactions on or off and prints, as HBase's `compaction_switch`, whether they were on before.
+    pub(super) async fn switch(&mut self, mut arguments: Arguments, work: BackgroundWork) -> Outcome {
+        let on = arguments.boolean("true or false")?;
+        arguments.end()?;
+        let was_paused = self.admin.pause(work, !on).await?;
+        let server = self.admin.status().await?.thrift_address;
+        self.output.header("SERVER_NAME", "PREV_STATE")?;
+        let before = (!was_paused).to_string();
+        self.output.row(&server.unwrap_or_default(), &before)?;
+        Ok(Some(before))
+    }
+
+    /// Which kinds of compaction of a table run now, in HBase's words.
+    pub(super) async fn compaction_state(&mut self, mut arguments: Arguments) -> Outcome {
+        let table = arguments.text("a table")?;
+        arguments.end()?;
+        if !self.client.table_exists(&table).await? {
+            return Err(ShellError::Refused(format!("Unknown table {table}!")));
+        }
+        let name: TableName = table.parse()?;
+        let state = self.admin.background().await?;
+        let runs = |kind| {
+            let mut jobs = state.running.iter();
+            jobs.any(|job| job.kind == kind && job.table_name == name.to_string())
+        };
+        let state = match (runs(JobKind::MINOR_COMPACTION), runs(JobKind::MAJOR_COMPACTION)) {
+            (false, false) => "NONE",
+            (true, false) => "MINOR",
+            (false, true) => "MAJOR",
+            (true, true) => "MAJOR_AND_MINOR",
+        };
+        self.output.line(state)?;
+        Ok(Some(state.to_owned()))
+    }
+
+    /// Flushes and compactions that run, with what is left of each.
+    pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
+        arguments.end()?;
+        let state = self.admin.background().await?;
+        let mut rows = vec![
+            ["JOB", "TABLE", "REGION", "FAMILY", "BYTES", "LEFT", "SECONDS"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(state.running.iter().map(job_row));
+        self.print_grid(&rows)?;
+        self.output.line(&format!(
+            " {} jobs run; {} flushes, {} compactions and {} splits wait or run",
+            state.running.len(),
+            state.flushes,
+            state.compactions,
+            state.splits
+        ))?;
+        for (what, paused) in [
+            ("Flushes", state.flushes_paused),
+            ("Compactions", state.compactions_paused),
+        ] {
+            if paused {
+                self.output.line(&format!(" {what} are paused."))?;
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn clear_block_cache(&mut self, mut arguments: Arguments) -> Outcome {
+        let table = arguments.optional_bytes("a table")?;
+        let table = table.map(|table| text(table, "a table")).transpose()?;
+        arguments.end()?;
+        let evicted = self.admin.clear_block_cache(table.as_deref()).await?;
+        self.output.line(&format!("evictedBlocks={evicted}"))?;
+        Ok(Some(evicted.to_string()))
+    }
+
+    /// Records of the slow log, the newest first.
+    pub(super) async fn slow_log(&mut self, mut arguments: Arguments, log_type: TLogType) -> Outcome {
+        let server_names = self.log_servers(&mut arguments).await?;
+        let mut options = arguments.options()?;
+        arguments.end()?;
+        let mut filter = TLogQueryFilter {
+            log_type,
+            region_name: options.text("REGION_NAME")?,
+            table_name: options.text("TABLE_NAME")?,
+            client_address: options.text("CLIENT_IP")?,
+            user_name: options.text("USER")?,
+            ..TLogQueryFilter::default()
+        };
+        if let Some(limit) = options.integer32("LIMIT")? {
+            filter.limit = limit;
+        }
+        match options.text("FILTER_BY_OP")?.as_deref() {
+            None => {}
+            Some("AND") => filter.filter_by_operator = TFilterByOperator::AND,
+            Some("OR") => filter.filter_by_operator = TFilterByOperator::OR,
+            Some(other) => {
+                let text = format!("FILTER_BY_OP is '{other}', it must be 'AND' or 'OR'");
+                return Err(ShellError::Arguments(text));
+            }
+        }
+        options.end(&LOG_OPTIONS)?;
+        let call = GetSlowLogResponses {
+            server_names: Some(server_names),
+            log_query_filter: Some(filter),
+        };
+        let records = self.client.call(&call).await?;
+        self.output.header("BEGAN", "CALL")?;
+        for record in &records {
+            self.output
+                .row(&timestamp(record.start_time), &record_text(record))?;
+        }
+        self.output.line(&format!("{} call(s)", records.len()))?;
+        Ok(None)
+    }
+
+    pub(super) async fn clear_slow_log(&mut self, mut arguments: Arguments) -> Outcome {
+        let server_names = Some(self.log_servers(&mut arguments).await?);
+        arguments.end()?;
+        let cleared = self.client.call(&ClearSlowLogResponses { server_names }).await?;
+        let count = cleared.iter().filter(|cleared| **cleared).count();
+        self.output.line(&format!(
+            "Cleared Slowlog responses from {count}/{} RegionServers",
+            cleared.len()
+        ))?;
+        Ok(None)
+    }
+
+    /// The servers that are named, as `host,port,startcode`; with `'*'` or none, the one that has `hbase:meta`, which on one node has
+    /// everything.
+    async fn log_servers(&self, arguments: &mut Arguments) -> ShellResult<BTreeSet<TServerName>> {
+        let mut named = Vec::new();
+        if !arguments.next_is_options()
+            && let Some(value) = arguments.take()
+        {
+            named = list(value, "a server")?;
+        }
+        if named.is_empty() || named == [b"*"] {
+            let regions = self.client.table("hbase:meta")?.regions().await?;
+            let name = |at: basalt_client::RegionLocation| TServerName {
+                host_name: at.host,
+                port: Some(at.port),
+                start_code: Some(at.start_code),
+            };
+            return Ok(regions.into_iter().take(1).map(name).collect());
+        }
+        named.into_iter().map(server_name).collect()
+    }
+}
+
+/// `host,port,startcode` taken apart.
+fn server_name(name: Vec<u8>) -> ShellResult<TServerName> {
+    let name = text(name, "a server")?;
+    let parts: Vec<&str> = name.split(',').collect();
+    if let [host, port, start_code] = parts[..]
+        && let (Ok(port), Ok(start_code)) = (port.parse(), start_code.parse())
+    {
+        return Ok(TServerName {
+            host_name: host.to_owned(),
+            port: Some(port),
+            start_code: Some(start_code),
+        });
+    }
+    let text = format!("'{name}' is no server: they are called host,port,startcode; '*' is all");
+    Err(ShellError::Arguments(text))
+}
+
+fn job_row(job: &RunningJob) -> Vec<String> {
+    vec![
+        kind_name(job.kind).to_owned(),
+        String::from_utf8_lossy(&job.table_name).into_owned(),
+        job.encoded_name.clone().unwrap_or_default(),
+        job.family.clone().unwrap_or_default(),
+        job.input_bytes.to_string(),
+        job.left_bytes.to_string(),
+        (job.took_ms / 1000).to_string(),
+    ]
+}
+
+fn record_text(record: &TOnlineLogRecord) -> String {
+    let region = record.region_name.as_deref().unwrap_or("-");
+    format!(
+        "{} took {} ms, answer of {} bytes, client {}, region {region}, {}",
+        record.method_name, record.processing_time, record.response_size, record.client_address, record.param
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_by_three_parts() {
+        let name = server_name(b"h.example,9090,17".to_vec()).unwrap();
+        assert_eq!(
+            (&name.host_name[..], name.port, name.start_code),
+            ("h.example", Some(9090), Some(17))
+        );
+        for wrong in ["h", "h,9090", "h,x,17", "h,9090,17,1"] {
+            let error = server_name(wrong.into()).unwrap_err().to_string();
+            assert!(error.contains(&format!("'{wrong}' is no server")), "{error}");
+        }
+    }
+}
