@@ -14,7 +14,6 @@
 //! limited time. A socket that is closed with bytes unread is reset, and the client would lose the
 //! refusal.
 
-use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ use super::client::Call;
 use super::deadline::Deadline;
 use super::peer::{Codec, Method, Peer};
 use super::reply::{CellBlock, Reply};
-use super::scan::ScanState;
+use super::scanners::Scanners;
 use super::{admin, arguments, client, compress, faults, master, registry, slow_log};
 use crate::admission::{Held, Purpose, SlowClient, dropped};
 use crate::api::faults::Consequence;
@@ -94,8 +93,8 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     number: u64,
     address: Option<SocketAddr>,
-    /// Scanners that this connection has open, by their ids.
-    pub(super) scanners: Mutex<HashMap<u64, ScanState>>,
+    /// Scanners that this connection has open.
+    pub(super) scanners: Mutex<Scanners>,
     /// Whether the client has closed the connection: long scans end.
     gone: Arc<AtomicBool>,
 }

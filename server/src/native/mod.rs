@@ -11,7 +11,7 @@
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
-//! | `client`, `multi`, `scan` | ClientService |
+//! | `client`, `multi`, `scan` | ClientService; `scanners` has the state of open scanners |
 //! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
@@ -54,6 +54,7 @@ mod registry;
 mod reply;
 mod request;
 mod scan;
+mod scanners;
 mod schema;
 mod slow_log;
 mod staging;
