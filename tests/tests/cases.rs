@@ -2,7 +2,8 @@
 //!
 //! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names, or to be the one that
 //! the script has for Basalt. The scripts with names were differences once, or are rules; those that begin with `known` show what
-//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` are generated ones.
+//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` and `native-*` are generated ones, the latter with
+//! native calls.
 //!
 //! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases tests/cases/NAME.script`.
 

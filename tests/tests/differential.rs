@@ -9,7 +9,8 @@ use basalt_tests::differ::target::{BASALT_SETTINGS, Basalt, HBASE_SETTINGS, HBas
 use basalt_tests::{Oracle, Server};
 
 /// Seeds and steps of a run that is short enough for every test run. Other seeds than those in `tests/cases`.
-const SEEDS: std::ops::RangeInclusive<u64> = 1001..=1012;
+const THRIFT_SEEDS: std::ops::RangeInclusive<u64> = 1001..=1012;
+const NATIVE_SEEDS: std::ops::RangeInclusive<u64> = 2001..=2006;
 const STEPS: usize = 250;
 
 #[test]
@@ -23,17 +24,22 @@ fn generated_calls_have_hbases_answers() {
     let basalt = Basalt::connect(server.thrift).expect("a connection");
     let mut pair = Pair::new(hbase, basalt);
     let mut played = 0;
-    for seed in SEEDS {
-        let script = generate::script(seed, STEPS, Apis::Thrift);
+    let thrift = THRIFT_SEEDS.map(|seed| (seed, Apis::Thrift));
+    let native = NATIVE_SEEDS.map(|seed| (seed, Apis::Native));
+    for (seed, apis) in thrift.chain(native) {
+        let script = generate::script(seed, STEPS, apis);
         let run = pair
             .run(&script)
-            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            .unwrap_or_else(|error| panic!("seed {seed} ({apis:?}): {error}"));
         played += run.played;
         if let Some(difference) = &run.difference {
             let shrunk = pair.shrunk(&run, |hbase| hbase.oracle.drop_all());
             let shown = shrunk.as_ref().unwrap_or(&run);
             let last = shown.difference.as_ref().unwrap_or(difference);
-            panic!("seed {seed}:\n{}\nBasalt {}", shown.script, last.basalt);
+            panic!(
+                "seed {seed} ({apis:?}):\n{}\nBasalt {}",
+                shown.script, last.basalt
+            );
         }
         pair.hbase.oracle.drop_all().expect("HBase drops its tables");
     }

@@ -48,7 +48,7 @@ pub(super) async fn meet(
     if let (Consequence::Fails(failure), Some(id)) = (&consequence, scanner)
         && !failure.leaves_scanner()
     {
-        scan::close(connection, id);
+        scan::discard(connection, id);
     }
     Some(consequence)
 }

@@ -12,7 +12,7 @@
 //! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
-//! | `client`, `single`, `multi`, `scan` | ClientService |
+//! | `client`, `single`, `multi`, `scan` | ClientService; `scanners` has the state of open scanners |
 //! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
@@ -56,6 +56,7 @@ mod registry;
 mod reply;
 mod request;
 mod scan;
+mod scanners;
 mod schema;
 mod single;
 mod slow_log;

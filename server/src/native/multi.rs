@@ -1,8 +1,10 @@
 //! ClientService.Multi: actions of several regions in one call.
 //!
 //! The groups of a call are independent and are executed in order. Within a group, each action
-//! succeeds or fails alone, unless the group is atomic. Adjacent puts and deletes are applied
-//! together; if that fails, they are applied one by one, so that each has its own result.
+//! succeeds or fails alone, unless the group is atomic. Puts and deletes are applied together, at the
+//! end of the group or before the next increment or append; if that fails, they are applied one by
+//! one, so that each has its own result. As in HBase, a get does not see the puts before it in its
+//! group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -123,8 +125,10 @@ async fn region_action(
             }
             other => other,
         };
-        let written = std::mem::take(&mut waiting);
-        write_all(connection, &region, &cells, written, &mut results).await;
+        if update.is_some() {
+            let written = std::mem::take(&mut waiting);
+            write_all(connection, &region, &cells, written, &mut results).await;
+        }
         if let (None, None, Some(call)) = (&update, &get, service_call) {
             results.push(endpoint(connection, &region, index, *call, block).await);
             continue;
@@ -187,7 +191,7 @@ async fn write_all(
         |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
     let together = !waiting.iter().any(|(_, mutation, _)| misplaced(mutation));
     if together && let [(.., first), ..] = &waiting[..] {
-        // Puts and deletes that wait together are adjacent, and so are their cells.
+        // Between puts and deletes that wait together are only actions without cells.
         let own = cells.slice(first.start..waiting.last().map_or(first.end, |(.., last)| last.end));
         let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
         let applied = single::apply(connection, region.table.clone(), mutations, own).await;

@@ -162,7 +162,7 @@ pub(super) fn scan(scan: &messages::Scan, filter: Option<Arc<FilterSpec>>) -> Re
         start_row: scan.start_row.as_deref().unwrap_or_default().to_vec(),
         include_start: scan.include_start_row.unwrap_or(true),
         stop_row: scan.stop_row.as_deref().unwrap_or_default().to_vec(),
-        include_stop: scan.include_stop_row.unwrap_or(false),
+        include_stop: scan.include_stop_row.unwrap_or_else(|| is_one_row(scan)),
         reversed: scan.reversed.unwrap_or(false),
         batch: limit(scan.batch_size).filter(|batch| *batch > 0),
         limit: None,
@@ -180,6 +180,13 @@ pub(super) fn scan(scan: &messages::Scan, filter: Option<Arc<FilterSpec>>) -> Re
             ..ReadSpec::default()
         },
     })
+}
+
+/// Whether a scan ends at the row at which it begins. Clients that cannot say whether the stop row is
+/// included, those of HBase 1.x, read one row with it.
+fn is_one_row(scan: &messages::Scan) -> bool {
+    let start = scan.start_row();
+    !start.is_empty() && start == scan.stop_row()
 }
 
 /// The row of a mutation.
@@ -237,15 +244,20 @@ pub(super) fn cells<'a>(
     // As in HBase: a delete's own timestamp is for its whole row, not for its columns.
     let is_delete = mutation.mutate_type() == MutationType::Delete;
     let default = mutation.timestamp.filter(|_| !is_delete);
-    let mut cells = Vec::new();
+    let mut cells: Vec<WireCell<'a>> = Vec::new();
     for column in &mutation.column_value {
         for value in &column.qualifier_value {
+            let cell_type = cell_type(mutation, value);
+            // As in HBase: the delete of a family replaces deletes of its columns before it.
+            if cell_type == CellType::DeleteFamily {
+                cells.retain(|cell| cell.family != &column.family[..]);
+            }
             cells.push(WireCell {
                 row,
                 family: &column.family,
                 qualifier: value.qualifier.as_deref().unwrap_or_default(),
                 timestamp: value.timestamp.or(default).map_or(LATEST, |time| time as i64),
-                cell_type: cell_type(mutation, value),
+                cell_type,
                 value: value.value.as_deref().unwrap_or_default(),
                 tags: value.tags.as_deref().unwrap_or_default(),
             });

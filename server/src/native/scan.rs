@@ -7,7 +7,7 @@
 //! | --- | --- | --- | --- |
 //! | more to come in this region | true | true | open |
 //! | region at its end | true | false | closed |
-//! | the client's limit of rows is reached | false | true | closed |
+//! | the client's limit of rows is reached | false | whether a row follows | closed |
 //! | the filter wants no more rows, and the response has none | false | false | closed |
 //! | a call that only renews or closes | absent | absent | open, closed |
 //!
@@ -18,7 +18,8 @@
 //!
 //! A call that was refused because the server is busy leaves the scanner as it was, and the client
 //! repeats it with the same sequence number. After any other failure the scanner is closed, and the
-//! client opens a new one behind the last row that it has.
+//! client opens a new one behind the last row that it has. The module `scanners` has the state of
+//! scanners, and the sequence numbers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +32,8 @@ use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanReque
 use super::deadline::Deadline;
 use super::peer::Codec;
 use super::reply::Reply;
-use super::state::{Connection, ScanState};
+use super::scanners::ScanState;
+use super::state::Connection;
 use super::{region, request};
 use crate::server::sessions::{Owner, SessionError};
 use crate::service::{Failure, scans};
@@ -103,9 +105,13 @@ pub(super) async fn call(
         scanner_id: Some(id),
         ..ScanResponse::default()
     };
+    if connection.scanners.lock().check_ended(id, call.next_call_seq)? {
+        reply.message(&answer);
+        return Ok(());
+    }
     if call.renew == Some(true) {
         renew(connection, id)?;
-        check_sequence(connection, id, &call)?;
+        connection.scanners.lock().check_next(id, call.next_call_seq)?;
         reply.message(&answer);
         return Ok(());
     }
@@ -114,7 +120,7 @@ pub(super) async fn call(
         reply.message(&answer);
         return Ok(());
     }
-    check_sequence(connection, id, &call)?;
+    connection.scanners.lock().check_next(id, call.next_call_seq)?;
     let fetch = Fetch {
         id,
         call: &call,
@@ -175,16 +181,12 @@ async fn open(
     run(connection, fetch, answer, reply).await
 }
 
-/// Keeps the state of a new scanner. States whose scanners have expired are dropped when there are
-/// more than a connection can have open.
+/// Keeps the state of a new scanner.
 fn remember(connection: &Connection, id: u64, state: ScanState) {
     let sessions = connection.server.sessions();
     let max = connection.server.config().scanner.max_sessions_per_connection;
-    let mut scanners = connection.scanners.lock();
-    if scanners.len() >= max {
-        scanners.retain(|id, _| session_id(*id).is_ok_and(|id| sessions.contains(id)));
-    }
-    scanners.insert(id, state);
+    let alive = |id| session_id(id).is_ok_and(|id| sessions.contains(id));
+    connection.scanners.lock().insert(id, state, max, alive);
 }
 
 /// Confines a scan of the table to a region.
@@ -219,25 +221,19 @@ pub(super) fn session_id(id: u64) -> Result<i32, Failure> {
     i32::try_from(id).map_err(|_| Failure::unknown_scanner(id))
 }
 
-/// Rejects a call whose sequence number is not the next one: the client has missed a response.
-fn check_sequence(connection: &Connection, id: u64, call: &ScanRequest) -> Result<(), Failure> {
-    let mut scanners = connection.scanners.lock();
-    let Some(state) = scanners.get_mut(&id) else {
-        return Err(Failure::unknown_scanner(id));
-    };
-    let Some(number) = call.next_call_seq else {
-        return Ok(());
-    };
-    if number != state.next_call {
-        return Err(Failure::out_of_order(state.next_call, number));
-    }
-    state.next_call += 1;
-    Ok(())
+/// Closes a scanner of this connection.
+fn close(connection: &Connection, id: u64) {
+    connection.scanners.lock().end(id);
+    close_session(connection, id);
 }
 
-/// Closes a scanner of this connection.
-pub(super) fn close(connection: &Connection, id: u64) {
-    connection.scanners.lock().remove(&id);
+/// Closes a scanner that has failed.
+pub(super) fn discard(connection: &Connection, id: u64) {
+    connection.scanners.lock().discard(id);
+    close_session(connection, id);
+}
+
+fn close_session(connection: &Connection, id: u64) {
     if let Ok(id) = session_id(id) {
         scans::close(&connection.server, &connection.caller(), id);
     }
@@ -284,8 +280,7 @@ async fn fetch_and_answer(
     let state = connection
         .scanners
         .lock()
-        .get(&fetch.id)
-        .copied()
+        .get(fetch.id)
         .ok_or_else(|| Failure::unknown_scanner(fetch.id))?;
     let id = session_id(fetch.id)?;
     let mut caller = connection.caller();
@@ -310,7 +305,7 @@ async fn fetch_and_answer(
     }
     if let Err(failure) = block.reserve(&mut batch).await {
         // The scan is behind these results.
-        close(connection, fetch.id);
+        discard(connection, fetch.id);
         return Err(failure);
     }
     let goes_on = answer.more_results == Some(true) && answer.more_results_in_region == Some(true);
@@ -347,7 +342,7 @@ fn put_state(
     let whole = batch.rows().filter(|row| !row.partial).count() as u64;
     let is_limit_reached = fetch.row_limit().is_some_and(|limit| whole >= limit);
     let is_filtered_out = end.is_of_scan && end.is_by_filter && batch.is_empty();
-    let more_in_region = is_limit_reached || !end.is_of_scan;
+    let more_in_region = end.is_before_end || !end.is_of_scan;
     answer.more_results = Some(!is_limit_reached && !is_filtered_out);
     answer.more_results_in_region = Some(more_in_region);
     if fetch.handles_heartbeats() && !is_limit_reached && more_in_region && (end.is_late || batch.is_empty())
@@ -368,14 +363,12 @@ fn failed(connection: &Connection, fetch: Fetch<'_>, failure: Failure) -> Failur
     let sessions = connection.server.sessions();
     let can_go_on = session_id(fetch.id).is_ok_and(|id| sessions.can_go_on(id, connection.owner()));
     if !fetch.opens && can_go_on && failure.leaves_scanner() {
-        if fetch.call.next_call_seq.is_some()
-            && let Some(state) = connection.scanners.lock().get_mut(&fetch.id)
-        {
-            state.next_call -= 1;
+        if fetch.call.next_call_seq.is_some() {
+            connection.scanners.lock().repeat_call(fetch.id);
         }
         return failure;
     }
-    close(connection, fetch.id);
+    discard(connection, fetch.id);
     if failure.is_unknown_scanner() {
         return Failure::unknown_scanner(fetch.id);
     }

@@ -1,6 +1,5 @@
-//! State of a connection and of its scanners, between calls.
+//! State of a connection between calls.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::peer::{Codec, Peer};
 use super::reply::CellBlock;
+use super::scanners::Scanners;
 use crate::limits::admission::Held;
 use crate::server::Server;
 use crate::service::Caller;
@@ -20,8 +20,8 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     pub(super) number: u64,
     pub(super) address: Option<SocketAddr>,
-    /// Scanners that this connection has open, by their ids.
-    pub(super) scanners: Mutex<HashMap<u64, ScanState>>,
+    /// Scanners that this connection has open.
+    pub(super) scanners: Mutex<Scanners>,
     /// Whether the client has closed the connection: long scans end.
     pub(super) gone: Arc<AtomicBool>,
 }
@@ -43,15 +43,4 @@ impl Connection {
     pub(super) fn cell_block(&self, codec: Codec) -> CellBlock {
         CellBlock::new(codec, Held::nothing(self.server.admission().memory()))
     }
-}
-
-/// State of a scanner between its calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScanState {
-    /// Sequence number that the next fetch must have.
-    pub(super) next_call: u64,
-    /// Most bytes of one response.
-    pub(super) bytes: u64,
-    /// Whether the client wants to know where a fetch is that has no results yet.
-    pub(super) needs_cursor: bool,
 }

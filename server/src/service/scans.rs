@@ -362,6 +362,8 @@ pub(crate) struct FetchEnd {
     pub(crate) is_of_scan: bool,
     /// Whether the fetch ended because its time was over.
     pub(crate) is_late: bool,
+    /// Whether the limit of rows has ended the scan although more rows follow.
+    pub(crate) is_before_end: bool,
     /// Whether the scan's filter wants no more rows.
     pub(crate) is_by_filter: bool,
     /// The row that the scan has come to, if the fetch's time was over.
@@ -471,6 +473,7 @@ impl Wanted {
                 end.row = scanner.row_in_hand().map(<[u8]>::to_vec);
             }
             end.is_of_scan |= scanner.is_at_end();
+            end.is_before_end = scanner.is_ended_before_end();
             end.is_by_filter = scanner.is_ended_by_filter();
             end.seen = scanner.take_rows_seen();
         }

@@ -5,7 +5,8 @@ use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     Action, Comparator, CompareType, Condition, Filter, FlushTableRequest, FlushTableResponse, GetResponse,
     MultiRequest, MultiResponse, MutateRequest, MutateResponse, MutationProto, NameBytesPair, RegionAction,
-    RegionActionResult, RegionSpecifier, TimeRange, mutation_proto::MutationType,
+    RegionActionResult, RegionSpecifier, TimeRange,
+    mutation_proto::{DeleteType, MutationType, column_value::QualifierValue},
 };
 use basalt_tests::{Server, until};
 use bytes::Bytes;
@@ -461,6 +462,67 @@ fn a_delete_of_a_column_ignores_the_timestamp_of_the_row() {
     whole.column_value.clear();
     rig.mutate(whole, None);
     assert_eq!(rig.row("r"), "p=old", "the row is deleted up to 5");
+    server.stop();
+}
+
+/// The delete of a family inside a message replaces deletes of its columns that are before it, as in
+/// HBase's `Delete.addFamily`.
+#[test]
+fn the_delete_of_a_family_replaces_deletes_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(&dir);
+    create(&server, "t");
+    let mut rig = Rig::connect(&server);
+    for qualifier in ["p", "q"] {
+        let mut old = put("r", qualifier, "old");
+        old.timestamp = Some(9);
+        rig.mutate(old, None);
+    }
+    let both = |is_family_last: bool| {
+        let mut both = delete("r", "q");
+        let family = QualifierValue {
+            delete_type: Some(DeleteType::DeleteFamily.into()),
+            timestamp: Some(1),
+            ..QualifierValue::default()
+        };
+        let at = usize::from(is_family_last);
+        both.column_value[0].qualifier_value.insert(at, family);
+        both
+    };
+    rig.mutate(both(true), None);
+    assert_eq!(rig.row("r"), "p=old q=old");
+    rig.mutate(both(false), None);
+    assert_eq!(rig.row("r"), "p=old");
+    server.stop();
+}
+
+/// A get of a batch reads its row as it was before the batch, but after increments before it.
+#[test]
+fn gets_of_a_batch_do_not_see_its_puts() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(&dir);
+    create(&server, "t");
+    let mut rig = Rig::connect(&server);
+    rig.mutate(put("r", "q", "before"), None);
+    let get = |index| Action {
+        index: Some(index),
+        get: Some(Box::new(get(&rig.region, "r").get)),
+        ..Action::default()
+    };
+    let actions = vec![
+        action(0, put("r", "q", "after")),
+        get(1),
+        action(2, without_results(increment("r", "n", 1))),
+        get(3),
+    ];
+    let call = multi(&rig.region, actions);
+    rig.client.call(3, "Multi", &call, b"");
+    let response = rig.client.response().expect("a response");
+    let values: Vec<_> = Cells::new(&response.cells)
+        .map(|cell| cell.expect("a cell").value.to_vec())
+        .collect();
+    assert_eq!(values, [&b"before"[..], &1i64.to_be_bytes(), b"after"]);
+    assert_eq!(rig.row("r"), "n=1 q=after");
     server.stop();
 }
 

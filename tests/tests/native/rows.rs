@@ -149,7 +149,16 @@ fn scanners_count_fetches_and_end() {
         (second.more_results, second.more_results_in_region),
         (Some(true), Some(false))
     );
-    assert_eq!(client.refusal("Scan", &next(1), b"").0, "UnknownScannerException");
+    // As in HBase: a call that is repeated, or that expects more, is told so.
+    assert_eq!(
+        client.refusal("Scan", &next(1), b"").0,
+        "OutOfOrderScannerNextException"
+    );
+    let behind_the_end: ScanResponse = client.ask("Scan", &next(2));
+    assert_eq!(
+        (behind_the_end.scanner_id, behind_the_end.more_results),
+        (first.scanner_id, None)
+    );
     let close = ScanRequest {
         close_scanner: Some(true),
         number_of_rows: Some(0),

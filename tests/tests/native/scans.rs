@@ -292,10 +292,8 @@ fn each_call_says_how_far_it_goes() {
     };
     let (answer, cells) = table.ask(&numbered(3, at_limit));
     assert_eq!((cells.len(), flags(&answer)), (2, (Some(false), Some(true))));
-    assert_eq!(
-        table.client.refusal("Scan", &renew, b"").0,
-        "UnknownScannerException"
-    );
+    let (answer, _) = table.ask(&renew);
+    assert_eq!(flags(&answer), (None, None), "the scanner has ended");
 
     let closing = ScanRequest {
         close_scanner: Some(true),
@@ -303,8 +301,60 @@ fn each_call_says_how_far_it_goes() {
     };
     let (answer, cells) = table.ask(&closing);
     assert_eq!((cells.len(), flags(&answer)), (1, MORE));
-    let after = table.client.refusal("Scan", &next(answer.scanner_id, 1), b"");
-    assert_eq!(after.0, "UnknownScannerException");
+    let (after, cells) = table.ask(&next(answer.scanner_id, 1));
+    assert_eq!((cells.len(), flags(&after)), (0, (None, None)));
+    table.server.stop();
+}
+
+/// The limit of rows ends the scan. Whether rows follow in the region is told nevertheless.
+#[test]
+fn a_limit_at_the_end_of_a_region_says_so() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c"], 1, "v");
+    let mut limited = |limit, scan| {
+        let call = ScanRequest {
+            limit_of_rows: Some(limit),
+            ..table.open(scan, 9)
+        };
+        let (answer, cells) = table.ask(&call);
+        (cells.len(), flags(&answer))
+    };
+    let (more, end) = ((Some(false), Some(true)), (Some(false), Some(false)));
+    assert_eq!(limited(2, Scan::default()), (2, more));
+    assert_eq!(limited(3, Scan::default()), (3, end));
+    assert_eq!(limited(4, Scan::default()), (3, REGION_END));
+    let before_c = Scan {
+        stop_row: Some(Bytes::from_static(b"c")),
+        ..Scan::default()
+    };
+    assert_eq!(limited(2, before_c), (2, end), "the stop row is next");
+    let reversed = || Scan {
+        reversed: Some(true),
+        ..Scan::default()
+    };
+    assert_eq!(limited(2, reversed()), (2, more));
+    assert_eq!(limited(3, reversed()), (3, end));
+    table.server.stop();
+}
+
+/// Clients of HBase 1.x read one row with a scan that begins and ends there: they cannot say whether
+/// the stop row is included.
+#[test]
+fn a_scan_that_begins_at_its_stop_row_is_of_one_row() {
+    let mut table = Table::new();
+    table.put(&["a", "b", "c"], 1, "v");
+    let mut rows = |include_stop_row| {
+        let scan = Scan {
+            start_row: Some(Bytes::from_static(b"b")),
+            stop_row: Some(Bytes::from_static(b"b")),
+            include_stop_row,
+            ..Scan::default()
+        };
+        table.ask(&table.open(scan, 9)).1
+    };
+    assert_eq!(rows(None), ["bq0"]);
+    assert_eq!(rows(Some(true)), ["bq0"]);
+    assert!(rows(Some(false)).is_empty());
     table.server.stop();
 }
 
@@ -327,6 +377,12 @@ fn scan_metrics_count_rows() {
     };
     assert_eq!(metrics(&mut table, Scan::default()), (Some(3), Some(0)));
     assert_eq!(metrics(&mut table, passes_nothing()), (Some(3), Some(3)));
+    let behind_a = Scan {
+        start_row: Some(Bytes::from_static(b"a")),
+        include_start_row: Some(false),
+        ..Scan::default()
+    };
+    assert_eq!(metrics(&mut table, behind_a), (Some(2), Some(0)));
     let (answer, _) = table.ask(&table.open(Scan::default(), 10));
     assert_eq!(answer.scan_metrics, None);
     table.server.stop();

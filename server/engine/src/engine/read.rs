@@ -135,6 +135,8 @@ pub struct Scanner {
     ended_by_filter: bool,
     /// Rows that may still be returned.
     rows_left: u64,
+    /// The scan ended at its limit of rows, and was not at its end.
+    ended_before_end: bool,
     /// Why it is of no more use.
     failed: Option<Error>,
 }
@@ -175,6 +177,7 @@ impl Scanner {
             reads: 0,
             seen: RowsSeen::default(),
             ended_by_filter: false,
+            ended_before_end: false,
             shared,
             scan,
             range,
@@ -250,6 +253,12 @@ impl Scanner {
     /// Whether the filter has ended the region that was read last.
     pub fn is_ended_by_filter(&self) -> bool {
         self.ended_by_filter || self.current.as_ref().is_some_and(RegionScanner::filter_is_done)
+    }
+
+    /// Whether the limit of rows has ended the scan although more rows follow, as far as that shows
+    /// without reading: the next row may turn out to have no result.
+    pub fn is_ended_before_end(&self) -> bool {
+        self.ended_before_end
     }
 
     /// Sets how many rows may be returned from now on. A row counts when its last piece is returned.
@@ -349,6 +358,7 @@ impl Scanner {
         loop {
             steps += 1;
             if self.rows_left == 0 {
+                self.ended_before_end |= !self.is_at_end();
                 self.finish();
                 return Ok(Fetched::End);
             }
@@ -374,7 +384,7 @@ impl Scanner {
                     }
                 }
                 Step::Piece => self.count_result(),
-                Step::Nothing => {}
+                Step::Nothing | Step::Outside => {}
                 Step::End => {
                     if filter_is_done && self.in_request == 0 {
                         self.rows_left = 0;

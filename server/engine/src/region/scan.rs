@@ -46,6 +46,8 @@ pub enum Step {
     Piece,
     /// Passed over a row that is no result.
     Nothing,
+    /// Passed over a row in front of the range.
+    Outside,
     /// There are no more rows.
     End,
 }
@@ -303,7 +305,7 @@ impl RegionScanner {
             match place {
                 Ordering::Less => {
                     self.skip_row()?;
-                    return Ok(Step::Nothing);
+                    return Ok(Step::Outside);
                 }
                 Ordering::Greater => return Ok(Step::End),
                 Ordering::Equal => self.begun = true,

@@ -9,7 +9,7 @@
 //!   tombstone that does, so it stays, unless tombstones outside the range do not count (KEEP_DELETED_CELLS) or nothing is
 //!   masked (raw);
 //! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what is older, hence
-//!   gone as well.
+//!   gone as well. A raw read shows such cells.
 
 use crate::seeded;
 use std::cell::OnceCell;
@@ -74,7 +74,7 @@ impl<'a> Opening<'a> {
             family,
             columns,
             range: effective_range(family, spec),
-            expiry: Expiry::new(family, now_ms),
+            expiry: Expiry::of_read(family, spec, now_ms),
             spec,
             rows,
             row_start: OnceCell::new(),

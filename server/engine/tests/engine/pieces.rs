@@ -199,10 +199,34 @@ fn a_scan_knows_how_far_it_has_come() {
     scanner.limit_rows(1);
     let (cells, partial, _) = fetch(&mut scanner, 500);
     assert_eq!(partial, [true], "a piece is not a row");
+    assert!(!scanner.is_ended_before_end());
     let (rest, partial, fetched) = fetch(&mut scanner, usize::MAX);
     assert_eq!(
         (cells.len() + rest.len(), &partial[..]),
         (2 * COLUMNS, &[false][..])
     );
     assert_eq!(fetched.unwrap(), Fetched::End);
+    assert!(scanner.is_ended_before_end(), "b and c follow");
+
+    let mut scanner = engine.scan(&name("t"), Scan::default()).unwrap();
+    scanner.limit_rows(3);
+    let (_, _, fetched) = fetch(&mut scanner, usize::MAX);
+    assert_eq!(fetched.unwrap(), Fetched::End);
+    assert!(!scanner.is_ended_before_end(), "c was the last row");
+}
+
+/// A row in front of the range is not a row of the scan.
+#[test]
+fn an_excluded_start_row_is_not_counted() {
+    let (_rig, engine) = engine();
+    let behind_a = Scan {
+        start_row: b"a".to_vec(),
+        include_start: false,
+        ..Scan::default()
+    };
+    let mut scanner = engine.scan(&name("t"), behind_a).unwrap();
+    let (_, _, fetched) = fetch(&mut scanner, usize::MAX);
+    assert_eq!(fetched.unwrap(), Fetched::End);
+    let seen = scanner.take_rows_seen();
+    assert_eq!((seen.looked_at, seen.passed_over), (1, 0));
 }

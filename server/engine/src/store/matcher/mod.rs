@@ -23,6 +23,7 @@ pub(super) use retain::{Purge, RetainMatcher};
 
 use crate::cell::{Cell, ttl_ms};
 use crate::clock::Ahead;
+use crate::op::ReadSpec;
 use crate::schema::FamilyDescriptor;
 
 /// What has outlived its time at a given moment.
@@ -57,6 +58,17 @@ impl Expiry {
             ttl_ms: family.ttl_ms(),
             min_versions: u64::try_from(family.min_versions).unwrap_or(0),
         }
+    }
+
+    /// Expiry for a read. A raw read shows cells that are older than the family's TTL, as in HBase;
+    /// a cell's own time to live still counts.
+    pub(super) fn of_read(family: &FamilyDescriptor, spec: &ReadSpec, now_ms: i64) -> Self {
+        let mut expiry = Self::new(family, now_ms);
+        if spec.raw {
+            expiry.oldest_ms = i64::MIN;
+            expiry.ttl_ms = i64::MAX;
+        }
+        expiry
     }
 
     /// Adds assigned time, for a read, which also checks [`Expiry::is_over`].

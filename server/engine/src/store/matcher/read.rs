@@ -70,7 +70,7 @@ impl ReadMatcher {
         spec: &ReadSpec,
         moment: Moment,
     ) -> Self {
-        let expiry = Expiry::new(family, moment.now_ms).with(moment.ahead);
+        let expiry = Expiry::of_read(family, spec, moment.now_ms).with(moment.ahead);
         let of_family = u64::try_from(family.max_versions).unwrap_or(0);
         let of_client = u64::try_from(spec.max_versions).unwrap_or(0);
         let result = if spec.raw {

@@ -505,8 +505,8 @@ fn raw_reads_show_tombstones_and_what_they_mask() {
         "
         r/a/9000/P   Skip
         r/a/8000/P   Include
-        r/a/4000/DC  NextColumn
-        r/a/3000/P   -
+        r/a/4000/DC  Include
+        r/a/3000/P   Include
     ",
     );
 }

@@ -89,7 +89,20 @@ impl Reference<'_> {
 
     fn is_gone(&self, cell: &TextCell) -> bool {
         let by_family = self.family.min_versions == 0 && self.is_old(cell);
-        by_family || ttl_ms(&cell.tags).is_some_and(|ttl| stamp(cell) + ttl < self.now_ms)
+        by_family || self.is_gone_by_itself(cell)
+    }
+
+    /// Whether the cell's own time to live is over.
+    fn is_gone_by_itself(&self, cell: &TextCell) -> bool {
+        ttl_ms(&cell.tags).is_some_and(|ttl| stamp(cell) + ttl < self.now_ms)
+    }
+
+    /// Whether a read shows nothing of the cell because of its age.
+    fn is_hidden(&self, cell: &TextCell, question: &Question) -> bool {
+        if question.raw {
+            return self.is_gone_by_itself(cell);
+        }
+        self.is_gone(cell)
     }
 
     /// The results of one row, from all cells that there are.
@@ -97,7 +110,7 @@ impl Reference<'_> {
         let mut cells: Vec<TextCell> = all
             .iter()
             .filter(|cell| cell.key.as_key().row() == row.as_bytes())
-            .filter(|cell| cell.seq <= question.read_point && !self.is_gone(cell))
+            .filter(|cell| cell.seq <= question.read_point && !self.is_hidden(cell, question))
             .cloned()
             .collect();
         sort(&mut cells);
@@ -146,7 +159,7 @@ impl Reference<'_> {
         let mut results = Vec::new();
         for cell in candidates {
             puts += i32::from(!is_delete(&cell));
-            let old = self.is_old(&cell);
+            let old = !question.raw && self.is_old(&cell);
             if question.columns.is_some() {
                 // A named column ends with the version that reaches a limit; that one is still a result.
                 let last = puts >= max || (puts >= self.family.min_versions && old);
