@@ -60,7 +60,7 @@ install_tools() {
 # Compiles the programs for a processor into target/dist/PROCESSOR.
 compile() {
   local processor=$1 target arguments=(--profile dist --locked -p basalt -p basalt-shell -p basalt-bench)
-  local flags=""
+  local variables=("PATH=$tools/venv/bin:$PATH")
   for program in "${programs[@]}"; do arguments+=(--bin "$program"); done
   step "programs for $processor"
   if [ "$libc" = system ]; then
@@ -74,9 +74,8 @@ compile() {
       exit 1
     }
     # jemalloc's page size is fixed when it is compiled; arm64 kernels use pages of up to 64 KiB.
-    [ "$processor" = aarch64 ] && flags=16
-    JEMALLOC_SYS_WITH_LG_PAGE=$flags PATH="$tools/venv/bin:$PATH" \
-      "$tools/venv/bin/cargo-zigbuild" zigbuild "${arguments[@]}" --target "$target"
+    [ "$processor" != aarch64 ] || variables+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
+    env "${variables[@]}" "$tools/venv/bin/cargo-zigbuild" zigbuild "${arguments[@]}" --target "$target"
   fi
   mkdir -p "$dist/$processor"
   for program in "${programs[@]}"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the archives in target/dist: contents of each; the native one from nothing to the first put and get.
+# Tests the archives in target/dist: contents of each, and from nothing to the first put and get, in an emulator if need be.
 # The program of the first argument is not used: the archives have theirs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -56,24 +56,65 @@ for archive in "$dist"/basalt-*-linux-*.tar.gz; do
   echo "$name: $(du -h "$archive" | cut -f1), basalt $(du -h "$work/$name/bin/basalt" | cut -f1)"
 done
 
+# The programs of the archive that is unpacked here, with an empty environment: run PROGRAM [ARGUMENT]...
+emulator=()
+run() { env -i "${emulator[@]}" "$PWD/$name/bin/$1" "${@:2}"; }
+
+# Unpacks an archive in an empty directory, serves, writes and reads a row. The server is left running.
+first_row() {
+  local archive=$1 begin line answer
+  name=$(basename "$archive" .tar.gz)
+  mkdir "$work/empty-$name"
+  cd "$work/empty-$name"
+  begin=$(date +%s%N)
+  tar -xzf "$archive"
+  mkfifo first_line
+  env -i "${emulator[@]}" "$PWD/$name/bin/basalt" serve --ephemeral >first_line 2>log &
+  server=$!
+  read -r line <first_line || fail "$name: no server: $(cat log)"
+  listen=$(sed -n 's/.*"listen": *"\([^"]*\)".*/\1/p' <<<"$line")
+  answer=$(run basalt-shell --target "$listen" -e "create 't', 'f'" -e "put 't', 'row', 'f:q', 'first'" -e "get 't', 'row'")
+  grep -q "value=first" <<<"$answer" || fail "$name: the get did not find the put: $answer"
+  echo "from $name to the first put and get: $(ms_since "$begin") ms${emulator[0]:+, by ${emulator[0]}}"
+  run basalt health --http "$(sed -n 's/.*"http": *"\([^"]*\)".*/\1/p' <<<"$line")" >/dev/null || fail "$name: not healthy"
+}
+
+stop() {
+  kill -TERM "$server"
+  wait "$server" || fail "$name: a clean stop ended with status $?: $(cat log)"
+  server=
+}
+
+# The version with the commit, and the example configuration, which the server takes.
+answers() {
+  local commit said
+  commit=$(git -C "$here" rev-parse --short=7 HEAD)
+  said=$(run basalt --version)
+  echo "$said"
+  grep -Eq "^basalt [0-9]+\.[0-9]+\.[0-9]+.*[0-9a-f]{7}" <<<"$said" || fail "$name: --version names no commit: $said"
+  grep -q "$commit" <<<"$said" || echo "note: the archive was built from another commit than $commit"
+  run basalt config print | cmp - "$name/etc/basalt.toml" || fail "$name: config print is not etc/basalt.toml"
+  run basalt config check --config "$PWD/$name/etc/basalt.toml" >/dev/null || fail "$name: etc/basalt.toml is refused"
+}
+
+# An archive of another processor, by an emulator.
+for archive in "$dist"/basalt-*-linux-*.tar.gz; do
+  processor=${archive##*-}
+  processor=${processor%.tar.gz}
+  [ "$processor" != "$(uname -m)" ] || continue
+  if ! emulator=("$(command -v "qemu-$processor")"); then
+    echo "not run: $(basename "$archive"), since qemu-$processor is not installed (Debian: qemu-user)"
+    continue
+  fi
+  first_row "$archive"
+  stop
+  answers
+done
+emulator=()
+
 native=$(echo "$dist"/basalt-*-linux-"$(uname -m)".tar.gz)
 [ -f "$native" ] || not_run "there is no archive for $(uname -m)"
-mkdir "$work/empty"
-cd "$work/empty"
-# A program may start children, but needs nothing of the environment.
-basalt() { env -i "$PWD/$(basename "$native" .tar.gz)/bin/$1" "${@:2}"; }
-
-begin=$(date +%s%N)
-tar -xzf "$native"
-mkfifo first_line
-env -i "$PWD/$(basename "$native" .tar.gz)/bin/basalt" serve --ephemeral >first_line 2>log &
-server=$!
-read -r line <first_line
-listen=$(sed -n 's/.*"listen": *"\([^"]*\)".*/\1/p' <<<"$line")
-answer=$(basalt basalt-shell --target "$listen" -e "create 't', 'f'" -e "put 't', 'row', 'f:q', 'first'" -e "get 't', 'row'")
-end=$(date +%s%N)
-grep -q "value=first" <<<"$answer" || fail "the get did not find the put: $answer"
-echo "from the archive to the first put and get: $(((end - begin) / 1000000)) ms"
+first_row "$native"
 
 # Bad input gets a message that names it.
 refused() {
@@ -82,21 +123,9 @@ refused() {
   if output=$("$@" 2>&1); then fail "$* was accepted"; fi
   grep -q "$expected" <<<"$output" || fail "$* does not say $expected: $output"
 }
-program=$PWD/$(basename "$native" .tar.gz)/bin/basalt
+program=$PWD/$name/bin/basalt
 refused "another process has it" env -i "$program" serve --data-dir other --listen "$listen" --http-listen 127.0.0.1:0
-
-kill -TERM "$server"
-wait "$server" || fail "a clean stop ended with status $?: $(cat log)"
-server=
-
-commit=$(git -C "$here" rev-parse --short=7 HEAD)
-said=$(basalt basalt --version)
-echo "$said"
-grep -Eq "^basalt [0-9]+\.[0-9]+\.[0-9]+.*[0-9a-f]{7}" <<<"$said" || fail "--version names no commit: $said"
-grep -q "$commit" <<<"$said" || echo "note: the archive was built from another commit than $commit"
-
-# The example configuration is one that the server takes.
-basalt basalt config check --config "$PWD/$(basename "$native" .tar.gz)/etc/basalt.toml" >/dev/null || fail "etc/basalt.toml is refused"
-
+stop
+answers
 refused BASALT_TYPO env -i BASALT_TYPO=1 "$program" serve --ephemeral
-refused "neither empty nor a Basalt database" env -i "$program" serve --data-dir /etc --thrift-listen 127.0.0.1:0 --http-listen 127.0.0.1:0
+refused "neither empty nor a Basalt database" env -i "$program" serve --data-dir /etc --listen 127.0.0.1:0 --http-listen 127.0.0.1:0

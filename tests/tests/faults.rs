@@ -87,6 +87,9 @@ fn faults_are_armed_listed_and_cleared() {
         let left = client.call(&own::BasaltFaults {}).await.expect("answered");
         assert_eq!((&left[0].method[..], left[0].calls), ("Get", 2));
         assert_eq!(armed(&server)[0]["calls"], 2);
+        let counted = r#"basalt_test_faults_injected_total{kind="region_too_busy"} 1"#;
+        let metrics = server.http_get("/metrics");
+        assert!(metrics.lines().any(|line| line == counted), "{metrics}");
         assert_eq!(arm(&server, &json!([])), json!([]));
         table.get(Get::new("row-00")).await.expect("no fault");
         let split = Fault {

@@ -91,7 +91,7 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
     })?;
     let controls = home.is_some().then(|| Controls {
         clock: Arc::new(MovableClock::new()),
-        faults: Faults::default(),
+        faults: Faults::new(),
     });
     let (vfs, clock): (Arc<dyn Vfs>, Arc<dyn Clock>) = match &controls {
         None => (Arc::new(RealFs), Arc::new(SystemClock::new())),

@@ -28,7 +28,11 @@ fn read(path: &str) -> String {
 }
 
 /// Metrics that no dashboard and no rule needs, and why.
-const NOWHERE: [(&str, &str); 2] = [
+const NOWHERE: [(&str, &str); 3] = [
+    (
+        "basalt_test_faults_injected_total",
+        "only servers of tests have it",
+    ),
     (
         "process_virtual_memory_bytes",
         "address space says nothing about memory in use",
@@ -51,9 +55,20 @@ fn scrape_under_load() -> Scrape {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
     Client::connect(server.thrift).burst();
-    let scrape = Scrape::parse(&server.http_get("/metrics"));
+    let mut text = server.http_get("/metrics");
     server.stop();
-    scrape
+    text.push_str(&metrics_of_tests());
+    Scrape::parse(&text)
+}
+
+/// The metrics that only an ephemeral server has.
+fn metrics_of_tests() -> String {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(dir.path(), &[]);
+    let text = server.http_get("/metrics");
+    server.stop();
+    let is_of_tests = |line: &&str| line.contains("basalt_test_");
+    text.split_inclusive('\n').filter(is_of_tests).collect()
 }
 
 /// Type and name of every metric in names.rs.

@@ -9,8 +9,8 @@
 //! 3. The adapter carries that out: `service/faults.rs` for all protocols, `thrift/faults.rs` for Thrift,
 //!    `native/faults.rs` for native calls.
 //!
-//! A fault whose calls are used up is no longer armed. Each one that a call meets is logged, and the
-//! text of its exception says that a test asked for it.
+//! A fault whose calls are used up is no longer armed. Each one that a call meets is logged and
+//! counted by its kind, and the text of its exception says that a test asked for it.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -22,9 +22,10 @@ use std::time::Duration;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::TableName;
+use metrics::{Counter, counter};
 use parking_lot::Mutex;
 
-use crate::observe::metrics::Api;
+use crate::observe::metrics::{Api, names};
 
 mod given;
 mod methods;
@@ -132,14 +133,30 @@ impl Fault {
 }
 
 /// The faults that calls are to meet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Faults {
     /// Whether the list has an element, so that calls need not lock it.
     are_armed: AtomicBool,
     list: Mutex<Vec<Fault>>,
 }
 
+/// The count of calls that met a fault of this kind.
+fn injected(kind: &'static str) -> Counter {
+    counter!(names::FAULTS_INJECTED, "kind" => kind)
+}
+
 impl Faults {
+    /// No faults. The counts of all kinds begin at zero, so that `rate()` sees the first fault.
+    pub(crate) fn new() -> Self {
+        for kind in Kind::NAMES {
+            injected(kind).increment(0);
+        }
+        Self {
+            are_armed: AtomicBool::default(),
+            list: Mutex::default(),
+        }
+    }
+
     /// Whether faults are armed.
     pub(crate) fn are_armed(&self) -> bool {
         self.are_armed.load(Ordering::Acquire)
@@ -169,6 +186,7 @@ impl Faults {
             self.are_armed.store(!list.is_empty(), Ordering::Release);
         }
         drop(list);
+        injected(kind.name()).increment(1);
         let (method, table) = (call.method, &call.table);
         tracing::warn!(fault = kind.name(), method, %table, left, "a fault that a test asked for is injected");
         Some(kind)

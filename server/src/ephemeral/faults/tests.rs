@@ -1,5 +1,6 @@
 use basalt_engine::Engine;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
+use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
 use crate::config::Config;
@@ -19,7 +20,7 @@ fn call(api: Api, method: &'static str, name: &str) -> Call {
 }
 
 fn armed(json: &str) -> Faults {
-    let faults = Faults::default();
+    let faults = Faults::new();
     faults.set(from_json(json.as_bytes()).unwrap());
     faults
 }
@@ -41,6 +42,33 @@ fn calls_meet_faults_in_the_order_of_the_list() {
     assert!(faults.are_armed());
     assert_eq!(faults.take(&get("a")), Some(Kind::DropConnection));
     assert!(!faults.are_armed() && faults.list().is_empty());
+}
+
+/// Goal: each kind has a count from the start, and a call that meets a fault adds one to its kind's.
+#[test]
+fn injected_faults_are_counted_by_kind() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || {
+        let faults = armed(
+            r#"{"faults": [
+                {"method": "Get", "fault": "drop_reply", "calls": 2},
+                {"method": "Get", "fault": "delay", "calls": 1, "delay_ms": 5}
+            ]}"#,
+        );
+        for _ in 0..4 {
+            faults.take(&call(Api::Native, "Get", "a"));
+        }
+    });
+    let text = recorder.handle().render();
+    for kind in Kind::NAMES {
+        let count = match kind {
+            "drop_reply" => 2,
+            "delay" => 1,
+            _ => 0,
+        };
+        let line = format!("{}{{kind=\"{kind}\"}} {count}", names::FAULTS_INJECTED);
+        assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+    }
 }
 
 #[test]

@@ -70,6 +70,9 @@ metric_names! {
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 
+    counter FAULTS_INJECTED = "basalt_test_faults_injected_total", Unit::Count,
+        "Calls that met a fault that a test asked for, by the fault's kind. Only ephemeral servers have this.";
+
     gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
     counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
     counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,

@@ -4,9 +4,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,15 +31,16 @@ public final class BasaltServer implements AutoCloseable {
   private final Process process;
   private final Path log;
   private final Thread stopAtExit = new Thread(this::kill, "basalt-stop");
-  private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
   private final String listen;
   private final String http;
+  private final Controls controls;
 
   private BasaltServer(Process process, Path log, String line) {
     this.process = process;
     this.log = log;
     this.listen = field(line, "listen");
     this.http = field(line, "http");
+    this.controls = new Controls(http(), this::log);
     Runtime.getRuntime().addShutdownHook(stopAtExit);
   }
 
@@ -92,48 +90,34 @@ public final class BasaltServer implements AutoCloseable {
     return URI.create(http.contains("://") ? http : "http://" + http);
   }
 
-  /** Drops all user tables and namespaces, and clears faults. */
+  /** The calls that only servers of tests answer. */
+  public Controls controls() {
+    return controls;
+  }
+
+  /** As {@link Controls#reset}. */
   public void reset() {
-    post("/test/reset", "{}");
+    controls.reset();
   }
 
-  /**
-   * Lets the next calls of data methods meet these faults instead of the present ones; without arguments, clears them.
-   * Each is a JSON object such as {@code {"method": "Get", "fault": "region_too_busy", "calls": 3}}; the server's
-   * documentation has the methods and faults. Returns what is armed, as JSON.
-   */
+  /** As {@link Controls#advanceClock}. */
+  public void advanceClock(Duration time) {
+    controls.advanceClock(time);
+  }
+
+  /** As {@link Controls#faults}. */
   public String faults(String... faults) {
-    return post("/test/faults", "{\"faults\": [" + String.join(", ", faults) + "]}");
+    return controls.faults(faults);
   }
 
-  /** The faults that are still armed, each with the calls that are left, as JSON: {@code {"faults":[]}} at the end. */
+  /** As {@link Controls#faultsLeft}. */
   public String faultsLeft() {
-    return send(HttpRequest.newBuilder(http().resolve("/test/faults")).GET()).strip();
+    return controls.faultsLeft();
   }
 
-  /** Posts JSON to the HTTP port and returns the answer's body. */
+  /** As {@link Controls#post}. */
   public String post(String path, String json) {
-    return send(
-        HttpRequest.newBuilder(http().resolve(path))
-            .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofString(json)));
-  }
-
-  private String send(HttpRequest.Builder builder) {
-    HttpRequest request = builder.timeout(START_LIMIT).build();
-    URI uri = request.uri();
-    try {
-      HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
-      if (response.statusCode() / 100 != 2) {
-        throw new BasaltException(uri + ": " + response.statusCode() + ": " + response.body());
-      }
-      return response.body();
-    } catch (IOException error) {
-      throw new BasaltException(uri + ": " + error + "\n" + log(), error);
-    } catch (InterruptedException error) {
-      Thread.currentThread().interrupt();
-      throw new BasaltException("interrupted while waiting for " + uri, error);
-    }
+    return controls.post(path, json);
   }
 
   /** What the server has logged so far. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -60,6 +61,16 @@ class BasaltServerTest {
       String wrong = fault.replace("Get", "Gett");
       BasaltException error = assertThrows(BasaltException.class, () -> server.faults(wrong));
       assertTrue(error.getMessage().contains("must be one of"), error.getMessage());
+    }
+  }
+
+  @Test
+  void theClockMovesForwardOnly() {
+    try (BasaltServer server = BasaltServer.start()) {
+      server.advanceClock(Duration.ofDays(1));
+      BasaltException error =
+          assertThrows(BasaltException.class, () -> server.advanceClock(Duration.ofDays(-1)));
+      assertTrue(error.getMessage().contains("forward only"), error.getMessage());
     }
   }
 

@@ -1,8 +1,10 @@
 package basalt.testcontainers;
 
+import basalt.server.Controls;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ServerSocket;
+import java.net.URI;
 import java.time.Duration;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
@@ -13,13 +15,16 @@ import org.testcontainers.containers.wait.strategy.Wait;
 import org.testcontainers.utility.DockerImageName;
 
 /**
- * Basalt's image as a container.
+ * Basalt's image as a container, with a server that the test owns: {@code basalt serve --ephemeral}.
+ *
+ * <p>Its data is gone with it. {@link #reset} empties the server between two tests, {@link #faults} lets the next calls
+ * fail, {@link #controls} has all calls of this kind.
  *
  * <p>HBase's clients connect to the address that a server announces, so the server must know the port of the host
  * before it starts. The container therefore publishes a free port that is chosen beforehand, and passes it to the
  * server as {@code BASALT_SERVER_ADVERTISE}.
  */
-public final class BasaltContainer extends GenericContainer<BasaltContainer> {
+public class BasaltContainer extends GenericContainer<BasaltContainer> {
   /** The image of packages/image. */
   public static final DockerImageName IMAGE = DockerImageName.parse("basalt");
 
@@ -42,13 +47,41 @@ public final class BasaltContainer extends GenericContainer<BasaltContainer> {
     image.assertCompatibleWith(IMAGE);
     addFixedExposedPort(hostPort, PORT);
     addExposedPort(HTTP_PORT);
-    // Not by HTTP: the server answers only to names of hosts that it knows.
-    waitingFor(Wait.forLogMessage(".*basalt serves.*\\n", 1).withStartupTimeout(Duration.ofMinutes(1)));
+    setCommand("serve", "--ephemeral");
+    // The server prints this line of JSON when it accepts calls.
+    waitingFor(Wait.forLogMessage(".*\"listen\".*\\n", 1).withStartupTimeout(Duration.ofMinutes(1)));
   }
 
   @Override
   protected void configure() {
     withEnv("BASALT_SERVER_ADVERTISE", getHost() + ":" + hostPort);
+    // The HTTP port answers only to names that it knows.
+    withEnv("BASALT_HTTP_ALLOWED_HOSTS", getHost());
+  }
+
+  /** The address of the HTTP port, as the test reaches it. */
+  public URI http() {
+    return URI.create("http://" + getHost() + ":" + getMappedPort(HTTP_PORT));
+  }
+
+  /** The calls that only servers of tests answer. */
+  public Controls controls() {
+    return new Controls(http(), this::getLogs);
+  }
+
+  /** As {@link Controls#reset}. */
+  public void reset() {
+    controls().reset();
+  }
+
+  /** As {@link Controls#faults}. */
+  public String faults(String... faults) {
+    return controls().faults(faults);
+  }
+
+  /** As {@link Controls#faultsLeft}. */
+  public String faultsLeft() {
+    return controls().faultsLeft();
   }
 
   /** The port of the host at which clients reach the server. It is known before the start. */
