@@ -23,7 +23,6 @@
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
-use crate::seeded;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,6 +32,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::fs::{Space, Vfs};
+use crate::seeded;
 
 /// Writes are accepted again when this share of the reserve is free beyond the mark, so that they are not suspended at once.
 const RESUME_SHARE: u64 = 8;

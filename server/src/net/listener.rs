@@ -6,12 +6,12 @@
 //! never served. The places are at most the port's share of the limit of open files. A flood of
 //! them fills no log: there is a line a second, which says how many were left out.
 
-use basalt_engine::seeded;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use basalt_engine::seeded;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,6 @@
 //! later one takes only files that are newer than those of the earlier ones, so all have neighbours as inputs, whoever ends first. Flushes
 //! of the region go on meanwhile: they only add files behind the ones chosen.
 
-use crate::seeded;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,6 +15,7 @@ use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
 use crate::region::{Claim, Region};
 use crate::schema::{FamilyDescriptor, escape};
+use crate::seeded;
 use crate::store::compact::{
     Choice, Compacted, CompactionJob, CompactionState, FileView, choose, is_major_due, needs_compaction, run,
 };

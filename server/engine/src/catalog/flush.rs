@@ -22,7 +22,6 @@
 //! Without background threads the caller's thread does everything, in the order of region ids, so
 //! that a simulation is repeatable.
 
-use crate::seeded;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +40,7 @@ use crate::memstore::Memstore;
 use crate::metrics::FlushEvent;
 use crate::options::Background;
 use crate::region::{Region, RegionVersion};
+use crate::seeded;
 use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
 use crate::sync::RwLockWriteGuard;
 

@@ -21,7 +21,6 @@
 //!
 //! Lock order: `flushing` -> `updates` -> `manifest`, as for a flush.
 
-use crate::seeded;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +35,7 @@ use crate::id::{RegionId, SeqId};
 use crate::manifest::{Manifest, ManifestEdit};
 use crate::region::{Region, family_index};
 use crate::schema::{TableDescriptor, TableName};
+use crate::seeded;
 use crate::store::{CopyJob, NewFile, WrittenFile, copy_file, create_store_dir, sync_names};
 use crate::wal::{Commit, Logging};
 

@@ -24,7 +24,6 @@
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
 //! for the append and sync of one edit, or of a batch of flushes, and the publication that follows.
 
-use crate::seeded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +41,7 @@ use crate::record::{EditBuilder, NO_REGION};
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::limits::STORES;
 use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use crate::seeded;
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
 use crate::sync::{Loaded, Published};

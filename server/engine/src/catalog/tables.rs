@@ -1,6 +1,5 @@
 //! Schema changes of tables. The texts of refusals are HBase's.
 
-use crate::seeded;
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
@@ -14,6 +13,7 @@ use crate::memstore::{ChunkPool, Memstore};
 use crate::region::{Region, RegionVersion, check_row};
 use crate::schema::limits::{Brief, SPLIT_KEY, SPLIT_KEYS};
 use crate::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
+use crate::seeded;
 use crate::store::{StoreVersion, create_store_dir};
 
 impl Catalog {

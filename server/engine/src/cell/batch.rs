@@ -13,7 +13,6 @@
 //! Invariant: apart from what was given away, the account has the size of the buffers plus that of
 //! a reply with the same cells.
 
-use crate::seeded;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use super::budget::{Account, Budget, OnShortage};
 use super::{Cell, Key};
 use crate::error::Result;
 use crate::id::SeqId;
+use crate::seeded;
 
 /// A chunk of this size or more does not grow: the next cell that does not fit begins another one.
 const CHUNK_BYTES: usize = 256 << 10;

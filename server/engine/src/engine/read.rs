@@ -1,6 +1,5 @@
 //! Get and Scan.
 
-use crate::seeded;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,6 +16,7 @@ use crate::region::{
     check_read, check_row, read_row,
 };
 use crate::schema::TableName;
+use crate::seeded;
 use crate::store::Moment;
 
 /// Reads one row.

@@ -1,7 +1,6 @@
 //! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply. Batches of plain
 //! mutations here; writes that read first in `atomic_group`.
 
-use crate::seeded;
 use std::cell::Cell as Slot;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use crate::region::{
     pause, pause_of_row, stronger, write_rows,
 };
 use crate::schema::TableName;
+use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 

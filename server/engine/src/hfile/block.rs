@@ -14,7 +14,6 @@
 //!
 //! Pure functions of bytes; callers add the file's name and the offset to what is found wrong.
 
-use crate::seeded;
 use std::borrow::Cow;
 
 use super::compress::Codec;
@@ -22,6 +21,7 @@ use crate::checksum;
 pub(super) use crate::codec::Check;
 use crate::codec::Cursor;
 use crate::schema::Compression;
+use crate::seeded;
 
 /// Bytes of a block's header.
 pub(super) const HEADER_BYTES: usize = 33;

@@ -11,7 +11,6 @@
 //!
 //! Not for several threads at once. After an error the file is of no use and its creator removes it.
 
-use crate::seeded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +28,7 @@ use crate::checksum;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File};
 use crate::schema::{BloomType, Compression, DataBlockEncoding};
+use crate::seeded;
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;

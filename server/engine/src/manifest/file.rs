@@ -1,6 +1,5 @@
 //! Manifest files and CURRENT as bytes: reading, checking, finding the live one. Nothing here writes to the disk.
 
-use crate::seeded;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Open, Vfs};
 use crate::id::Uuid;
 use crate::record::{FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
+use crate::seeded;
 
 /// The header of a manifest file. The same in every format version, as are magic, version and checksum in it.
 pub(super) const HEADER_BYTES: usize = 64;

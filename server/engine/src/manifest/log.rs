@@ -10,7 +10,6 @@
 //! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
 //! so the log is poisoned.
 
-use crate::seeded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ use crate::id::Uuid;
 use crate::options::Totals;
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
 use crate::schema::TableName;
+use crate::seeded;
 
 /// The log is rolled when its edits take this many times the bytes of its snapshot.
 const ROLL_RATIO: u64 = 4;

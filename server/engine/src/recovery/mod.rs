@@ -24,7 +24,6 @@
 //!
 //! A crash at any point of this leaves a directory that can be opened again the same way.
 
-use crate::seeded;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +43,7 @@ use crate::nonces;
 use crate::options::{Background, Options};
 use crate::region::{Region, RegionVersion, Shared, insert_cells};
 use crate::schema::TableDescriptor;
+use crate::seeded;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, StoreVersion, file_path, store_dir};
 use crate::wal::{LogSummary, Wal, WalOptions, recover, refuse_newer, require_segments};
 

@@ -3,7 +3,6 @@
 //! Cells are encoded once, for the log, and copied once, from there into the memstores' arenas; replay of the log after a
 //! crash goes through the same [`insert_cells`].
 
-use crate::seeded;
 use std::cell::RefCell;
 
 use smallvec::SmallVec;
@@ -14,6 +13,7 @@ use crate::id::Nonce;
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
 use crate::schema::TableDescriptor;
+use crate::seeded;
 use crate::sync::RwLockReadGuard;
 use crate::wal::{Commit, EDIT_BYTES_MAX, Logging, Reserved};
 

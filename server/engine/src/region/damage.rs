@@ -15,12 +15,12 @@
 //! and is whole again when the family with the file is dropped. The next start then moves what is
 //! left of the file to `orphans/`.
 
-use crate::seeded;
 use std::sync::Arc;
 
 use super::{Region, RegionInfo, RegionVersion};
 use crate::error::{Error, Result};
 use crate::schema::escape;
+use crate::seeded;
 use crate::store::DamagedFile;
 
 impl RegionVersion {

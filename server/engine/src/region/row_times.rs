@@ -23,11 +23,11 @@
 //! ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes
 //! anything.
 
-use crate::seeded;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::schema::escape;
+use crate::seeded;
 
 /// Maximum by which a row's time may be ahead of assigned time.
 pub const AHEAD_MAX_MS: i64 = 1_000;

@@ -24,7 +24,6 @@
 //! had not been begun: the scanner is paused before it. With a filter or a batch limit that cannot
 //! be done, so a read of memory only has neither.
 
-use crate::seeded;
 use std::cmp::Ordering;
 
 use smallvec::SmallVec;
@@ -35,6 +34,7 @@ use crate::filter::Filter;
 use crate::op::{Columns, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{TableDescriptor, escape};
+use crate::seeded;
 use crate::store::{Moment, ReadRows, RowLimit, RowProgress, Sources, StoreScanner};
 
 /// What [`RegionScanner::step`] did.

@@ -1,9 +1,9 @@
 //! Names of tables, namespaces and families, and HBase's rules for them.
 
-use crate::seeded;
 use super::limits::{FAMILY_NAME, NAMESPACE_NAME, SNAPSHOT_NAME, TABLE_QUALIFIER};
 use crate::error::{Error, Result};
 use crate::name::{DEFAULT_NAMESPACE, TableName};
+use crate::seeded;
 use crate::text::{Brief, Escaped};
 
 /// The system table of namespaces, in the system namespace.

@@ -22,7 +22,6 @@
 //! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked
 //!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader, by way of [`Removals`].
 
-use crate::seeded;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +35,7 @@ use crate::id::{FileId, SeqId};
 use crate::memstore::ChunkPool;
 use crate::metrics::EventListener;
 use crate::schema::TableName;
+use crate::seeded;
 
 pub mod compact;
 mod flush;

@@ -11,7 +11,6 @@
 //! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what is older, hence
 //!   gone as well. A raw read shows such cells.
 
-use crate::seeded;
 use std::cell::OnceCell;
 
 use crate::Result;
@@ -21,6 +20,7 @@ use crate::hfile::{Access, Properties, ReadOptions};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
+use crate::seeded;
 
 use super::matcher::{Expiry, effective_range};
 use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};

@@ -5,7 +5,6 @@
 //! a share in the same file, each clipped to its own rows. The file goes away when every share in it has been marked
 //! obsolete and the last reader is done.
 
-use crate::seeded;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use crate::id::{FileId, SeqId};
 use crate::manifest::FileMeta;
 use crate::memstore::Memstore;
 use crate::schema::FamilyDescriptor;
+use crate::seeded;
 
 /// The rows of a region: what it may see of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,11 +23,11 @@
 //!
 //! A failure is final: nothing is published any more, and everybody who waits or comes is told.
 
-use crate::seeded;
 use std::fmt::Debug;
 use std::task::{Poll, Waker};
 
 use crate::id::SeqId;
+use crate::seeded;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::{Error, Result};

@@ -18,7 +18,6 @@
 //! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown kind) was written
 //! so: always refused.
 
-use crate::seeded;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +27,7 @@ use crate::fs::{Advice, Open, Vfs};
 use crate::id::{Nonce, RegionId, SeqId};
 use crate::metrics::EventListener;
 use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
+use crate::seeded;
 use crate::{Error, Result};
 
 use super::layout::{HEADER_BLOCK_BYTES, segment_number, segment_path};

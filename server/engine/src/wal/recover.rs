@@ -14,13 +14,13 @@
 //! Only the last one's seal itself may be in the page cache alone, and so may its name, if a start was killed between 2's renaming and the
 //! sync of the directory: the seal is written again in its place and synced, and so is the directory.
 
-use crate::seeded;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{Open, Vfs};
 use crate::id::SeqId;
 use crate::metrics::EventListener;
 use crate::record::{FrameRead, read_frame};
+use crate::seeded;
 use crate::{Error, Result};
 
 use super::layout::remove_if_there;

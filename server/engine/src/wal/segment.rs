@@ -33,7 +33,6 @@
 //! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has an intact header, and
 //! without a seal it is not shorter than what was preallocated for it.
 
-use crate::seeded;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +42,7 @@ use crate::codec::Cursor;
 use crate::fs::{Advice, File, Open, Vfs};
 use crate::id::{SeqId, Uuid};
 use crate::record::{FRAME_HEADER_BYTES, fill_header, reserve_header};
+use crate::seeded;
 use crate::{Error, Result};
 
 use super::layout::{HEADER_BLOCK_BYTES, MARKER_BYTES, RESERVED_BYTES, segment_path};

@@ -4,7 +4,6 @@
 //! fails a write here, and that is final. Asking the disk for space is something else: [`Writer::ask_for_spare`] and
 //! [`Writer::make_room`] may fail as often as they like.
 
-use crate::seeded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +16,7 @@ use crate::fs::Vfs;
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
+use crate::seeded;
 
 use super::batch::Batch;
 use super::group::Lead;

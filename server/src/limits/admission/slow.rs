@@ -13,7 +13,6 @@
 //! Invariant: bytes of clients that were dropped but have not released them yet count as released,
 //! so that no further client is dropped for them.
 
-use basalt_engine::seeded;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::future::pending;
@@ -22,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use basalt_engine::seeded;
 use metrics::Counter;
 use parking_lot::Mutex;
 use tokio::sync::Notify;

@@ -12,7 +12,6 @@
 //! Regions with files from before a split are compacted before a merge: the merged region could not be told which rows of
 //! such a file it may not see.
 
-use crate::seeded;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +24,7 @@ use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionMeta};
 use crate::region::{Region, RegionInfo, RegionVersion};
 use crate::schema::{BusyOptions, SplitPolicy, TableState, escape};
+use crate::seeded;
 use crate::store::{Clip, StoreFile, StoreVersion};
 
 mod choose;

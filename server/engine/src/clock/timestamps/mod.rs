@@ -26,13 +26,13 @@
 //!
 //! Reasons and costs: docs/decisions/0016-timestamps.md.
 
-use crate::seeded;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::Clock;
+use crate::seeded;
 
 /// The log, `/readyz` and an alert report assigned time that is ahead of the wall clock by more
 /// than this.

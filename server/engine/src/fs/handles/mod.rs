@@ -34,7 +34,6 @@
 //! Lock order: the queue, then a slot. No lock is held while a file is opened or read, or an
 //! evicted handle closed.
 
-use crate::seeded;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,6 +43,7 @@ use std::sync::{Arc, Weak};
 use rustix::io::Errno;
 
 use super::{Advice, File, Open, Vfs};
+use crate::seeded;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicUsize;
 

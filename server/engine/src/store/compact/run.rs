@@ -10,7 +10,6 @@
 //! what is newer has a greater id. With older files left out they are kept: a cell there of the same version would win.
 //! Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
-use crate::seeded;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +20,7 @@ use crate::hfile::ReadOptions;
 use crate::id::SeqId;
 use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
+use crate::seeded;
 use crate::store::matcher::{Purge, RetainMatcher};
 use crate::store::output::{FileOutput, NameSync};
 use crate::store::source::{ClippedCursor, LoadedCursor, Source};

@@ -22,7 +22,6 @@
 //! - Small calls need no reservation: the first 16 KiB of a connection's buffers, of a result and
 //!   of a reply are not counted.
 
-use basalt_engine::seeded;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::Error;
 use basalt_engine::cell::{Budget, OnShortage};
+use basalt_engine::seeded;
 use metrics::Counter;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
