@@ -10,8 +10,9 @@ use prost::Message;
 use tokio::time::{Instant, timeout_at};
 
 use super::advice::{advice, is_outcome_unknown};
+use super::connection::Service;
 use super::connection::{Call, Reply};
-use super::connections::{Connections, Service};
+use super::connections::Connections;
 use super::directory::Directory;
 use super::meta::{meta_table, priority};
 use super::options::ClusterOptions;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::{Instant, timeout_at};
 
-use super::connection::Connection;
+use super::connection::{Connection, Service};
 use super::options::ClusterOptions;
 use crate::error::{CONNECTING, Error, Result};
 

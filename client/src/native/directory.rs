@@ -16,7 +16,8 @@ use prost::Message;
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::Call;
-use super::connections::{Connections, Service};
+use super::connection::Service;
+use super::connections::Connections;
 use super::options::{ClusterOptions, Registry};
 use super::zookeeper;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use basalt_idl::native::messages::{
-    self, Condition, GetRequest, MultiRequest, MutateRequest, MutateResponse, MutationProto, RegionAction,
+    self, Condition, GetRequest, MultiRequest, MutateRequest, MutateResponse, RegionAction,
 };
 use basalt_idl::thrift2::TRowMutations;
 use tokio::sync::mpsc;

@@ -152,4 +152,36 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn open_ports_are_named() {
+        let port = |text: &str| text.parse::<Address>().unwrap();
+        let closed = [
+            port("127.0.0.1:1"),
+            port("[::1]:2"),
+            port("127.8.0.1:3"),
+            port("[::ffff:127.0.0.1]:4"),
+        ];
+        for listen in &closed {
+            assert_eq!(exposure(&[("server.listen", listen)]), None);
+        }
+        let text = exposure(&[
+            ("server.listen", &port("0.0.0.0:9090")),
+            ("http.listen", &port("127.0.0.1:9095")),
+        ]);
+        let text = text.unwrap();
+        assert!(
+            text.contains("server.listen = 0.0.0.0:9090 can") && !text.contains("http.listen"),
+            "{text}"
+        );
+        let both = exposure(&[
+            ("server.listen", &port("[::]:1")),
+            ("http.listen", &port("10.0.0.1:2")),
+        ])
+        .unwrap();
+        assert!(
+            both.contains("server.listen = [::]:1 or http.listen = 10.0.0.1:2"),
+            "{both}"
+        );
+    }
 }

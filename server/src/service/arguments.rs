@@ -92,3 +92,38 @@ pub(crate) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
     let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
     string.is_some_and(names_one) || bytes.is_some_and(names_one)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    /// Goal: a call is about the table that it names, whatever the call before was about, and a long name is not kept.
+    #[test]
+    fn each_call_names_its_table() {
+        let long = Bytes::from(
+            [
+                vec![b'n'; KEEP_NAME_BYTES / 2],
+                b":".to_vec(),
+                vec![b'x'; KEEP_NAME_BYTES / 2],
+            ]
+            .concat(),
+        );
+        for name in [
+            bytes("t"),
+            bytes("t"),
+            bytes("ns:t"),
+            bytes("t"),
+            long,
+            bytes("u"),
+        ] {
+            assert_eq!(table(Some(&name)).unwrap().to_string().as_bytes(), &name[..]);
+            let kept = LAST_TABLE.with_borrow(|last| last.as_ref().map(|(written, _)| written.len()));
+            assert!(kept.is_some_and(|bytes| bytes <= KEEP_NAME_BYTES));
+            assert!(table(Some(&bytes("a/b"))).is_err());
+        }
+    }
+}

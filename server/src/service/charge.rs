@@ -27,7 +27,7 @@ use crate::server::sessions::OpenScan;
 /// A call that was charged; empty where nothing is limited.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Charged(Option<Box<Call>>);
+pub(crate) struct Charged(Option<Box<Call>>);
 
 #[derive(Debug)]
 struct Call {

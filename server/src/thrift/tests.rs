@@ -3,17 +3,20 @@
 
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::op::Write;
-use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor};
+use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::Call;
 use basalt_idl::call::{CallError, read_reply, write_call};
 use basalt_idl::thrift2::{self, THBaseException, args};
 use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
+use crate::config::Config;
 use crate::limits::admission::{Class, Held, Place};
+use crate::service::writes;
 
 /// A server with table `t`, in whose line one call may wait.
 fn crowded() -> Arc<Server> {

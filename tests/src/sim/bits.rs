@@ -8,20 +8,19 @@
 //! the check must have said something of the file, or the place must be in [`unused`]. Damage to
 //! store files alone must not fail the start, and must not fail reads of other tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use basalt_engine::Error;
 use basalt_engine::engine::check;
 use basalt_engine::fs::Vfs;
 use basalt_engine::fs::sim::SimFs;
-use basalt_engine::{Engine, Error};
 
 use super::answers::answers_of;
 use super::jobs::{self, Figures, Report, trying};
-use super::model::Rows;
 use super::reference::{self, Reference};
-use super::{DIR, FIRST_MS, Machine, read};
+use super::{DIR, FIRST_MS, Machine};
 
 /// What is tried.
 #[derive(Clone, Debug)]

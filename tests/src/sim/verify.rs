@@ -9,7 +9,7 @@ use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};
 
 use super::life::{Kind, Life, draw_clock};
-use super::model::{Pending, Row, Rows, Tables, Told, difference, set, state_of};
+use super::model::{Pending, Row, Tables, Told, difference, set, state_of};
 use super::read::{self, name};
 use super::{DIR, FIRST_MS, Machine, Stop, below};
 

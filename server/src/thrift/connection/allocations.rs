@@ -19,7 +19,6 @@ use tokio::net::TcpStream;
 
 use super::tests::connect_to;
 use crate::config::Config;
-use crate::server::Server;
 
 /// Calls that are counted together.
 const CALLS: u32 = 1_000;
