@@ -2,7 +2,7 @@
 
 use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::{Escaped, TableName};
+use basalt_engine::schema::{Cut, TableName};
 
 use super::{Failure, Server, to_thrift};
 
@@ -84,5 +84,5 @@ pub(super) fn region(server: &Server, name: &[u8]) -> Result<RegionInfo, Failure
     candidates
         .into_iter()
         .find(is_called)
-        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Escaped(name))).into())
+        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Cut(name))).into())
 }
