@@ -9,3 +9,6 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_
 
 pub mod config;
 pub mod messages;
+#[path = "native/decode/mod.rs"]
+pub mod native_decode;
+pub mod selection;

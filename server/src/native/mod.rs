@@ -4,11 +4,9 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
-//! | `peer` | the connection header: service, codec, compressor, client version |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
-//! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `multi`, `scan` | ClientService |
@@ -22,18 +20,21 @@
 //! | `procedures` | ids of finished master operations, which clients poll |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
+//! The folder `decode` belongs to the library `basalt_server`, so that fuzzers can call it: connection
+//! headers, the memory of a call's arguments, and requests of ClientService.
+//!
 //! To a native client, Basalt is a cluster of one master and one region server. This module
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
 use basalt_idl::native::messages::ServerName;
+use basalt_server::native_decode::{arguments, peer};
 
 use crate::api::Server;
 use peer::Service;
 
 mod admin;
 mod aggregate;
-mod arguments;
 mod client;
 mod compress;
 mod connection;
@@ -45,7 +46,6 @@ mod load;
 mod master;
 mod multi;
 mod multi_row;
-mod peer;
 mod places;
 mod procedures;
 mod quota;

@@ -287,7 +287,7 @@ async fn atomic(
     if group.mutations.is_empty() {
         group.conditions.clear();
     }
-    let has_updates = group.mutations.iter().any(group::is_update);
+    let has_updates = group.mutations.iter().any(request::is_update);
     let mut done = group::apply(connection, group).await?;
     let merged = if has_updates && done.processed {
         Some(block.merged(&mut done.cells).await?)

@@ -14,9 +14,9 @@ mod puts;
 mod reads;
 mod writes;
 
+pub(crate) use basalt_server::selection::{has_regex, select};
 pub(super) use puts::Puts;
 pub(super) use reads::{caching, filter, get, scan, versions};
-pub(crate) use reads::{has_regex, select};
 pub(super) use writes::{delete, durability, put, row_mutations};
 
 /// Attributes of an operation.

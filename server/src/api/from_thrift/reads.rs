@@ -1,51 +1,14 @@
 //! What gets and scans ask for.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{Columns, FamilySelection, ReadSpec, Scan, TimeRange};
+use basalt_engine::op::{ReadSpec, Scan, TimeRange};
 use basalt_idl::thrift2;
 use bytes::Bytes;
 
-use super::{negative_time, raw, row, time_range};
+use super::{negative_time, raw, row, select, time_range};
 use crate::api::Failure;
-
-/// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added after some of its
-/// columns widens to the whole family; a column added after its family narrows to columns.
-pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) -> Vec<FamilySelection> {
-    let mut families: BTreeMap<Bytes, Columns> = BTreeMap::new();
-    for (family, qualifier) in columns {
-        let selected = families.entry(family).or_insert(Columns::All);
-        match (qualifier, selected) {
-            (None, selected) => *selected = Columns::All,
-            (Some(qualifier), Columns::Only(qualifiers)) => qualifiers.push(qualifier.to_vec()),
-            (Some(qualifier), selected) => *selected = Columns::Only(vec![qualifier.to_vec()]),
-        }
-    }
-    families
-        .into_iter()
-        .map(|(family, mut columns)| {
-            if let Columns::Only(qualifiers) = &mut columns {
-                qualifiers.sort_unstable();
-                qualifiers.dedup();
-            }
-            FamilySelection {
-                family: family.to_vec(),
-                columns,
-            }
-        })
-        .collect()
-}
-
-/// Whether a filter may have a regular expression. Compiling one takes milliseconds, which is too
-/// long for a network thread.
-pub(crate) fn has_regex(string: Option<&Bytes>, bytes: Option<&Bytes>) -> bool {
-    // The text form has "regexstring" in any letter case; the encoded form has the class
-    // RegexStringComparator.
-    let names_one = |bytes: &Bytes| bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"regex"));
-    string.is_some_and(names_one) || bytes.is_some_and(names_one)
-}
 
 /// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed is an error
 /// whatever stands beside it.
@@ -160,30 +123,6 @@ mod tests {
 
     fn bytes(text: &'static str) -> Bytes {
         Bytes::from_static(text.as_bytes())
-    }
-
-    /// HBase: the later of overlapping selections wins.
-    #[test]
-    fn overlapping_selections() {
-        let (f, g) = (bytes("f"), bytes("g"));
-        let selected = select([
-            (f.clone(), Some(bytes("b"))),
-            (f.clone(), None),
-            (g.clone(), None),
-        ]);
-        assert_eq!(
-            selected.iter().map(|family| &family.columns).collect::<Vec<_>>(),
-            [&Columns::All, &Columns::All]
-        );
-        let selected = select([
-            (f.clone(), None),
-            (f.clone(), Some(bytes("b"))),
-            (f, Some(bytes("a"))),
-        ]);
-        assert_eq!(
-            selected[0].columns,
-            Columns::Only(vec![b"a".to_vec(), b"b".to_vec()])
-        );
     }
 
     #[test]
