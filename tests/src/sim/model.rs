@@ -14,6 +14,7 @@ use std::sync::Arc;
 use basalt_engine::id::RegionId;
 use basalt_engine::schema::TableDescriptor;
 
+use super::load::Offered;
 use super::retries::Retry;
 
 /// Versions that the families which keep many keep.
@@ -170,8 +171,10 @@ pub(crate) struct Told {
     pub(crate) weak: BTreeMap<(String, String), Weak>,
     /// The call on its way.
     pub(crate) pending: Pending,
-    /// The last increment, to be sent again.
+    /// The last increment or append with a nonce, to be sent again.
     pub(crate) retry: Option<Retry>,
+    /// The bulk load that is under way.
+    pub(crate) offered: Option<Offered>,
     /// The newest timestamp that an acknowledged write has.
     pub(crate) stamped_ms: i64,
     /// Number of the next write: it is in every value, so that values tell which write they are of.
