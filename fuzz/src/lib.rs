@@ -89,6 +89,16 @@ pub const TARGETS: &[Target] = &[
         longest_input: 4096,
     },
     Target {
+        name: "rpc_calls",
+        run: target::rpc_calls::run,
+        longest_input: 4096,
+    },
+    Target {
+        name: "bulk_load",
+        run: target::bulk_load::run,
+        longest_input: 5120,
+    },
+    Target {
         name: "zookeeper",
         run: target::zookeeper::run,
         longest_input: 1024,

@@ -33,23 +33,29 @@ pub fn limit(received: usize) -> usize {
 
 /// Runs `handle`, which reads an input of `received` bytes. Panics when a refusal took more than [`limit`] and `beside`, or
 /// an acceptance more than [`DECODED_BYTES`] above that.
-///
-/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not the input's.
 pub fn bounded<T, E>(received: usize, beside: usize, handle: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    let refused = limit(received) + beside;
+    let allowed = |result: &Result<T, E>| refused + if result.is_ok() { DECODED_BYTES } else { 0 };
+    checked(received, allowed, handle)
+}
+
+/// Runs `handle`, which reads an input of `received` bytes. Panics when it took more than `allowed` bytes.
+pub fn within<T>(received: usize, allowed: usize, handle: impl Fn() -> T) -> T {
+    checked(received, |_| allowed, handle)
+}
+
+/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not the input's.
+fn checked<T>(received: usize, allowed: impl Fn(&T) -> usize, handle: impl Fn() -> T) -> T {
     let (result, peak) = peak_of(&handle);
-    let allowed = |accepted: bool| limit(received) + beside + if accepted { DECODED_BYTES } else { 0 };
-    if peak > allowed(result.is_ok()) {
-        drop(result);
-        let (again, peak) = peak_of(&handle);
-        let (outcome, allowed) = (
-            if again.is_ok() { "accepted" } else { "refused" },
-            allowed(again.is_ok()),
-        );
-        assert!(
-            peak <= allowed,
-            "an input of {received} bytes was {outcome} and took {peak} bytes of memory; {allowed} are allowed"
-        );
-        return again;
+    if peak <= allowed(&result) {
+        return result;
     }
-    result
+    drop(result);
+    let (again, peak) = peak_of(&handle);
+    let allowed = allowed(&again);
+    assert!(
+        peak <= allowed,
+        "an input of {received} bytes took {peak} bytes of memory; {allowed} are allowed"
+    );
+    again
 }

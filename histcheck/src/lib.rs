@@ -13,6 +13,8 @@
 //! | [`scan`] | a scan is sorted, complete, and shows all rows at one moment |
 //! | [`bank`] | the columns of a row always have the same sum |
 //! | [`linked`] | linked lists have lost no node |
+//! | [`loads`] | a bulk load is there whole or not at all, and stays once it was acknowledged |
+//! | [`once`] | an operation that is repeated with its nonce is applied once |
 //!
 //! How a call ended decides what it may have done:
 //!
@@ -33,7 +35,9 @@ pub mod durability;
 mod history;
 pub mod linear;
 pub mod linked;
+pub mod loads;
 pub mod notation;
+pub mod once;
 pub mod refused;
 pub mod scan;
 

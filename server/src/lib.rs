@@ -1,7 +1,7 @@
 //! The daemon `basalt`: a single-node wide-column server for HBase's clients on Basalt's own storage engine.
 //!
-//! The library has the whole program, so that fuzzers reach [`config`] and [`thrift::messages`]; its
-//! public face is those two and [`run`].
+//! The library has the whole program, so that fuzzers reach [`config`], [`thrift::messages`] and
+//! [`native::decode`]; its public face is those three and [`run`].
 //!
 //! The modules stand in rows. A module uses rows below its own, and modules of its own row as long as
 //! no circle arises. `tests/rows.rs` reads this table and checks the imports:
@@ -28,7 +28,7 @@ mod console;
 mod ephemeral;
 mod http;
 mod limits;
-mod native;
+pub mod native;
 mod net;
 mod observe;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;
-use basalt_tests::sim::cuts::Cuts;
+use basalt_tests::sim::cuts::{Cuts, Workload};
 use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::random::Random;
 use basalt_tests::sim::{bits, bugs, cuts, errors, random, seeded};
@@ -11,6 +11,7 @@ use basalt_tests::sim::{bits, bugs, cuts, errors, random, seeded};
 #[test]
 fn power_cuts_lose_nothing() {
     let cuts = Cuts {
+        workload: Workload::Reference,
         seed: 2,
         rounds: 1,
         modes: vec![Mode::Strict, Mode::Ext4],
@@ -33,6 +34,26 @@ fn power_cuts_lose_nothing() {
     ] {
         assert!(report.figures.get(what) > 0, "no {what}: {report}");
     }
+}
+
+/// Goal: a power cut or a kill at every call of a bulk load leaves all of its files or none, and the files that were offered as they
+/// were. The load, and increments and appends with nonces, are repeated after each: nothing is applied twice.
+#[test]
+fn bulk_loads_and_nonces_survive_a_cut_at_every_call() {
+    let cuts = Cuts {
+        workload: Workload::Loads,
+        seed: 5,
+        rounds: 1,
+        modes: vec![Mode::Strict],
+        damage_seeds: 2,
+        stride: 1,
+        depth: 0,
+        recovery_stride: 1,
+        jobs: 2,
+    };
+    let report = cuts::try_all(&cuts, None);
+    report.assert_clean();
+    assert!(report.figures.get("calls cut") > 500, "{report}");
 }
 
 /// Goal: a database that is cut again and again, and used in between, stays right.

@@ -24,6 +24,7 @@ fn kills_lose_nothing() {
     assert_eq!(figures.kills, 6);
     assert_eq!(figures.undecided, 0);
     assert!(figures.operations > 500, "{figures}");
+    assert!(figures.loads > 0 && figures.repeats > 20, "{figures}");
 }
 
 #[test]

@@ -54,6 +54,8 @@ struct Run {
     coverage: String,
     /// Inputs in the corpus at the end, each of which reached something of its own.
     inputs: String,
+    /// Largest resident memory of the fuzzer's process, corpus included.
+    peak_mib: String,
     findings: Vec<PathBuf>,
 }
 
@@ -71,21 +73,22 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "| target | executions | seconds | executions a second | coverage | corpus | findings |"
+        "| target | executions | seconds | executions a second | coverage | corpus | peak MiB | findings |"
     )?;
-    writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")?;
     let mut findings = Vec::new();
     for target in targets {
         let run = run(target, &binaries, command_line.executions)?;
         writeln!(
             out,
-            "| `{}` | {} | {} | {:.0} | {} | {} | {} |",
+            "| `{}` | {} | {} | {:.0} | {} | {} | {} | {} |",
             target.name,
             run.executions,
             run.took.as_secs(),
             run.executions as f64 / run.took.as_secs_f64(),
             run.coverage,
             run.inputs,
+            run.peak_mib,
             run.findings.len()
         )?;
         findings.extend(run.findings);
@@ -187,6 +190,9 @@ fn run(target: &Target, binaries: &Path, executions: u64) -> Result<Run, Box<dyn
         took,
         coverage: number_behind(&text, "cov:").unwrap_or("?").to_owned(),
         inputs: number_behind(&text, "corp:").unwrap_or("?").to_owned(),
+        peak_mib: number_behind(&text, "stat::peak_rss_mb:")
+            .unwrap_or("?")
+            .to_owned(),
         findings,
     })
 }

@@ -12,6 +12,7 @@ use basalt_engine::schema::{BloomType, Compression, DataBlockEncoding, FamilyDes
 use super::seed;
 use crate::corpus::Input;
 use crate::disk::{TRAILER_BYTES, TRAILER_MARK_AT};
+use crate::target::bulk_load::CLIPPED;
 
 /// Also printed.
 const PRINTED: u8 = 8;
@@ -51,6 +52,18 @@ pub(super) fn seeds() -> Vec<Input> {
     ));
     seeds.push(seed("as-hbase-writes-it", compact(&plain(3), 1 | PRINTED)));
     seeds
+}
+
+/// The same files offered for a bulk load, into a region with all of their rows and into one with some.
+pub(super) fn offered() -> Vec<Input> {
+    let clipped = |input: Input| {
+        let mut bytes = input.bytes;
+        bytes[0] |= CLIPPED;
+        seed(format!("clipped-{}", input.name), bytes)
+    };
+    let mut all = seeds();
+    all.extend(seeds().into_iter().map(clipped));
+    all
 }
 
 /// Blocks and trailer apart, the trailer without its zeros.

@@ -1,5 +1,6 @@
 //! Inputs to begin with: what the real encoders write, and hand-made cases at the limits. `make-corpus` writes them to files.
 
+mod calls;
 mod filters;
 mod hfile;
 mod logs;
@@ -18,6 +19,8 @@ pub fn of(target: &str) -> Vec<Input> {
         "filter_bytes" => filters::bytes(),
         "config" => text::settings(),
         "hfile" => hfile::seeds(),
+        "bulk_load" => hfile::offered(),
+        "rpc_calls" => calls::seeds(),
         "wal" => logs::segments(),
         "manifest" => logs::manifests(),
         "shell" => text::commands(),

@@ -63,7 +63,7 @@ pub(super) fn cell_blocks() -> Vec<Input> {
     seeds
 }
 
-fn get() -> pb::GetRequest {
+pub(super) fn get() -> pb::GetRequest {
     pb::GetRequest {
         region: region(),
         get: pb::Get {
@@ -77,14 +77,14 @@ fn get() -> pb::GetRequest {
     }
 }
 
-fn region() -> pb::RegionSpecifier {
+pub(super) fn region() -> pb::RegionSpecifier {
     pb::RegionSpecifier {
         r#type: 1,
         value: Bytes::from_static(b"t,,1700000000000.0123456789abcdef0123456789abcdef."),
     }
 }
 
-fn scan() -> pb::ScanRequest {
+pub(super) fn scan() -> pb::ScanRequest {
     pb::ScanRequest {
         region: Some(region()),
         scan: Some(pb::Scan {
@@ -101,7 +101,7 @@ fn scan() -> pb::ScanRequest {
     }
 }
 
-fn multi() -> pb::MultiRequest {
+pub(super) fn multi() -> pb::MultiRequest {
     let action = |index| pb::Action {
         index: Some(index),
         get: Some(Box::new(get().get)),
@@ -117,7 +117,7 @@ fn multi() -> pb::MultiRequest {
     }
 }
 
-fn table() -> pb::CreateTableRequest {
+pub(super) fn table() -> pb::CreateTableRequest {
     let pair = |first: &'static str, second: &'static str| pb::BytesBytesPair {
         first: Bytes::from_static(first.as_bytes()),
         second: Bytes::from_static(second.as_bytes()),

@@ -84,20 +84,32 @@ const OPTIONS: [ReadOptions; 2] = [
     },
 ];
 
+/// The file of an input in compact form, and how it is to be used.
+pub(super) fn file_of(input: &[u8]) -> Option<(u8, Vec<u8>)> {
+    let [how, trailer_bytes, rest @ ..] = input else {
+        return None;
+    };
+    if how & 4 != 0 {
+        return Some((*how, rest.to_vec()));
+    }
+    let (trailer, blocks) = rest.split_at(rest.len().min(usize::from(*trailer_bytes)));
+    let mut blocks = blocks.to_vec();
+    if how & 1 != 0 {
+        disk::repair_blocks(&mut blocks);
+    }
+    Some((*how, disk::hfile(&blocks, trailer, how & 2 != 0)))
+}
+
+/// What reading a file may take beside the limit: the decompressor, and what blocks unpack to.
+pub(super) fn unpacked_bytes(file: &[u8]) -> usize {
+    let trailer = &file[file.len().saturating_sub(disk::TRAILER_BYTES)..];
+    CODEC_BYTES + file.len() * unpacked_per_byte(trailer)
+}
+
 /// Feeds it one input. Panics when something does not hold.
 pub fn run(input: &[u8]) {
-    let [how, trailer_bytes, rest @ ..] = input else {
+    let Some((how, file)) = file_of(input) else {
         return;
-    };
-    let file = if how & 4 != 0 {
-        rest.to_vec()
-    } else {
-        let (trailer, blocks) = rest.split_at(rest.len().min(usize::from(*trailer_bytes)));
-        let mut blocks = blocks.to_vec();
-        if how & 1 != 0 {
-            disk::repair_blocks(&mut blocks);
-        }
-        disk::hfile(&blocks, trailer, how & 2 != 0)
     };
     let disk = disk::with_files(&[(Path::new(PATH), &file)]);
     let cache = Arc::new(BlockCache::new(1 << 20));
@@ -112,9 +124,8 @@ pub fn run(input: &[u8]) {
         };
         Reader::open(PATH.into(), FileId(1), context)
     };
-    let trailer = &file[file.len().saturating_sub(disk::TRAILER_BYTES)..];
-    let unpacked = file.len() * unpacked_per_byte(trailer);
-    let Ok(reader) = memory::bounded(file.len(), CODEC_BYTES + unpacked, open) else {
+    let unpacked = unpacked_bytes(&file);
+    let Ok(reader) = memory::bounded(file.len(), unpacked, open) else {
         return;
     };
     // Cells of a block that is prefix-encoded may be many times as long as the block.

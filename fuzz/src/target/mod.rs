@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
+pub mod bulk_load;
 pub mod cell_blocks;
 pub mod config;
 pub mod filter_bytes;
@@ -9,6 +10,7 @@ pub mod filter_string;
 mod filters;
 pub mod hfile;
 pub mod manifest;
+pub mod rpc_calls;
 pub mod rpc_frames;
 pub mod rpc_messages;
 pub mod shell;

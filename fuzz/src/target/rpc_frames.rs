@@ -41,7 +41,7 @@ pub fn run(input: &[u8]) {
 }
 
 /// The frames of a stream, as a connection takes them off its buffer.
-fn frames(stream: &[u8]) -> impl Iterator<Item = Bytes> {
+pub(super) fn frames(stream: &[u8]) -> impl Iterator<Item = Bytes> {
     let mut rest = Bytes::copy_from_slice(stream);
     std::iter::from_fn(move || {
         let length = rest.first_chunk::<4>()?;

@@ -24,6 +24,26 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Bytes of a name that [`Cut`] shows.
+const CUT_BYTES: usize = 1 << 10;
+
+/// Displays a row, family, column or region that a call names, as [`Escaped`] does; of a long one
+/// only the first bytes and its length. The text of a refusal must not need several times the memory
+/// of the call.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut<'a>(pub &'a [u8]);
+
+impl fmt::Display for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.get(..CUT_BYTES) {
+            Some(first) if first.len() < self.0.len() => {
+                write!(f, "{}... ({} bytes)", Escaped(first), self.0.len())
+            }
+            _ => fmt::Display::fmt(&Escaped(self.0), f),
+        }
+    }
+}
+
 /// Displays bytes as [`Escaped`] does, but text as it is, and only the first bytes
 /// of a long name.
 #[derive(Clone, Copy, Debug)]
@@ -71,5 +91,17 @@ mod tests {
             Brief(shifted.as_bytes()).to_string(),
             format!("x{}...", "\u{8868}".repeat(15))
         );
+    }
+
+    /// Four characters for each byte would be 400 kB.
+    #[test]
+    fn a_long_name_is_cut() {
+        let long = vec![0; 100_000];
+        let text = Cut(&long).to_string();
+        assert!(text.ends_with("\\x00... (100000 bytes)"), "{text}");
+        assert!(text.len() < 5 * CUT_BYTES, "{}", text.len());
+        let whole = vec![b'a'; CUT_BYTES];
+        assert_eq!(Cut(&whole).to_string().len(), CUT_BYTES);
+        assert_eq!(Cut(b"a\x01\\").to_string(), r"a\x01\x5C");
     }
 }

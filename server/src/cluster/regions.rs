@@ -1,7 +1,7 @@
 //! Tables and regions by the names that clients have for them.
 
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::{Escaped, TableName};
+use basalt_engine::schema::{Cut, Escaped, TableName};
 use basalt_engine::{Engine, Error, Result};
 
 /// What a call works on that takes a table's name or a region's.
@@ -79,7 +79,7 @@ pub(crate) fn region(engine: &Engine, name: &[u8]) -> Result<RegionInfo> {
     candidates
         .into_iter()
         .find(is_called)
-        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Escaped(name))).into())
+        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Cut(name))).into())
 }
 
 /// A region's full name for people.

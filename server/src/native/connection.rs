@@ -49,7 +49,7 @@ use crate::service::Failure;
 use crate::service::faults::Consequence;
 
 /// Most unanswered calls of a connection. Java's client has at most a hundred by default.
-const CALLS_IN_FLIGHT: usize = 1_000;
+pub(super) const CALLS_IN_FLIGHT: usize = 1_000;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes that are read of a frame that is refused, to find the call id in its header.

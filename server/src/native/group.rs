@@ -16,17 +16,13 @@ use std::sync::Arc;
 
 use basalt_engine::cell::{Budget, CellBatch};
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::filter::{Comparator, FilterSpec};
 use basalt_engine::id::Nonce;
-use basalt_engine::op::{
-    ColumnAppend, ColumnIncrement, CompareOp, Expected, RowCondition, RowUpdate, Test, TimeRange,
-};
-use basalt_engine::schema::Escaped;
-use basalt_idl::native::cells::{Cells, WireCell};
+use basalt_engine::schema::Cut;
+use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{self, MutationProto, mutation_proto::MutationType};
 use bytes::Bytes;
-use prost::Message;
 
+use super::decode::condition::{Condition, has_regex};
 use super::request;
 use super::state::Connection;
 use crate::limits::admission::Class;
@@ -35,9 +31,6 @@ use crate::service::Failure;
 use crate::service::group::{self as groups, GroupDone, Step};
 use crate::service::reads::FilterMemory;
 use crate::service::writes;
-
-/// Memory of a decoded condition, and of its form for the engine.
-pub(super) const CONDITION_BYTES: usize = size_of::<Condition>() + size_of::<RowCondition<'_>>();
 
 /// A group as it arrived. All rows are in `region`.
 #[expect(clippy::struct_field_names, reason = "HBase calls it a nonce group")]
@@ -89,7 +82,7 @@ fn check_rows(group: &Group) -> Result<(), Failure> {
         if !group.region.contains(row) {
             return Err(Failure::wrong_region(format!(
                 "row {} of an atomic group is not in region {}",
-                Escaped(row),
+                Cut(row),
                 group.region.encoded_name
             )));
         }
@@ -110,14 +103,6 @@ pub(super) fn check_same_row(
     Ok(())
 }
 
-/// Whether it is an increment or append.
-pub(super) fn is_update(mutation: &MutationProto) -> bool {
-    matches!(
-        mutation.mutate_type(),
-        MutationType::Increment | MutationType::Append
-    )
-}
-
 /// A put without cells is accepted and does nothing, as in HBase.
 fn is_empty_put(mutation: &MutationProto) -> bool {
     mutation.mutate_type() == MutationType::Put
@@ -129,7 +114,10 @@ fn is_empty_put(mutation: &MutationProto) -> bool {
 }
 
 fn nonce(group: &Group) -> Option<Nonce> {
-    let last = group.mutations.iter().rfind(|mutation| is_update(mutation))?;
+    let last = group
+        .mutations
+        .iter()
+        .rfind(|mutation| request::is_update(mutation))?;
     // 0 is HBase's NO_NONCE.
     let number = last.nonce.filter(|number| *number != 0)?;
     Some(Nonce {
@@ -150,7 +138,7 @@ impl Conditions {
         let (mut all, mut memory) = (Vec::with_capacity(wanted.len()), FilterMemory::default());
         for wanted in wanted {
             let decoded =
-                request::converted(server, Class::User, wanted, has_regex(wanted), condition).await?;
+                request::converted(server, Class::User, wanted, has_regex(wanted), Condition::decode).await?;
             memory.add(server, decoded.memory_bytes())?;
             all.push(decoded);
         }
@@ -158,139 +146,19 @@ impl Conditions {
     }
 }
 
-/// A condition, decoded.
-struct Condition {
-    row: Bytes,
-    test: Decoded,
-    time_range: TimeRange,
-}
-
-enum Decoded {
-    Column {
-        family: Bytes,
-        qualifier: Bytes,
-        op: CompareOp,
-        comparator: Comparator,
-    },
-    Filter(Arc<FilterSpec>),
-}
-
-impl Condition {
-    /// Memory of its filter or regular expression.
-    fn memory_bytes(&self) -> usize {
-        match &self.test {
-            Decoded::Column { comparator, .. } => comparator.memory_bytes(),
-            Decoded::Filter(filter) => filter.memory_bytes(),
-        }
-    }
-
-    fn for_engine(&self) -> RowCondition<'_> {
-        let test = match &self.test {
-            Decoded::Column {
-                family,
-                qualifier,
-                op,
-                comparator,
-            } => Test::Column {
-                family,
-                qualifier,
-                op: *op,
-                expected: Expected::Comparator(comparator),
-            },
-            Decoded::Filter(filter) => Test::Filter(filter),
-        };
-        RowCondition {
-            row: &self.row,
-            test,
-            time_range: self.time_range,
-        }
-    }
-}
-
-/// Whether a condition may have a regular expression.
-fn has_regex(condition: &messages::Condition) -> bool {
-    let comparator = condition.comparator.as_ref();
-    condition.filter.as_ref().is_some_and(request::has_regex)
-        || comparator.is_some_and(|comparator| comparator.name.ends_with("RegexStringComparator"))
-}
-
-/// Decodes a condition: by filter if it has one, else on a column.
-fn condition(condition: &messages::Condition) -> Result<Condition, Failure> {
-    let test = if let Some(filter) = &condition.filter {
-        Decoded::Filter(request::decode_filter(filter)?)
-    } else {
-        let comparator = condition
-            .comparator
-            .as_ref()
-            .ok_or_else(|| Failure::do_not_retry("the condition has neither filter nor comparator"))?;
-        Decoded::Column {
-            family: condition.family.clone().unwrap_or_default(),
-            qualifier: condition.qualifier.clone().unwrap_or_default(),
-            op: compare_op(condition),
-            comparator: Comparator::decode(&comparator.encode_to_vec())?,
-        }
-    };
-    Ok(Condition {
-        row: condition.row.clone(),
-        test,
-        time_range: request::time_range(condition.time_range.as_ref())?,
-    })
-}
-
-fn compare_op(condition: &messages::Condition) -> CompareOp {
-    match condition.compare_type() {
-        messages::CompareType::Less => CompareOp::Less,
-        messages::CompareType::LessOrEqual => CompareOp::LessOrEqual,
-        messages::CompareType::Equal => CompareOp::Equal,
-        messages::CompareType::NotEqual => CompareOp::NotEqual,
-        messages::CompareType::GreaterOrEqual => CompareOp::GreaterOrEqual,
-        messages::CompareType::Greater => CompareOp::Greater,
-        messages::CompareType::NoOp => CompareOp::NoOp,
-    }
-}
-
 /// Converts a mutation; its cells are the next ones of the block.
 fn step<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<Step<'a>, Failure> {
-    if !is_update(mutation) {
+    if !request::is_update(mutation) {
         return Ok(Step::Write(request::write(mutation, block)?));
     }
-    let cells = request::cells(mutation, block)?;
-    let change = if mutation.mutate_type() == MutationType::Increment {
-        RowUpdate::Increment(cells.iter().map(increment).collect::<Result<_, Failure>>()?)
-    } else {
-        RowUpdate::Append(cells.iter().map(append).collect())
-    };
     Ok(Step::Update {
         row: request::row(mutation)?,
-        change,
+        change: request::update(mutation, block)?,
         ttl_ms: request::ttl(mutation)?,
         time_range: request::time_range(mutation.time_range.as_ref())?,
         durability: request::durability(mutation),
         returns: request::returns_results(mutation),
     })
-}
-
-fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>, Failure> {
-    let amount = <[u8; 8]>::try_from(cell.value).map_err(|_| {
-        Failure::do_not_retry(format!(
-            "the increment of column {} has {} bytes; it must have 8",
-            Escaped(cell.qualifier),
-            cell.value.len()
-        ))
-    })?;
-    Ok(ColumnIncrement {
-        family: cell.family,
-        qualifier: cell.qualifier,
-        amount: i64::from_be_bytes(amount),
-    })
-}
-
-fn append<'a>(cell: &WireCell<'a>) -> ColumnAppend<'a> {
-    ColumnAppend {
-        family: cell.family,
-        qualifier: cell.qualifier,
-        value: cell.value,
-    }
 }
 
 #[cfg(test)]
@@ -337,29 +205,5 @@ mod tests {
         assert_eq!(of(&[increment(Some(3)), put.clone()]), Some((7, 3)));
         let append = mutation(MutationType::Append, Some(5));
         assert_eq!(of(&[increment(Some(3)), append]), Some((7, 5)));
-    }
-
-    /// The class of a regular expression is found in a comparator, and in the encoded filter.
-    #[test]
-    fn conditions_with_regular_expressions_are_recognised() {
-        let class = |name: &str| format!("org.apache.hadoop.hbase.filter.{name}");
-        let compared = |name| messages::Condition {
-            comparator: Some(messages::Comparator {
-                name: class(name),
-                ..messages::Comparator::default()
-            }),
-            ..messages::Condition::default()
-        };
-        assert!(has_regex(&compared("RegexStringComparator")));
-        assert!(!has_regex(&compared("BinaryComparator")));
-        let filtered = |name| messages::Condition {
-            filter: Some(messages::Filter {
-                name: class("RowFilter"),
-                serialized_filter: Some(class(name).into()),
-            }),
-            ..messages::Condition::default()
-        };
-        assert!(has_regex(&filtered("RegexStringComparator")));
-        assert!(!has_regex(&filtered("BinaryComparator")));
     }
 }

@@ -4,12 +4,10 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
-//! | `state` | a connection and its scanners between calls |
-//! | `peer` | the connection header: service, codec, compressor, client version |
+//! | `state` | a connection between calls |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
-//! | `arguments` | the memory of a call's arguments, before they are decoded |
 //! | `request` | protobuf requests to engine requests |
 //! | `region` | region names to regions |
 //! | `client`, `single`, `multi`, `scan` | ClientService; `scanners` has the state of open scanners |
@@ -22,6 +20,9 @@
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
+//! `decode` is public, so that fuzzers can call it: connection headers, the memory of a call's
+//! arguments, and requests of ClientService.
+//!
 //! To a native client, Basalt is a cluster of one master and one region server. This module
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
@@ -32,23 +33,23 @@ use basalt_idl::native::messages::ServerName;
 
 use crate::observe::metrics::Api;
 use crate::server::Server;
-use peer::Service;
+use decode::arguments;
+use decode::peer::{self, Service};
 
 mod admin;
 mod aggregate;
-mod arguments;
 mod client;
 mod compress;
 mod connection;
 mod coprocessor;
 mod deadline;
+pub mod decode;
 mod faults;
 mod group;
 mod load;
 mod master;
 mod multi;
 mod multi_row;
-mod peer;
 mod places;
 mod quota;
 mod region;

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
+use basalt_engine::seeded;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     self, Action, CoprocessorServiceCall, CoprocessorServiceResult, MultiRegionLoadStats, MultiRequest,
@@ -224,7 +225,10 @@ async fn apply_update(
     let group = Group {
         region: region.clone(),
         conditions: Vec::new(),
-        mutations: vec![mutation],
+        mutations: vec![MutationProto {
+            nonce: mutation.nonce.filter(|_| !seeded::is_on("batch-forgets-nonces")),
+            ..mutation
+        }],
         cells,
         nonce_group,
     };
@@ -291,7 +295,7 @@ async fn atomic(
     if group.mutations.is_empty() {
         group.conditions.clear();
     }
-    let has_updates = group.mutations.iter().any(group::is_update);
+    let has_updates = group.mutations.iter().any(request::is_update);
     let mut done = group::apply(connection, group).await?;
     let merged = if has_updates && done.processed {
         Some(block.merged(&mut done.cells).await?)

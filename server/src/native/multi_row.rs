@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::Escaped;
+use basalt_engine::schema::Cut;
 use basalt_idl::native::messages::{MutateRowsRequest, MutateRowsResponse, MutationProto};
 use bytes::Bytes;
 
@@ -31,7 +31,7 @@ pub(super) async fn mutate(
     for update in call
         .mutation_request
         .iter_mut()
-        .filter(|one| group::is_update(one))
+        .filter(|one| request::is_update(one))
     {
         update.nonce = call.nonce.or(update.nonce);
     }
@@ -55,7 +55,7 @@ fn check_row(region: &RegionInfo, index: usize, mutation: &MutationProto) -> Res
     if region.contains(row) {
         return Ok(());
     }
-    let what = format!("Requested row out of range '{}'", Escaped(row));
+    let what = format!("Requested row out of range '{}'", Cut(row));
     Err(if index == 0 {
         Failure::wrong_region(what)
     } else {

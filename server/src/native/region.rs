@@ -10,7 +10,7 @@
 
 use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::{Escaped, TableName, TableState};
+use basalt_engine::schema::{Cut, TableName, TableState};
 use basalt_idl::native::messages::{RegionSpecifier, region_specifier::RegionSpecifierType};
 
 use crate::server::Server;
@@ -42,8 +42,8 @@ pub(super) fn serving(
     {
         return Err(Failure::wrong_region(format!(
             "row {} is not in region {}",
-            Escaped(row),
-            Escaped(&specifier.value)
+            Cut(row),
+            Cut(&specifier.value)
         )));
     }
     let (_, state) = server
@@ -116,11 +116,11 @@ fn gone(error: Error, specifier: &RegionSpecifier) -> Failure {
 }
 
 fn not_serving(specifier: &RegionSpecifier) -> Failure {
-    Error::NotServingRegion(format!("{} is not online", Escaped(&specifier.value))).into()
+    Error::NotServingRegion(format!("{} is not online", Cut(&specifier.value))).into()
 }
 
 fn unknown(specifier: &RegionSpecifier) -> Failure {
-    Error::NoSuchRegion(format!("no region is called {}", Escaped(&specifier.value))).into()
+    Error::NoSuchRegion(format!("no region is called {}", Cut(&specifier.value))).into()
 }
 
 #[cfg(test)]

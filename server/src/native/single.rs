@@ -1,7 +1,5 @@
 //! Get and Mutate of ClientService, and the same for actions of Multi.
 
-use basalt_engine::op::RowMutation;
-use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
     self, GetRequest, GetResponse, MutateRequest, MutateResponse, MutationProto,
 };
@@ -61,7 +59,7 @@ pub(super) async fn mutate(
     let row = request::row(&call.mutation)?.clone();
     let region = region::serving(&connection.server, &call.region, Some(&row))?;
     let mut block = connection.cell_block(connection.peer.codec);
-    let is_update = group::is_update(&call.mutation);
+    let is_update = request::is_update(&call.mutation);
     let is_conditional = call.condition.is_some();
     let answer = if is_update || is_conditional {
         if let Some(condition) = &call.condition {
@@ -106,24 +104,7 @@ pub(super) async fn apply(
         &connection.server,
         table,
         (mutations, cells),
-        |(mutations, cells)| rows(mutations, cells),
+        |(mutations, cells)| Ok(request::rows(mutations, cells)?),
     )
     .await
-}
-
-/// Converts mutations for the engine. Adjacent mutations with the same row and durability become
-/// one, so that they are atomic.
-fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowMutation<'a>>, Failure> {
-    let mut block = Cells::new(cells);
-    let mut rows: Vec<RowMutation<'a>> = Vec::with_capacity(mutations.len());
-    for mutation in mutations {
-        let next = request::write(mutation, &mut block)?;
-        match rows.last_mut() {
-            Some(last) if last.row == next.row && last.durability == next.durability => {
-                last.writes.extend(next.writes);
-            }
-            _ => rows.push(next),
-        }
-    }
-    Ok(rows)
 }

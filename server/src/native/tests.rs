@@ -74,7 +74,8 @@ impl Client {
 /// A server with the table `t`.
 fn server() -> Arc<Server> {
     let mut config = Config::default();
-    config.requests.max_waiting = 2 * WAITING;
+    config.requests.max_waiting = 4 * WAITING;
+    config.scanner.max_sessions_per_connection = 4 * WAITING;
     let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
     let server = crate::rig::server_of(engine, config, DATA_THREADS);
     let table = TableName::parse(b"t").unwrap();
@@ -162,5 +163,67 @@ fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
         assert!(!online.region_info.is_empty());
         assert_eq!(server.admission().waiting(), WAITING, "the flood is still there");
         drop(blocked);
+    });
+}
+
+/// A connection with 1,000 unanswered calls is not read further; other connections are served. When
+/// the calls go on, all of them are answered.
+#[test]
+fn calls_in_flight_on_one_connection_are_bounded() {
+    const SENT: u32 = 1_500;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let server = server();
+        let blocked = flood(&server).await;
+        let table = TableName::parse(b"t").unwrap();
+        let region = server.engine().regions(&table).unwrap()[0].name();
+        let mut call = regions_of_t();
+        call.region.as_mut().unwrap().value = region.into();
+        let mut client = Client::connect(&server, "ClientService").await;
+        let mut frames = Vec::new();
+        for id in 0..SENT {
+            let header = pb::RequestHeader {
+                call_id: Some(id),
+                method_name: Some("Scan".to_owned()),
+                ..pb::RequestHeader::default()
+            };
+            Request::encode(&header, &call, b"", &mut frames);
+        }
+        let (mut read, mut write) = client.0.split();
+        let sent = async { write.write_all(&frames).await.unwrap() };
+        let bounded = async {
+            let full = WAITING + super::connection::CALLS_IN_FLIGHT;
+            while server.admission().waiting() < full {
+                tokio::task::yield_now().await;
+            }
+            let mut other = Client::connect(&server, "MasterService").await;
+            for _ in 0..200 {
+                let answer: pb::IsMasterRunningResponse =
+                    other.ask("IsMasterRunning", &pb::IsMasterRunningRequest {}).await;
+                assert!(answer.is_master_running);
+            }
+            assert_eq!(server.admission().waiting(), full);
+            drop(blocked);
+        };
+        let answered = async {
+            let mut ids = std::collections::BTreeSet::new();
+            while ids.len() < SENT as usize {
+                let mut frame = vec![0; read.read_u32().await.unwrap() as usize];
+                read.read_exact(&mut frame).await.unwrap();
+                let response = Response::decode(Bytes::from(frame)).unwrap();
+                assert_eq!(response.header.exception, None);
+                assert!(ids.insert(response.header.call_id.unwrap()), "answered twice");
+            }
+        };
+        let all = async { tokio::join!(sent, bounded, answered) };
+        let limit = Duration::from_secs(120);
+        tokio::time::timeout(limit, all)
+            .await
+            .expect("every call is answered");
     });
 }

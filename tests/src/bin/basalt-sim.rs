@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;
-use basalt_tests::sim::cuts::Cuts;
+use basalt_tests::sim::cuts::{Cuts, Workload};
 use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::jobs::{Report, name_panics, stop_after};
 use basalt_tests::sim::random::Random;
@@ -31,6 +31,9 @@ struct Arguments {
 enum Command {
     /// A power cut, and a kill, before and after every call of the file system in the reference workload.
     Cuts {
+        /// A workload of bulk loads, increments and appends instead.
+        #[arg(long)]
+        loads: bool,
         /// Seed of the workload.
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -122,6 +125,7 @@ fn run(arguments: &Arguments) -> Report {
     let jobs = arguments.jobs;
     match arguments.command {
         Command::Cuts {
+            loads,
             seed,
             rounds,
             mode,
@@ -131,6 +135,11 @@ fn run(arguments: &Arguments) -> Report {
             recovery_stride,
         } => {
             let cuts = Cuts {
+                workload: if loads {
+                    Workload::Loads
+                } else {
+                    Workload::Reference
+                },
                 seed,
                 rounds,
                 modes: mode.map_or(vec![Mode::Strict, Mode::Ext4], |mode| vec![mode]),

@@ -2,14 +2,14 @@
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::Clock;
-use basalt_engine::op::{Check, ColumnAppend, CompareOp, RowMutation, RowUpdate, Write};
+use basalt_engine::op::{Check, CompareOp, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::Durability;
 use basalt_engine::wal::Commit;
 use basalt_engine::{Engine, Result};
 
 use super::Stop;
 use super::life::{Kind, Life};
-use super::model::{MANY, Pending, ROW_AHEAD_MS, Retry, Row, Weak};
+use super::model::{MANY, Operation, Pending, ROW_AHEAD_MS, Retry, Row, Weak};
 use super::read::{self, name};
 
 /// Rows of a table that ordinary writes go to: `r00`, `r01`, ...
@@ -336,32 +336,42 @@ impl Life {
             }
         }
         let number = self.told.writes + 1;
-        self.add(table, row, amounts, number)
+        self.change(table, row, Operation::Increment(amounts), number)
     }
 
-    /// Increments column `n` of families, as the operation of this number.
-    pub(super) fn add(
+    fn append(&mut self, table: &str) -> std::result::Result<(), Stop> {
+        if self.pick(2) == 0 {
+            self.retry()?;
+        }
+        let row = self.draw_row();
+        let change = Operation::Append(format!("+{}", self.told.writes));
+        if self.pick(2) == 0 {
+            let number = self.told.writes + 1;
+            return self.change(table, row, change, number);
+        }
+        let after = vec![(row.clone(), self.after_change(table, &row, &change))];
+        self.told.tell(format!("{change:?} of {table}/{row}"));
+        self.commit(table, after, &|engine| {
+            update_row(engine, table, &row, &change.as_update())
+        })
+    }
+
+    /// Makes an increment or append, as the operation of this number.
+    pub(super) fn change(
         &mut self,
         table: &str,
         row: String,
-        amounts: Vec<(String, i64)>,
+        change: Operation,
         number: u64,
     ) -> std::result::Result<(), Stop> {
         let before = self.told.row(table, &row);
-        let mut after = before.clone();
-        for (family, amount) in &amounts {
-            let stored = after.newest(family, "n").map_or(0, |(_, value)| {
-                let bytes: [u8; 8] = value.as_slice().try_into().unwrap_or_default();
-                i64::from_be_bytes(bytes)
-            });
-            let value = (stored + amount).to_be_bytes().to_vec();
-            after.put(family, "n", self.now(), value, self.keeps_many(table, family));
-        }
-        self.told.tell(format!("adds {amounts:?} to {table}/{row}"));
+        let after = self.after_change(table, &row, &change);
+        self.told
+            .tell(format!("{change:?} of {table}/{row} with nonce {number}"));
         let retry = Retry {
             table: table.to_owned(),
             row: row.clone(),
-            amounts,
+            change,
             number,
             before,
             after: after.clone(),
@@ -377,25 +387,28 @@ impl Life {
         Ok(())
     }
 
-    fn append(&mut self, table: &str) -> std::result::Result<(), Stop> {
-        let row = self.draw_row();
-        let mut after = self.told.row(table, &row);
-        let piece = format!("+{}", self.told.writes);
-        let mut value = after
-            .newest("b", "s")
-            .map(|version| version.1.clone())
-            .unwrap_or_default();
-        value.extend_from_slice(piece.as_bytes());
-        after.put("b", "s", self.now(), value, self.keeps_many(table, "b"));
-        self.told.tell(format!("appends {piece} to {table}/{row}"));
-        self.commit(table, vec![(row.clone(), after)], &|engine| {
-            let update = RowUpdate::Append(vec![ColumnAppend {
-                family: b"b",
-                qualifier: b"s",
-                value: piece.as_bytes(),
-            }]);
-            update_row(engine, table, &row, &update)
-        })
+    /// A row after an increment or append.
+    fn after_change(&self, table: &str, row: &str, change: &Operation) -> Row {
+        let mut after = self.told.row(table, row);
+        let stored = |after: &Row, family: &str, qualifier: &str| {
+            let newest = after.newest(family, qualifier);
+            newest.map(|version| version.1.clone()).unwrap_or_default()
+        };
+        match change {
+            Operation::Increment(amounts) => {
+                for (family, amount) in amounts {
+                    let number: [u8; 8] = stored(&after, family, "n").try_into().unwrap_or_default();
+                    let value = (i64::from_be_bytes(number) + amount).to_be_bytes().to_vec();
+                    after.put(family, "n", self.now(), value, self.keeps_many(table, family));
+                }
+            }
+            Operation::Append(piece) => {
+                let mut value = stored(&after, "b", "s");
+                value.extend_from_slice(piece.as_bytes());
+                after.put("b", "s", self.now(), value, self.keeps_many(table, "b"));
+            }
+        }
+        after
     }
 
     fn check(&mut self, table: &str) -> std::result::Result<(), Stop> {

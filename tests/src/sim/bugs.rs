@@ -30,6 +30,11 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("cuts --stride 3 --damage 4"), Sim("random --cuts 12000")],
     },
     Bug {
+        name: "batch-forgets-nonces",
+        what: "increments and appends in a batch are applied without their nonces",
+        caught_by: &[Test("-p basalt-tests --test torture kills_lose_nothing")],
+    },
+    Bug {
         name: "batch-in-several-edits",
         what: "the rows of a batch go into the log one by one, each synced by itself",
         caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
@@ -47,9 +52,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "connections-take-files-descriptors",
         what: "a connection takes the last file descriptors, which flushes and the log need",
-        caught_by: &[Test(
-            "-p basalt --bin basalt wire::tests::a_connection_that_would_take",
-        )],
+        caught_by: &[Test("-p basalt --lib net::tests::a_connection_that_would_take")],
     },
     Bug {
         name: "current-removed-first",
@@ -105,9 +108,27 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("bits --stride 53 --truncate-bytes 1024 --directories 4")],
     },
     Bug {
+        name: "load-claims-later-edits",
+        what: "a bulk load claims edits as flushed that came behind its flush of the region",
+        caught_by: &[Test("-p basalt-tests --test torture kills_lose_nothing")],
+    },
+    Bug {
         name: "load-in-several-edits",
         what: "each file of a bulk load is a manifest edit of its own",
         caught_by: &[Sim("cuts --stride 3 --damage 4"), Sim("random --cuts 12000")],
+    },
+    Bug {
+        name: "load-names-not-synced",
+        what: "the directories of the copies of a bulk load are not synced before the manifest edit",
+        caught_by: &[
+            Sim("cuts --loads --stride 3 --damage 4"),
+            Sim("random --cuts 12000"),
+        ],
+    },
+    Bug {
+        name: "load-removes-its-source",
+        what: "a bulk load removes the files that it was offered",
+        caught_by: &[Sim("cuts --loads --stride 3 --damage 2")],
     },
     Bug {
         name: "load-seen-by-open-scans",
@@ -154,7 +175,7 @@ pub const BUGS: &[Bug] = &[
         name: "memory-limit-not-checked",
         what: "a reservation of memory for calls is granted whatever calls hold already",
         caught_by: &[Test(
-            "-p basalt --bin basalt api::tests::a_result_that_there_is_no_memory_for",
+            "-p basalt --lib thrift::tests::a_result_that_there_is_no_memory_for",
         )],
     },
     Bug {
@@ -273,9 +294,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "slow-clients-keep-memory",
         what: "half-sent messages and unread replies keep memory that others need",
-        caught_by: &[Test(
-            "-p basalt --bin basalt wire::connection::tests::half_a_message",
-        )],
+        caught_by: &[Test("-p basalt --lib thrift::connection::tests::half_a_message")],
     },
     Bug {
         name: "snapshot-not-synced",

@@ -3,14 +3,25 @@
 use basalt_engine::fs::sim::{CrashWhen, Mode, SimFs, SplitMix64};
 
 use super::jobs::{self, Figures, Report, trying};
-use super::life::{Kind, Life, reference};
+use super::life::{Kind, Life, loads, reference};
 use super::model::Told;
 use super::verify::{Effort, verify};
 use super::{Machine, Stop};
 
+/// Which calls the workload makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// All kinds.
+    Reference,
+    /// Bulk loads, increments and appends, and what changes the files beside them.
+    Loads,
+}
+
 /// What is tried.
 #[derive(Clone, Debug)]
 pub struct Cuts {
+    /// Which calls are made.
+    pub workload: Workload,
     /// The workload's seed.
     pub seed: u64,
     /// How often each kind of call is repeated in it.
@@ -33,7 +44,10 @@ pub struct Cuts {
 /// Runs the workload on this machine until it is through or dies.
 fn run(machine: &Machine, cuts: &Cuts) -> (Told, Result<(), Stop>) {
     let mut dice = SplitMix64::new(cuts.seed);
-    let kinds = reference(cuts.rounds, &mut dice);
+    let kinds = match cuts.workload {
+        Workload::Reference => reference(cuts.rounds, &mut dice),
+        Workload::Loads => loads(cuts.rounds),
+    };
     let mut life = match Life::begin(machine, Told::default(), dice) {
         Ok(life) => life,
         Err(ended) => return (ended.0, Err(ended.1)),

@@ -114,7 +114,7 @@ const MIX: &[(Kind, usize, u64)] = &[
     (Kind::Get, 4, 6),
     (Kind::Scan, 2, 2),
     (Kind::Restart, 1, 1),
-    (Kind::Load, 0, 2),
+    (Kind::Load, 0, 3),
     (Kind::Snapshot, 0, 2),
     (Kind::CloneSnapshot, 0, 1),
     (Kind::RestoreSnapshot, 0, 1),
@@ -143,6 +143,32 @@ const SNAPSHOTS: &[Kind] = &[
     Kind::RestoreSnapshot,
     Kind::Scan,
 ];
+
+/// A workload of bulk loads and of operations with nonces: into an empty table, into memstores, beside
+/// store files and earlier loads, into one of several regions, and at once before a clean stop.
+const LOADS: &[Kind] = &[
+    Kind::Create,
+    Kind::Load,
+    Kind::Batch,
+    Kind::Increment,
+    Kind::Load,
+    Kind::Append,
+    Kind::Flush,
+    Kind::AddFamily,
+    Kind::Load,
+    Kind::Increment,
+    Kind::Append,
+    Kind::Split,
+    Kind::Load,
+    Kind::Append,
+    Kind::Major,
+    Kind::Load,
+];
+
+/// The workload of bulk loads, so many times.
+pub(crate) fn loads(rounds: usize) -> Vec<Kind> {
+    LOADS.repeat(rounds)
+}
 
 /// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the dice; tables are
 /// disabled before what needs that.

@@ -1,22 +1,25 @@
-//! Bulk loads in the workload: HFiles that lie outside the data directory, one of each family, for
-//! some rows of one region. Every row has cells in all families, so that a load that is not whole
-//! shows.
+//! Bulk loads in the workload: HFiles that lie outside the data directory, one to three of each
+//! family, for some rows of one region. Every row has cells in all families, and the rows are dealt
+//! out to the files, so that a load that is not whole shows.
+//!
+//! The files must stay as they are. After a crash the load that was under way is made again, as a
+//! client does that got no answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use basalt_engine::Result;
 use basalt_engine::cell::{Cell, CellType, KeyBuf};
 use basalt_engine::engine::LoadFile;
 use basalt_engine::fs::{Open, Vfs};
 use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
 use basalt_engine::schema::FamilyDescriptor;
+use basalt_engine::{Kind, Result};
 
 use super::Stop;
 use super::act::Put;
 use super::life::Life;
-use super::model::{Pending, Row};
+use super::model::{Offered, Pending, Row};
 use super::read::name;
 
 /// Where the files lie.
@@ -24,6 +27,9 @@ const DIR: &str = "/hfiles";
 
 /// The row whose write gives a load its timestamp: no other write has the same.
 const STAMP: &str = "ld";
+
+/// Most files of a family in one load.
+const FILES_MAX: usize = 3;
 
 /// A row with what is put into it.
 type Loaded = (String, Vec<Put>);
@@ -34,10 +40,25 @@ impl Life {
         let stamp = self.told.row(table, STAMP);
         let at = stamp.newest("a", "q0").map_or(0, |version| version.0);
         self.told.writes += 1;
+        let rows = self.draw_rows(table)?;
+        let keys: Vec<&str> = rows.iter().map(|(row, _)| row.as_str()).collect();
+        self.told
+            .tell(format!("write {}: loads {table}/{keys:?}", self.told.writes));
+        let files = self.write_files(table, &rows, at)?;
+        let after = self.after_load(table, &rows, at);
+        self.load_offered(Offered {
+            table: table.to_owned(),
+            files,
+            after,
+        })
+    }
+
+    /// Rows of one region, with what is put into them.
+    fn draw_rows(&mut self, table: &str) -> Result<Vec<Loaded>> {
         let row = self.draw_row();
         let region = self.engine.region_of(&name(table), row.as_bytes())?;
         let mut rows: Vec<Loaded> = Vec::new();
-        for _ in 0..=self.pick(3) {
+        for _ in 0..=self.pick(6) {
             let row = self.draw_row();
             if region.contains(row.as_bytes()) && rows.iter().all(|(there, _)| *there != row) {
                 let puts = self.draw_puts(table);
@@ -45,27 +66,68 @@ impl Life {
             }
         }
         rows.sort_by(|left, right| left.0.cmp(&right.0));
-        let keys: Vec<&str> = rows.iter().map(|(row, _)| row.as_str()).collect();
-        self.told
-            .tell(format!("write {}: loads {table}/{keys:?}", self.told.writes));
-        let files = self.write_files(table, &rows, at)?;
-        let after = self.after_load(table, &rows, at);
+        Ok(rows)
+    }
+
+    /// Loads files, and removes them.
+    fn load_offered(&mut self, offered: Offered) -> std::result::Result<(), Stop> {
+        let Some((first, _)) = offered.after.first() else {
+            return Ok(());
+        };
+        let region = self.engine.region_of(&name(&offered.table), first.as_bytes())?;
+        self.told.offered = Some(offered.clone());
         self.told.pending = Pending::Rows {
-            table: table.to_owned(),
-            after: after.clone(),
+            table: offered.table.clone(),
+            after: offered.after.clone(),
             whole: true,
         };
-        self.engine
-            .bulk_load(region.id, &files, &AtomicBool::new(false))?;
-        for (row, state) in after {
-            self.told.set_row(table, &row, state);
+        let files: Vec<LoadFile> = offered.files.iter().map(|(file, _)| file.clone()).collect();
+        let loaded = self.engine.bulk_load(region.id, &files, &AtomicBool::new(false));
+        if let Err(error) = loaded {
+            if error.kind() != Kind::Fatal && !self.machine.disk.is_dead() {
+                // Refused: it never was.
+                self.told.offered = None;
+            }
+            return Err(error.into());
+        }
+        for (row, state) in &offered.after {
+            self.told.set_row(&offered.table, row, state.clone());
         }
         self.done();
+        self.check_sources(&offered)?;
+        self.told.offered = None;
         for file in files {
             self.machine
                 .disk
                 .remove_file(&file.path)
                 .map_err(|source| basalt_engine::Error::io("removing", file.path, source))?;
+        }
+        Ok(())
+    }
+
+    /// After a crash: the files of the load that was under way are as they were, and loading them again
+    /// leaves every row loaded.
+    pub(super) fn load_again(&mut self) -> std::result::Result<(), Stop> {
+        let Some(offered) = self.told.offered.take() else {
+            return Ok(());
+        };
+        self.check_sources(&offered)?;
+        self.told.tell(format!("loads {} again", offered.table));
+        self.load_offered(offered)
+    }
+
+    /// The files are as they were offered.
+    fn check_sources(&self, offered: &Offered) -> std::result::Result<(), Stop> {
+        for (file, bytes) in &offered.files {
+            let found = self.machine.disk.contents(&file.path);
+            if found.as_ref().ok() != Some(bytes) {
+                return Err(Stop::Wrong(format!(
+                    "a bulk load has changed its source {}: {:?} bytes, it had {}",
+                    file.path.display(),
+                    found.map(|found| found.len()),
+                    bytes.len()
+                )));
+            }
         }
         Ok(())
     }
@@ -82,44 +144,59 @@ impl Life {
         rows.iter().map(after).collect()
     }
 
-    /// Writes a file of each family, if there are rows.
-    fn write_files(&self, table: &str, rows: &[Loaded], at: i64) -> Result<Vec<LoadFile>> {
+    /// Writes one to [`FILES_MAX`] files of each family, if there are rows, and makes them durable. A
+    /// file may have no rows.
+    fn write_files(&mut self, table: &str, rows: &[Loaded], at: i64) -> Result<Vec<(LoadFile, Vec<u8>)>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let families = &self.told.table(table).descriptor.families;
-        families
-            .iter()
-            .map(|family| {
-                let path = self.write_file(family, rows, at)?;
-                Ok(LoadFile {
-                    family: family.name.clone(),
-                    path,
-                })
-            })
-            .collect()
+        let disk = self.machine.disk.clone();
+        let sync = |dir: &Path| {
+            disk.sync_dir(dir)
+                .map_err(|source| basalt_engine::Error::io("syncing", dir, source))
+        };
+        disk.create_dir_all(DIR.as_ref())
+            .map_err(|source| basalt_engine::Error::io("creating", DIR, source))?;
+        let descriptor = self.told.table(table).descriptor.clone();
+        let mut files = Vec::new();
+        for family in &descriptor.families {
+            let count = self.pick(FILES_MAX) + 1;
+            for number in 0..count {
+                let own = rows.iter().skip(number).step_by(count);
+                files.push(self.write_file(family, number, own, at)?);
+            }
+        }
+        sync(DIR.as_ref())?;
+        sync("/".as_ref())?;
+        Ok(files)
     }
 
-    fn write_file(&self, family: &FamilyDescriptor, rows: &[Loaded], at: i64) -> Result<PathBuf> {
+    /// Writes the file of this number of a family.
+    fn write_file<'a>(
+        &self,
+        family: &FamilyDescriptor,
+        number: usize,
+        rows: impl Iterator<Item = &'a Loaded>,
+        at: i64,
+    ) -> Result<(LoadFile, Vec<u8>)> {
         let disk = &self.machine.disk;
         let name = String::from_utf8_lossy(&family.name).into_owned();
-        let path = PathBuf::from(DIR).join(format!("{}-{name}", self.told.writes));
+        let path = PathBuf::from(DIR).join(format!("{}-{name}-{number}", self.told.writes));
         let io = |source| basalt_engine::Error::io("writing", &path, source);
-        disk.create_dir_all(DIR.as_ref()).map_err(io)?;
         let file = disk.open(&path, Open::CreateNew).map_err(io)?;
         let options = WriterOptions::of_family(family, Uuid([1; 16]), 1, SeqId::ZERO);
         let mut writer = Writer::create(file, &path, options)?;
         for (row, puts) in rows {
             for (_, qualifier, value) in puts.iter().filter(|put| put.0 == name) {
+                let key = KeyBuf::new(
+                    row.as_bytes(),
+                    &family.name,
+                    qualifier.as_bytes(),
+                    at,
+                    CellType::Put,
+                );
                 writer.append(Cell {
-                    key: KeyBuf::new(
-                        row.as_bytes(),
-                        &family.name,
-                        qualifier.as_bytes(),
-                        at,
-                        CellType::Put,
-                    )
-                    .as_key(),
+                    key: key.as_key(),
                     value,
                     tags: b"",
                     seq: SeqId::ZERO,
@@ -127,6 +204,8 @@ impl Life {
             }
         }
         writer.finish()?;
-        Ok(path)
+        let bytes = disk.contents(&path).map_err(io)?;
+        let family = family.name.clone();
+        Ok((LoadFile { family, path }, bytes))
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use basalt_engine::engine::LoadFile;
 use basalt_engine::id::RegionId;
 use basalt_engine::schema::TableDescriptor;
 
@@ -168,8 +169,10 @@ pub(crate) struct Told {
     pub(crate) weak: BTreeMap<(String, String), Weak>,
     /// The call on its way.
     pub(crate) pending: Pending,
-    /// The last increment, to be sent again.
+    /// The last increment or append with a nonce, to be sent again.
     pub(crate) retry: Option<Retry>,
+    /// The bulk load that is under way.
+    pub(crate) offered: Option<Offered>,
     /// The newest timestamp that an acknowledged write has.
     pub(crate) stamped_ms: i64,
     /// Number of the next write: it is in every value, so that values tell which write they are of.
@@ -223,13 +226,21 @@ impl Told {
     }
 }
 
-/// An increment that can be sent again.
+/// What an operation with a nonce does.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    /// Adds to column `n` of each of these families.
+    Increment(Vec<(String, i64)>),
+    /// Appends to column `s` of family `b`.
+    Append(String),
+}
+
+/// An operation that can be sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
     pub(crate) table: String,
     pub(crate) row: String,
-    /// Families, and what is added to column `n` of each.
-    pub(crate) amounts: Vec<(String, i64)>,
+    pub(crate) change: Operation,
     pub(crate) number: u64,
     /// The row before it and after it.
     pub(crate) before: Row,
@@ -238,6 +249,16 @@ pub(crate) struct Retry {
     pub(crate) sent_ms: u64,
     /// Whether it is known to have been applied.
     pub(crate) acknowledged: bool,
+}
+
+/// A bulk load that is under way, or was when the process died.
+#[derive(Clone, Debug)]
+pub(crate) struct Offered {
+    pub(crate) table: String,
+    /// The files, each with its bytes.
+    pub(crate) files: Vec<(LoadFile, Vec<u8>)>,
+    /// What each of its rows becomes.
+    pub(crate) after: Vec<(String, Row)>,
 }
 
 /// The first row in which two tables differ.

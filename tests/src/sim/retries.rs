@@ -1,36 +1,54 @@
-//! Retries of increments: a client that got no answer sends an operation again, with the nonce that it
-//! had. It must be applied once, whatever became of the first attempt.
+//! Retries of increments and appends: a client that got no answer sends an operation again, with the
+//! nonce that it had. It must be applied once, whatever became of the first attempt.
 //!
-//! The last increment is remembered and sent again from time to time and after each crash, as long as
+//! The last operation with a nonce is remembered and sent again from time to time and after each crash, as long as
 //! nothing else has written to its row and its nonce must still be known: for less than 20 minutes, by
 //! a clock that was not set back.
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::Clock;
 use basalt_engine::id::Nonce;
-use basalt_engine::op::{AtomicGroup, ColumnIncrement, GroupStep, GroupUpdate, ReadTier, RowUpdate};
+use basalt_engine::op::{
+    AtomicGroup, ColumnAppend, ColumnIncrement, GroupStep, GroupUpdate, ReadTier, RowUpdate,
+};
 use basalt_engine::schema::Durability;
 use basalt_engine::wal::Commit;
 use basalt_engine::{Engine, Result};
 
 use super::Stop;
 use super::life::Life;
-use super::model::{Retry, Row};
+use super::model::{Operation, Retry, Row};
 use super::read::{self, name};
 
 /// Milliseconds within which a nonce must be known: less than the engine keeps it, since the model
 /// does not count what a call takes.
 const KNOWN_MS: u64 = 19 * 60 * 1000;
 
+impl Operation {
+    /// Its form for the engine.
+    pub(crate) fn as_update(&self) -> RowUpdate<'_> {
+        match self {
+            Self::Increment(amounts) => {
+                let columns = amounts.iter().map(|(family, amount)| ColumnIncrement {
+                    family: family.as_bytes(),
+                    qualifier: b"n",
+                    amount: *amount,
+                });
+                RowUpdate::Increment(columns.collect())
+            }
+            Self::Append(piece) => RowUpdate::Append(vec![ColumnAppend {
+                family: b"b",
+                qualifier: b"s",
+                value: piece.as_bytes(),
+            }]),
+        }
+    }
+}
+
 impl Retry {
-    /// Sends the increment. Returns `None` if the engine had applied it before.
+    /// Sends the operation. Returns `None` if the engine had applied it before.
     pub(crate) fn send(&self, engine: &Engine) -> Result<Option<Commit>> {
-        let columns = self.amounts.iter().map(|(family, amount)| ColumnIncrement {
-            family: family.as_bytes(),
-            qualifier: b"n",
-            amount: *amount,
-        });
-        let change = RowUpdate::Increment(columns.collect());
+        let change = self.change.as_update();
         let update = GroupUpdate::new(self.row.as_bytes(), &change, None, Durability::UseDefault);
         let group = AtomicGroup {
             conditions: &[],
@@ -47,7 +65,7 @@ impl Retry {
 }
 
 impl Life {
-    /// Sends the last increment again, if its nonce must be known.
+    /// Sends the last operation with a nonce again, if its nonce must be known.
     pub(crate) fn retry(&mut self) -> std::result::Result<(), Stop> {
         let now_ms = self.machine.clock.wall_ms();
         let Some(retry) = self.told.retry.clone() else {
@@ -66,10 +84,10 @@ impl Life {
         if retry.after.is(&stored) {
             self.must_be_known(&retry, &stored)?;
         } else if retry.before == stored && !retry.acknowledged {
-            // A crash lost the increment, so this attempt applies it.
+            // A crash lost the operation, so this attempt applies it.
             self.told.retry = None;
             let (table, row) = (retry.table.clone(), retry.row.clone());
-            self.add(&table, row, retry.amounts, retry.number)?;
+            self.change(&table, row, retry.change, retry.number)?;
         }
         // A clock that was set back may make the nonce look old later.
         if now_ms < retry.sent_ms {
@@ -81,17 +99,18 @@ impl Life {
     fn must_be_known(&mut self, retry: &Retry, stored: &Row) -> std::result::Result<(), Stop> {
         let (table, row) = (&retry.table, &retry.row);
         self.told
-            .tell(format!("repeats {:?} to {table}/{row}", retry.amounts));
+            .tell(format!("repeats {:?} of {table}/{row}", retry.change));
         if retry.send(&self.engine)?.is_some() {
             return Err(Stop::Wrong(format!(
-                "the increment {:?} of {table}/{row} with nonce {} is applied twice",
-                retry.amounts, retry.number
+                "{:?} of {table}/{row} with nonce {} is applied twice",
+                retry.change, retry.number
             )));
         }
         let found = read::row(&self.engine, table, row)?;
         if found != *stored {
             return Err(Stop::Wrong(format!(
-                "a repeated increment of {table}/{row} leaves {found:?}, it was {stored:?}"
+                "a repeated {:?} of {table}/{row} leaves {found:?}, it was {stored:?}",
+                retry.change
             )));
         }
         Ok(())

@@ -55,6 +55,7 @@ pub(crate) fn verify(
     life.prove_time().map_err(failed)?;
     // After `prove_time`, whose write reads back the engine's assigned time.
     life.retry().map_err(failed)?;
+    life.load_again().map_err(failed)?;
     if effort == Effort::Work {
         life.prove_work().map_err(failed)?;
         machine.check()?;

@@ -59,6 +59,17 @@ pub(super) enum Ended<T> {
     Gone,
 }
 
+impl<T> Ended<T> {
+    /// Goes on with the result of a call.
+    pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Ended<U>) -> Ended<U> {
+        match self {
+            Self::Done(result) => next(result),
+            Self::Refused => Ended::Refused,
+            Self::Gone => Ended::Gone,
+        }
+    }
+}
+
 /// Sorts the end of a call. An error that no right server gives in these workloads is a finding.
 pub(super) fn ended<T>(workload: &'static str, findings: &Findings, result: Result<T, Error>) -> Ended<T> {
     match result {

@@ -1,5 +1,6 @@
 //! What the clients of one life of the server share.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -82,6 +83,11 @@ impl Life {
             ..PoolOptions::default()
         };
         Client::new(&self.address, options).expect("a pool of connections that has some")
+    }
+
+    /// Where the server listens, for a client of another kind.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address.parse().expect("it was printed by the server")
     }
 
     /// Random choices of one task.

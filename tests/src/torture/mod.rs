@@ -5,7 +5,7 @@
 //! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and new segments of the log
 //!    happen all the time. Sometimes it is killed before it serves: during recovery, or right behind it;
 //! 2. when it serves, every workload looks at what the crash has left and checks all that happened since its last look ([`rows`], [`bank`],
-//!    [`snapshots`], [`acid`], [`linked`], [`schemas`]);
+//!    [`snapshots`], [`acid`], [`linked`], [`schemas`], [`nonces`], [`loads`]);
 //! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and merges what they use;
 //! 4. SIGKILL, at a random moment, or shortly after a piece of upkeep was asked for. Clients end with their connections.
 //!
@@ -23,6 +23,9 @@ mod bank;
 mod calls;
 mod life;
 mod linked;
+mod loads;
+mod native;
+mod nonces;
 mod perform;
 mod process;
 pub mod recovery;

@@ -20,6 +20,10 @@ pub struct Figures {
     pub operations: u64,
     /// Scans that were checked to show one moment.
     pub scans: u64,
+    /// Bulk loads that were acknowledged.
+    pub loads: u64,
+    /// Operations with nonces, and bulk loads, that were sent once more.
+    pub repeats: u64,
     /// Most nodes of a linked list that one scan has verified.
     pub nodes_verified: u64,
     /// Pieces of rows' histories that were judged, and calls of the longest.
@@ -64,7 +68,7 @@ impl fmt::Display for Figures {
         let [flushes, compactions, splits, merges] = self.upkeep;
         write!(
             f,
-            "{} kills ({} during recovery, {} in a row), {} operations checked, {} scans, {} pieces of rows ({} calls in the \
+            "{} kills ({} during recovery, {} in a row), {} operations checked, {} scans, {} bulk loads, {} repeats, {} pieces of rows ({} calls in the \
              longest, {} in the longest history, {} undecided), {} nodes in the longest list; {flushes} flushes, {compactions} \
              compactions, {splits} splits and {merges} merges asked for; recovery p50 {:.0?} max {:.0?}; {} MiB of data; \
              {:.0?}",
@@ -73,6 +77,8 @@ impl fmt::Display for Figures {
             self.kills_in_a_row,
             self.operations,
             self.scans,
+            self.loads,
+            self.repeats,
             self.pieces,
             self.longest_piece,
             self.longest_history,

@@ -1,5 +1,6 @@
 //! The loop of lives.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -16,12 +17,14 @@ use super::calls::{Findings, Watch};
 use super::life::Upkeep;
 use super::life::{Life, Tasks};
 use super::linked::List;
+use super::loads::BulkLoads;
+use super::nonces::Nonces;
 use super::process::{Process, Program, Started, bytes_below};
 use super::report::Figures;
 use super::rows::RowsWorkload;
 use super::schemas::Schemas;
 use super::snapshots::Snapshots;
-use super::{Options, Problem, acid, bank, rows, snapshots, upkeep};
+use super::{Options, Problem, acid, bank, native, rows, snapshots, upkeep};
 
 /// A line of progress is printed this often.
 const PROGRESS_EVERY: u64 = 20;
@@ -59,6 +62,8 @@ struct Workloads {
     acid: Acid,
     list: List,
     schemas: Schemas,
+    nonces: Nonces,
+    loads: BulkLoads,
     prepared: bool,
 }
 
@@ -90,6 +95,8 @@ impl Torture {
                 acid: Acid::new(watch, options),
                 list: List::default(),
                 schemas: Schemas::default(),
+                nonces: Nonces::default(),
+                loads: BulkLoads::default(),
                 prepared: false,
             },
             findings: Arc::default(),
@@ -156,7 +163,7 @@ impl Torture {
             figures.kills_in_a_row += 1;
         } else {
             let all = figures.looks.is_multiple_of(self.options.full_look_every);
-            self.look(&client, all, figures)?;
+            self.look(&life, &client, all, figures)?;
         }
         let mut tasks = Tasks::new();
         {
@@ -209,9 +216,15 @@ impl Torture {
         self.unseen = true;
     }
 
-    fn look(&mut self, client: &Client, all: bool, figures: &mut Figures) -> Result<(), Problem> {
+    fn look(
+        &mut self,
+        life: &Life,
+        client: &Client,
+        all: bool,
+        figures: &mut Figures,
+    ) -> Result<(), Problem> {
         let look = self.workloads.look(
-            client,
+            (client, life.address()),
             &self.options,
             &self.findings,
             &mut self.random,
@@ -240,7 +253,7 @@ impl Torture {
         figures.recoveries.push(took);
         let (sender, _upkeeps) = channel();
         let life = Life::new(&self.findings, sender, address.to_string(), 0);
-        self.look(&life.client(0), true, figures)?;
+        self.look(&life, &life.client(0), true, figures)?;
         if self.options.kill_at_end {
             process.kill()?;
         } else {
@@ -281,6 +294,7 @@ impl Workloads {
         self.bank.prepare(client, random).await?;
         self.snapshots.prepare(client, random).await?;
         self.acid.prepare(client, random).await?;
+        native::prepare(client, random).await?;
         self.list.prepare(client, random).await
     }
 
@@ -291,16 +305,17 @@ impl Workloads {
         self.acid.start(life, options, tasks);
         self.list.start(life, options, tasks);
         self.schemas.start(life, tasks);
-        let mut tables: Vec<String> = [rows::NAME, bank::NAME, snapshots::NAME, acid::NAME]
-            .map(str::to_owned)
-            .into();
+        self.nonces.start(life, tasks);
+        self.loads.start(life, tasks);
+        let names = [rows::NAME, bank::NAME, snapshots::NAME, acid::NAME, native::TABLE];
+        let mut tables: Vec<String> = names.map(str::to_owned).into();
         tables.extend(self.list.tables());
         upkeep::start(life, &tables, tasks);
     }
 
     async fn look(
         &mut self,
-        client: &Client,
+        (client, address): (&Client, SocketAddr),
         options: &Options,
         findings: &Arc<Findings>,
         random: &mut SmallRng,
@@ -312,6 +327,8 @@ impl Workloads {
         self.snapshots.look(client, findings, figures).await?;
         self.acid.look(client, findings, figures).await?;
         self.schemas.look(client, figures).await?;
+        self.nonces.look(client, address, findings, figures).await?;
+        self.loads.look(client, address, findings, figures).await?;
         if all {
             self.list.look(client, options, random, figures).await?;
         }

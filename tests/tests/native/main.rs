@@ -7,6 +7,7 @@ mod admin;
 mod client;
 mod closing;
 mod compressed;
+mod crowd;
 mod endpoints;
 mod faults;
 mod gohbase;

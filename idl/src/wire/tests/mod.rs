@@ -3,6 +3,7 @@
 
 mod detection;
 mod hostile;
+mod openings;
 mod scanner;
 
 use bytes::Bytes;

@@ -40,7 +40,7 @@ use crate::nonces::Kept;
 use crate::record::{EditBuilder, NO_REGION};
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::limits::STORES;
-use crate::schema::{Escaped, NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use crate::schema::{Cut, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 use crate::seeded;
 use crate::store::StoreVersion;
 use crate::store::compact::RateLimiter;
@@ -339,7 +339,7 @@ impl Catalog {
 
     /// The region of that name, `table,start,id.encoded.`.
     pub fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
-        let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Escaped(name)));
+        let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Cut(name)));
         // The table's name has no comma, nor has what is behind the last one.
         let mut parts = name.splitn(2, |byte| *byte == b',');
         let (Some(table), Some(rest)) = (parts.next(), parts.next()) else {

@@ -12,7 +12,7 @@ use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
 use crate::memstore::{ChunkPool, Memstore};
 use crate::region::{Region, RegionVersion, check_row};
 use crate::schema::limits::{Brief, SPLIT_KEY, SPLIT_KEYS};
-use crate::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
+use crate::schema::{Cut, FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
 use crate::seeded;
 use crate::store::{StoreVersion, create_store_dir};
 
@@ -333,7 +333,7 @@ fn existing_family(descriptor: &TableDescriptor, family: &[u8], action: &str) ->
     descriptor.family(family).map(|(index, _)| index).ok_or_else(|| {
         Error::InvalidFamilyOperation(format!(
             "Family '{}' does not exist, so it cannot be {action}",
-            escape(family)
+            Cut(family)
         ))
     })
 }
@@ -349,7 +349,7 @@ fn check_splits(mut splits: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     if let Some([twice, _]) = splits.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::InvalidArgument(format!(
             "All split keys must be unique, found duplicate: {}",
-            escape(twice)
+            Cut(twice)
         )));
     }
     for split in &splits {

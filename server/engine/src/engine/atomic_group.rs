@@ -38,7 +38,7 @@ use crate::region::{
     check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell, pause_of_row,
     plan_update, read_row, stronger, unpublished, write_rows,
 };
-use crate::schema::{TableDescriptor, TableName, escape};
+use crate::schema::{Cut, TableDescriptor, TableName};
 use crate::wal::{Commit, Logging};
 
 /// Copies of a stored value that an update makes besides the one in its result: the new value, with
@@ -218,7 +218,7 @@ impl<'g> Request<'g> {
             None => Ok(region),
             Some(row) => Err(Error::NotServingRegion(format!(
                 "row {} is not in region {}, which has another row of the same atomic group",
-                escape(row),
+                Cut(row),
                 region.info().encoded_name
             ))),
         }

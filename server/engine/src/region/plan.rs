@@ -18,7 +18,7 @@ use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::{LockMode, RowTimes};
-use crate::schema::{TableDescriptor, escape};
+use crate::schema::{Cut, TableDescriptor};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
 pub fn check_row(row: &[u8]) -> Result<()> {
@@ -42,7 +42,7 @@ pub fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usize> {
         .map(|(index, _)| index)
         .ok_or_else(|| Error::NoSuchFamily {
             table: table.name.clone(),
-            family: escape(family),
+            family: Cut(family).to_string(),
         })
 }
 

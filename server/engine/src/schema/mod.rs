@@ -9,7 +9,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 pub use crate::name::TableName;
 pub use crate::name::{DEFAULT_NAMESPACE, META_TABLE, SYSTEM_NAMESPACE};
-pub use crate::text::{Escaped, escape};
+pub use crate::text::{Cut, Escaped, escape};
 
 mod family;
 pub mod limits;

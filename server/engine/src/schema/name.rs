@@ -4,7 +4,7 @@ use super::limits::{FAMILY_NAME, NAMESPACE_NAME, SNAPSHOT_NAME, TABLE_QUALIFIER}
 use crate::error::{Error, Result};
 use crate::name::{DEFAULT_NAMESPACE, TableName};
 use crate::seeded;
-use crate::text::{Brief, Escaped};
+use crate::text::{Brief, Cut, Escaped};
 
 /// The system table of namespaces, in the system namespace.
 pub const NAMESPACE_TABLE: &str = "namespace";
@@ -29,9 +29,8 @@ impl TableName {
 
     /// Parses `namespace:qualifier` or `qualifier`. Split at the last colon, as HBase does.
     pub fn parse(full: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(full).map_err(|_| {
-            Error::InvalidArgument(format!("Illegal table name, not UTF-8: {}", Escaped(full)))
-        })?;
+        let text = std::str::from_utf8(full)
+            .map_err(|_| Error::InvalidArgument(format!("Illegal table name, not UTF-8: {}", Cut(full))))?;
         match text.rsplit_once(':') {
             Some(("", _)) => Err(Error::InvalidArgument(format!(
                 "Namespace must not be empty in table name {text}"
@@ -147,7 +146,7 @@ fn is_decimal_digit(letter: char) -> bool {
 
 /// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
 pub fn check_family_name(name: &[u8]) -> Result<()> {
-    let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Escaped(name))));
+    let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Cut(name))));
     if name.is_empty() {
         return refuse("Column family name can not be empty".into());
     }

@@ -1,7 +1,7 @@
 //! What puts, deletes and atomic groups of both write.
 
 use basalt_engine::op::{RowMutation, Write};
-use basalt_engine::schema::{Durability, Escaped};
+use basalt_engine::schema::{Cut, Durability};
 use basalt_idl::thrift2;
 
 use super::{row, ttl, write_time};
@@ -78,7 +78,7 @@ pub(in crate::thrift) fn delete(delete: &thrift2::TDelete) -> Result<RowMutation
                 timestamp: column.timestamp.ok_or_else(|| {
                     Failure::illegal_argument(format!(
                         "DELETE_FAMILY_VERSION of family {} needs a timestamp",
-                        Escaped(family)
+                        Cut(family)
                     ))
                 })?,
             },
@@ -116,8 +116,8 @@ pub(in crate::thrift) fn row_mutations(
         if part.row != &outer[..] {
             return Err(Failure::plain_io(format!(
                 "The row in the recently added Put/Delete {} doesn't match the original one {}",
-                Escaped(part.row),
-                Escaped(outer)
+                Cut(part.row),
+                Cut(outer)
             )));
         }
         whole.durability = stronger(whole.durability, part.durability, table_default);

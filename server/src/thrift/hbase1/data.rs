@@ -189,7 +189,7 @@ pub(super) fn full_column(column: &Bytes) -> Result<(Bytes, Bytes), Failure> {
         (family, Some(qualifier)) => Ok((family, qualifier)),
         (family, None) => Err(Failure::illegal_argument(format!(
             "the column {} has no colon: it must be family:qualifier",
-            basalt_engine::schema::Escaped(&family)
+            basalt_engine::schema::Cut(&family)
         ))),
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn row_parts<'a>(
             (false, None) => {
                 return Err(Failure::illegal_argument(format!(
                     "Invalid column {} for a put: it must be family:qualifier",
-                    basalt_engine::schema::Escaped(column)
+                    basalt_engine::schema::Cut(column)
                 )));
             }
         }

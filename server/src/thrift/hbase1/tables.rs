@@ -79,7 +79,7 @@ pub(super) fn region_of_meta_key(
     let region = server.engine().region_before(key)?.ok_or_else(|| {
         Failure::plain_io(format!(
             "Cannot find row in hbase:meta, row={}",
-            basalt_engine::schema::Escaped(key)
+            basalt_engine::schema::Cut(key)
         ))
     })?;
     Ok(region_info(server, &region))

@@ -15,7 +15,7 @@
 
 pub mod connection;
 mod multi;
-mod regions;
+pub(crate) mod regions;
 mod request;
 mod response;
 mod scan;

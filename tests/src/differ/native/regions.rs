@@ -25,7 +25,7 @@ const REGIONS_MAX: u32 = 1000;
 
 /// A region.
 #[derive(Clone, Debug)]
-pub(super) struct Region {
+pub(crate) struct Region {
     name: Bytes,
     /// Its first row.
     pub(super) start: Bytes,
@@ -35,12 +35,12 @@ pub(super) struct Region {
 
 impl Region {
     /// The name by which calls refer to it.
-    pub(super) fn specifier(&self) -> RegionSpecifier {
+    pub(crate) fn specifier(&self) -> RegionSpecifier {
         specifier(self.name.clone())
     }
 
     /// Whether a row is in this region.
-    pub(super) fn contains(&self, row: &[u8]) -> bool {
+    pub(crate) fn contains(&self, row: &[u8]) -> bool {
         &self.start[..] <= row && (self.end.is_empty() || row < &self.end[..])
     }
 }
@@ -54,14 +54,14 @@ fn specifier(name: Bytes) -> RegionSpecifier {
 
 /// All regions of a table, in order; at least one.
 #[derive(Clone, Debug)]
-pub(super) struct Regions {
+pub(crate) struct Regions {
     table: Vec<u8>,
     regions: Vec<Region>,
 }
 
 impl Regions {
     /// Reads the regions of a table.
-    pub(super) fn of(connection: &mut Connection, table: &[u8]) -> Result<Self, NoAnswer> {
+    pub(crate) fn of(connection: &mut Connection, table: &[u8]) -> Result<Self, NoAnswer> {
         let mut regions = if table == META {
             vec![whole_table(META_REGION.into())]
         } else {
@@ -94,7 +94,7 @@ impl Regions {
     }
 
     /// The region of a row.
-    pub(super) fn serving(&self, row: &[u8]) -> &Region {
+    pub(crate) fn serving(&self, row: &[u8]) -> &Region {
         let serving = self.regions.iter().rev().find(|region| &region.start[..] <= row);
         serving.unwrap_or(&self.regions[0])
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::region::{RegionInfo, RegionVersion};
 use crate::schema::limits::SPLIT_KEY;
-use crate::schema::{SplitOptions, SplitPolicy, escape};
+use crate::schema::{Cut, SplitOptions, SplitPolicy, escape};
 use crate::store::{StoreFile, StoreVersion};
 
 /// From so many regions on the policies that let regions grow with their number are at their maximum.
@@ -112,13 +112,13 @@ pub(super) fn check_row(region: &RegionInfo, row: &[u8]) -> Result<()> {
     if row == region.start {
         return Err(Error::DoNotRetry(format!(
             "Split row is equal to startkey: {}",
-            escape(row)
+            Cut(row)
         )));
     }
     if !region.contains(row) {
         return Err(Error::DoNotRetry(format!(
             "Split row is not inside region key range splitKey:{} region: {}",
-            escape(row),
+            Cut(row),
             escape(&region.name())
         )));
     }

@@ -19,11 +19,12 @@ use basalt_idl::native::messages::{
 use bytes::{Buf as _, Bytes};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use super::group;
+use super::condition;
 use super::peer::Method;
 
-/// A growing `Vec` has up to twice the room of its elements.
-const GROWTH: usize = 2;
+/// A growing `Vec` has up to twice the room of its elements, and while it grows its old buffer beside
+/// the new one.
+const GROWTH: usize = 3;
 /// Memory of a decoded filter for each byte of its message.
 const FILTER_FACTOR: usize = 8;
 /// Memory for each byte of a message of the master's and region server's administration. Their
@@ -61,11 +62,11 @@ const fn filter(tag: u32) -> Field {
 }
 
 /// Memory of a written cell.
-const CELL: usize = size_of::<WireCell<'_>>() + GROWTH * size_of::<Write<'_>>();
+const CELL: usize = GROWTH * (size_of::<WireCell<'_>>() + size_of::<Write<'_>>());
 /// Memory of a qualifier of a read.
 const QUALIFIER: usize = GROWTH * 2 * size_of::<Bytes>();
 /// Memory of a condition: as a message, decoded, and as the engine's.
-const CONDITION_BYTES: usize = size_of::<Condition>() + group::CONDITION_BYTES;
+const CONDITION_BYTES: usize = size_of::<Condition>() + condition::CONDITION_BYTES;
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
 const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();
 
@@ -124,7 +125,7 @@ static SCAN_REQUEST: Shape = Shape(&[field(2, 0, &SCAN)]);
 
 /// Most memory that the arguments of a call take, as protobuf structs and as the engine's, besides
 /// the frame.
-pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
+pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
     let shape = match method {
         Method::Client(ClientServiceMethod::Multi) => &MULTI,
         Method::Client(ClientServiceMethod::Mutate) => &MUTATE,
@@ -139,7 +140,7 @@ pub(super) fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> 
 }
 
 /// Most memory that the request of an endpoint takes in a batch, as in [`memory_bytes`].
-pub(super) fn endpoint_bytes(request: &Bytes) -> usize {
+pub fn endpoint_bytes(request: &Bytes) -> usize {
     message_bytes(request.clone(), &ENDPOINT)
 }
 
@@ -219,6 +220,29 @@ mod tests {
         };
         let values = of_multi(&multi(vec![action]));
         assert!(values >= 1_000 * (size_of::<QualifierValue>() + CELL), "{values}");
+    }
+
+    /// While its last vector grows, a value is there as message, as cell and as write, and each of their
+    /// vectors has twice the room or its old buffer.
+    #[test]
+    fn a_value_is_counted_with_the_room_of_its_vectors() {
+        let mutation = MutationProto {
+            column_value: vec![ColumnValue {
+                qualifier_value: vec![QualifierValue::default(); 1_025],
+                ..ColumnValue::default()
+            }],
+            ..MutationProto::default()
+        };
+        let action = Action {
+            mutation: Some(Box::new(mutation)),
+            ..Action::default()
+        };
+        let of_vectors = 2 * (size_of::<QualifierValue>() + size_of::<WireCell<'_>>());
+        let counted = of_multi(&multi(vec![action]));
+        assert!(
+            counted >= 1_024 * (of_vectors + 3 * size_of::<Write<'_>>()),
+            "{counted}"
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use basalt_idl::native::messages::{
 
 /// The service that a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Service {
+#[expect(missing_docs, reason = "the names are HBase's")]
+pub enum Service {
     Client,
     Master,
     Admin,
@@ -19,7 +20,7 @@ pub(super) enum Service {
 
 impl Service {
     /// All services.
-    pub(super) const ALL: [Self; 5] = [
+    pub const ALL: [Self; 5] = [
         Self::Client,
         Self::Master,
         Self::Admin,
@@ -28,7 +29,7 @@ impl Service {
     ];
 
     /// Its name in connection headers.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Client => ClientServiceMethod::SERVICE,
             Self::Master => MasterServiceMethod::SERVICE,
@@ -39,7 +40,7 @@ impl Service {
     }
 
     /// The names of its methods.
-    pub(super) fn methods(self) -> Vec<&'static str> {
+    pub fn methods(self) -> Vec<&'static str> {
         match self {
             Self::Client => ClientServiceMethod::ALL
                 .iter()
@@ -65,7 +66,7 @@ impl Service {
     }
 
     /// Number of its first method among the methods of all services.
-    pub(super) fn first_method(self) -> usize {
+    pub fn first_method(self) -> usize {
         Self::ALL
             .iter()
             .take_while(|service| **service != self)
@@ -86,7 +87,8 @@ impl Service {
 
 /// A method of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+#[expect(missing_docs, reason = "the names are those of the services")]
+pub enum Method {
     Client(ClientServiceMethod),
     Master(MasterServiceMethod),
     Admin(AdminServiceMethod),
@@ -96,7 +98,7 @@ pub(super) enum Method {
 
 impl Method {
     /// Finds a method of `service` by its name.
-    pub(super) fn find(service: Service, name: &str) -> Option<Self> {
+    pub fn find(service: Service, name: &str) -> Option<Self> {
         Some(match service {
             Service::Client => Self::Client(ClientServiceMethod::from_name(name)?),
             Service::Master => Self::Master(MasterServiceMethod::from_name(name)?),
@@ -107,7 +109,7 @@ impl Method {
     }
 
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Client(method) => method.name(),
             Self::Master(method) => method.name(),
@@ -118,7 +120,7 @@ impl Method {
     }
 
     /// Its number among the methods of all services.
-    pub(super) fn number(self, service: Service) -> usize {
+    pub fn number(self, service: Service) -> usize {
         let own = match self {
             Self::Client(method) => method as usize,
             Self::Master(method) => method as usize,
@@ -132,7 +134,7 @@ impl Method {
 
 /// Encoding of cells on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Codec {
+pub enum Codec {
     /// Inside the messages.
     Inline,
     /// In a cell block, without tags.
@@ -143,23 +145,25 @@ pub(super) enum Codec {
 
 /// A client, as its connection header describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
-    pub(super) service: Service,
-    pub(super) codec: Codec,
+pub struct Peer {
+    /// The service that its connection is for.
+    pub service: Service,
+    /// How it sends cells and expects them.
+    pub codec: Codec,
     /// Whether the cells of a Get go inside the message, whatever the codec. Clients before HBase
     /// 1.3 and clients that send no version (gohbase, asynchbase) expect this.
-    pub(super) inline_gets: bool,
+    pub inline_gets: bool,
     /// The compression of cell blocks in both directions.
-    pub(super) compressor: Option<Compressor>,
+    pub compressor: Option<Compressor>,
     /// Whether the client knows ScannerResetException (HBase 1.4).
-    pub(super) resets_scanners: bool,
+    pub resets_scanners: bool,
 }
 
 const CODEC_PACKAGE: &str = "org.apache.hadoop.hbase.codec.";
 
 impl Peer {
     /// Reads a connection header. The error is the exception class and text of the refusal.
-    pub(super) fn new(header: &ConnectionHeader) -> Result<Self, (ExceptionClass, String)> {
+    pub fn new(header: &ConnectionHeader) -> Result<Self, (ExceptionClass, String)> {
         let service = match header.service_name.as_deref() {
             Some(ClientServiceMethod::SERVICE) => Service::Client,
             Some(MasterServiceMethod::SERVICE) => Service::Master,

@@ -1,0 +1,12 @@
+//! Native calls, from received bytes to what the engine takes.
+//!
+//! 1. [`peer`] reads the connection header.
+//! 2. [`arguments`] bounds the memory of a call's arguments, which the connection reserves.
+//! 3. [`request`] and [`condition`] decode and convert the call.
+//!
+//! Nothing here does I/O or waits. Every error is a text for the client.
+
+pub mod arguments;
+pub mod condition;
+pub mod peer;
+pub mod request;
