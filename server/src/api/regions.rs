@@ -46,7 +46,7 @@ impl Target {
 pub(super) fn target(server: &Server, name: &[u8]) -> Result<Target, Failure> {
     let table = TableName::parse(name);
     if let Ok(table) = &table
-        && server.engine().table(table).is_ok()
+        && server.engine().describe_table(table).is_ok()
     {
         return Ok(Target::Table(table.clone()));
     }

@@ -6,16 +6,16 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use basalt_engine::Commit;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
 use basalt_engine::id::Nonce;
 use basalt_engine::op::{
     AtomicGroup, Check, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowCondition, RowMutation, RowUpdate,
-    TimeRange, Write,
+    TimeRange, Write, Writes,
 };
 use basalt_engine::schema::{Durability, TableName};
-use basalt_engine::wal::Commit;
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 
@@ -34,7 +34,7 @@ const INLINE_CONDITIONS: usize = 64;
 pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
     RowMutation {
         row,
-        writes: SmallVec::new(),
+        writes: Writes::new(),
         durability,
     }
 }

@@ -184,7 +184,7 @@ fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowM
         let next = request::write(mutation, &mut block)?;
         match rows.last_mut() {
             Some(last) if last.row == next.row && last.durability == next.durability => {
-                last.writes.extend(next.writes);
+                last.writes.extend(next.writes.iter().copied());
             }
             _ => rows.push(next),
         }

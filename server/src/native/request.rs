@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{ReadSpec, RowMutation, Scan, TimeRange, Write};
+use basalt_engine::op::{ReadSpec, RowMutation, Scan, TimeRange, Write, Writes};
 use basalt_engine::schema::{Durability, Escaped, TableName};
 use basalt_idl::native::cells::{CellType, Cells, WireCell};
 use basalt_idl::native::messages::{
@@ -288,7 +288,7 @@ pub(super) fn write<'a>(
     let row = row(mutation)?;
     let ttl_ms = ttl(mutation)?;
     let cells = cells(mutation, block)?;
-    let mut writes = smallvec::SmallVec::new();
+    let mut writes = Writes::new();
     match mutation.mutate_type() {
         MutationType::Put | MutationType::Delete => {}
         other => {

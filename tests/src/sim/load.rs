@@ -9,8 +9,8 @@ use basalt_engine::Result;
 use basalt_engine::cell::{Cell, CellType, KeyBuf};
 use basalt_engine::engine::LoadFile;
 use basalt_engine::fs::{Open, Vfs};
-use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 
 use super::Stop;

@@ -66,9 +66,10 @@ use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
-pub use cursor::FileCursor;
-pub use dump::{IndexEntry, Summary, dump, index_entries, summary};
-pub use reader::{Block, Reader};
+pub(crate) use cursor::FileCursor;
+pub use dump::{dump, index_entries, summary};
+pub(crate) use reader::Block;
+pub use reader::Reader;
 pub use writer::Writer;
 
 /// How a file is written.
@@ -177,7 +178,7 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// For background work that reads a whole file once: past the cache.
-    pub const WHOLE_FILE: Self = Self {
+    pub(crate) const WHOLE_FILE: Self = Self {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,

@@ -17,11 +17,10 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
-pub(crate) use name::check_namespace_characters;
-pub use name::{
-    DEFAULT_NAMESPACE, META_TABLE, NAMESPACE_TABLE, SYSTEM_NAMESPACE, TableName, check_family_name,
-    check_namespace_name, check_snapshot_name,
+pub(crate) use name::{
+    DEFAULT_NAMESPACE, NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name,
 };
+pub use name::{META_TABLE, SYSTEM_NAMESPACE, TableName, check_namespace_name};
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
@@ -46,7 +45,7 @@ impl NamespaceDescriptor {
     }
 
     /// Checks the limits of everything but the name.
-    pub fn check_properties(&self) -> Result<()> {
+    pub(crate) fn check_properties(&self) -> Result<()> {
         limits::check_namespace(self)
     }
 }

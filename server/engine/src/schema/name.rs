@@ -9,7 +9,7 @@ use super::limits::{Brief, FAMILY_NAME, NAMESPACE_NAME, SNAPSHOT_NAME, TABLE_QUA
 use crate::error::{Error, Result};
 
 /// Namespace of tables whose name has no `namespace:` in front.
-pub const DEFAULT_NAMESPACE: &str = "default";
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// Namespace of system tables.
 pub const SYSTEM_NAMESPACE: &str = "hbase";
@@ -18,7 +18,7 @@ pub const SYSTEM_NAMESPACE: &str = "hbase";
 pub const META_TABLE: &str = "meta";
 
 /// The system table of namespaces, in the system namespace.
-pub const NAMESPACE_TABLE: &str = "namespace";
+pub(crate) const NAMESPACE_TABLE: &str = "namespace";
 
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -83,9 +83,18 @@ impl TableName {
     }
 
     /// HBase's order of tables in lists: as text, with `default:` spelled out.
-    pub fn cmp_as_text(&self, other: &Self) -> Ordering {
+    pub(crate) fn cmp_as_text(&self, other: &Self) -> Ordering {
         let text = |name: &Self| format!("{}:{}", name.namespace(), name.qualifier);
         text(self).cmp(&text(other))
+    }
+}
+
+/// As [`TableName::parse`] does.
+impl std::str::FromStr for TableName {
+    type Err = Error;
+
+    fn from_str(full: &str) -> Result<Self> {
+        Self::parse(full.as_bytes())
     }
 }
 
@@ -150,7 +159,7 @@ pub(crate) fn check_namespace_characters(name: &str) -> Result<()> {
 
 /// HBase's rule for the names of snapshots, which is that of table qualifiers
 /// (`TableName.isLegalTableQualifierName`). At most [`SNAPSHOT_NAME`], since it names a directory.
-pub fn check_snapshot_name(name: &str) -> Result<()> {
+pub(crate) fn check_snapshot_name(name: &str) -> Result<()> {
     SNAPSHOT_NAME.check(
         name.len(),
         format_args!("snapshot name {}", Brief(name.as_bytes())),
@@ -221,7 +230,7 @@ fn is_decimal_digit(letter: char) -> bool {
 }
 
 /// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
-pub fn check_family_name(name: &[u8]) -> Result<()> {
+pub(crate) fn check_family_name(name: &[u8]) -> Result<()> {
     let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Escaped(name))));
     if name.is_empty() {
         return refuse("Column family name can not be empty".into());
