@@ -82,7 +82,7 @@
 //! `tests/rows.rs`, which reads this table:
 //!
 //! ```text
-//! row 0  codec checksum id clock options fs sync                words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  codec checksum id clock options fs sync seeded         words that know nothing; fs = the Vfs trait: real and simulated
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
@@ -151,6 +151,10 @@ pub mod jobs;
 mod op;
 #[cfg(feature = "server")]
 pub mod op;
+#[cfg(not(feature = "server"))]
+mod seeded;
+#[cfg(feature = "server")]
+pub mod seeded;
 
 #[cfg(feature = "internals")]
 pub mod internals;
