@@ -49,7 +49,7 @@
 //! 5. `region/batch.rs` encodes the row as one edit. `wal/group.rs` gives it a sequence id and copies
 //!    it into the open group; `memstore/` inserts the same bytes into its skiplist. The locks are
 //!    released, and the caller gets a [`Commit`].
-//! 6. Whoever waits first for a commit of the group leads it: one write, and one sync if the table
+//! 6. The first waiter for a commit of the group leads it: one write, and one sync if the table
 //!    asks for it, for all of its edits. When they are durable and in memory the read point moves past
 //!    them. Now the put is acknowledged, and reads see it.
 //! 7. `workers/` flushes a full memstore: `store/flush.rs` writes it as a store file (`hfile/`), one

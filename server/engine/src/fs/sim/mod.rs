@@ -333,6 +333,14 @@ impl SimFs {
         self.damage(path, bit / 8..bit / 8 + 1, |byte| byte[0] ^= 1 << (bit % 8))
     }
 
+    /// Zeros a sector of 512 bytes; the part of it that the file has.
+    pub fn zero_sector(&self, path: &Path, sector: u64) -> io::Result<()> {
+        let start = sector * crash::SECTOR_BYTES as u64;
+        self.damage(path, start..start + crash::SECTOR_BYTES as u64, |bytes| {
+            bytes.fill(0);
+        })
+    }
+
     /// Puts `bytes` in the place of what a file has at `offset`: a stale, swapped or misdirected sector.
     pub fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.damage(path, offset..offset + bytes.len() as u64, |place| {
