@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use basalt_engine::checksum::{crc32, crc32c, crc32c_append};
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs as _};
+use basalt_engine::internals::{crc32, crc32c, crc32c_append};
 
 /// A disk with these files. Their directories are made.
 pub(crate) fn with_files(files: &[(&Path, &[u8])]) -> SimFs {

@@ -1,12 +1,10 @@
 //! A server to test with: on a simulated disk, without background threads. Metrics go nowhere.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use basalt_engine::Engine;
 use basalt_engine::clock::ManualClock;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
-use basalt_engine::metrics::NoListener;
 use basalt_engine::options::{Background, Options};
 
 use crate::config::Config;
@@ -38,12 +36,10 @@ pub(crate) fn engine_on(disk: &SimFs, config: &Config) -> Arc<Engine> {
         wal_segment_bytes: 1 << 20,
         ..config.engine_options()
     };
-    Engine::open(
-        Path::new("/data"),
-        options,
-        Arc::new(disk.clone()),
-        Arc::new(ManualClock::at(1_700_000_000_000)),
-        Arc::new(NoListener),
-    )
-    .expect("the disk never fails")
+    Engine::builder()
+        .options(options)
+        .file_system(Arc::new(disk.clone()))
+        .clock(Arc::new(ManualClock::at(1_700_000_000_000)))
+        .open("/data")
+        .expect("the disk never fails")
 }

@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{CallMemory, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys, put_tag};
 use basalt_engine::fs::{HandleCache, Open, RealFs, Vfs};
-use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
 use basalt_engine::id::{FileId, SeqId, Uuid};
+use basalt_engine::internals::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions};
+use basalt_engine::internals::{BlockCache, Priority};
 use basalt_engine::metrics::Counters;
 use basalt_engine::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 use basalt_tests::JavaProgram;

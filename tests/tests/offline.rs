@@ -249,7 +249,7 @@ fn a_directory_of_a_newer_release_is_refused() {
     let line = std::fs::read_to_string(&current).expect("text");
     let (text_of_newer, _) = line.trim_end().rsplit_once(' ').expect("a checksum");
     let text_of_newer = text_of_newer.replacen(" 1 ", " 9 ", 1);
-    let checksum = basalt_engine::checksum::crc32c(text_of_newer.as_bytes());
+    let checksum = basalt_engine::internals::crc32c(text_of_newer.as_bytes());
     std::fs::write(&current, format!("{text_of_newer} {checksum:08x}\n")).expect("written");
     let contents = || {
         let mut files = Vec::new();

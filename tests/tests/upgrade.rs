@@ -7,7 +7,7 @@ use std::process::Command;
 
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Get, Increment, Put, Row, Scan, counter_from_value};
-use basalt_engine::checksum::crc32c;
+use basalt_engine::internals::crc32c;
 use basalt_tests::{Server, check, workspace};
 
 /// A kept directory.

@@ -5,8 +5,8 @@ use std::path::Path;
 use basalt_engine::cell::{Cell, CellType, KeyBuf, ttl_tag};
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs as _};
-use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
 use super::seed;

@@ -8,8 +8,8 @@ use basalt_engine::cell::{CellType, ttl_tag};
 use basalt_engine::fs::Vfs as _;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::id::{FileId, RegionId, SeqId, Uuid};
-use basalt_engine::manifest::{FileMeta, Manifest, ManifestEdit, RegionMeta};
-use basalt_engine::record::{EditBuilder, FrameRead, put_entry, read_frame};
+use basalt_engine::internals::manifest::{FileMeta, Manifest, ManifestEdit, RegionMeta};
+use basalt_engine::internals::record::{EditBuilder, FrameRead, put_entry, read_frame};
 use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
 
 use super::seed;

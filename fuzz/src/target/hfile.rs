@@ -12,12 +12,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use basalt_engine::cache::{BlockCache, Priority};
 use basalt_engine::cell::{CallMemory, CellCursor as _, KeyBuf};
-use basalt_engine::codec::Cursor;
 use basalt_engine::fs::HandleCache;
-use basalt_engine::hfile::{Access, ReadOptions, Reader, ReaderContext, dump};
 use basalt_engine::id::FileId;
+use basalt_engine::internals::Cursor;
+use basalt_engine::internals::hfile::{Access, ReadOptions, Reader, ReaderContext, dump};
+use basalt_engine::internals::{BlockCache, Priority};
 use basalt_engine::metrics::Counters;
 
 use super::hash_of;

@@ -14,10 +14,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use basalt_engine::checksum::crc32c;
 use basalt_engine::id::Uuid;
-use basalt_engine::manifest::{Manifest, dump, verify};
-use basalt_engine::record::{fill_header, reserve_header};
+use basalt_engine::internals::crc32c;
+use basalt_engine::internals::manifest::{Manifest, dump, verify};
+use basalt_engine::internals::record::{fill_header, reserve_header};
 
 use crate::disk::MANIFEST_ROLL_BYTES;
 use crate::{disk, memory};

@@ -14,12 +14,12 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use basalt_engine::checksum::{crc32c, crc32c_append};
 use basalt_engine::fs::sim::SimFs;
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::record::{Entries, fill_header, reserve_header};
+use basalt_engine::internals::wal::{LogSummary, LoggedEdit, dump, read_segments, recover};
+use basalt_engine::internals::{crc32c, crc32c_append};
 use basalt_engine::metrics::NoListener;
-use basalt_engine::record::{Entries, fill_header, reserve_header};
-use basalt_engine::wal::{LogSummary, LoggedEdit, dump, read_segments, recover};
 
 use super::hash_of;
 use crate::{disk, memory};

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use basalt_engine::cell::{Cell, CellCursor, CellType, KeyBuf};
 use basalt_engine::id::SeqId;
-use basalt_engine::memstore::Memstore;
+use basalt_engine::internals::Memstore;
 use smallvec::SmallVec;
 
 const RUNS: usize = 5;

@@ -12,10 +12,10 @@ use basalt_engine::Result;
 use basalt_engine::cell::CellType;
 use basalt_engine::fs::{Open, RealFs, Vfs};
 use basalt_engine::id::{RegionId, SeqId};
+use basalt_engine::internals::record::EditBuilder;
+use basalt_engine::internals::wal::{Logging, Wal, WalOptions};
 use basalt_engine::metrics::{Counters, NoListener};
 use basalt_engine::options::WalSync;
-use basalt_engine::record::EditBuilder;
-use basalt_engine::wal::{Logging, Wal, WalOptions};
 
 fn main() -> Result<()> {
     let temporary = tempfile::tempdir().expect("a temporary directory");

@@ -58,37 +58,37 @@ impl<'a> Cursor<'a> {
     }
 
     /// Big-endian unsigned 16 bits.
-    pub fn u16_be(&mut self) -> Option<u16> {
+    pub(crate) fn u16_be(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
     /// Big-endian unsigned 32 bits.
-    pub fn u32_be(&mut self) -> Option<u32> {
+    pub(crate) fn u32_be(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
     /// Big-endian signed 32 bits.
-    pub fn i32_be(&mut self) -> Option<i32> {
+    pub(crate) fn i32_be(&mut self) -> Option<i32> {
         self.array().map(i32::from_be_bytes)
     }
 
     /// Big-endian signed 64 bits.
-    pub fn i64_be(&mut self) -> Option<i64> {
+    pub(crate) fn i64_be(&mut self) -> Option<i64> {
         self.array().map(i64::from_be_bytes)
     }
 
     /// Big-endian unsigned 64 bits.
-    pub fn u64_be(&mut self) -> Option<u64> {
+    pub(crate) fn u64_be(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
     /// Little-endian unsigned 32 bits.
-    pub fn u32_le(&mut self) -> Option<u32> {
+    pub(crate) fn u32_le(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Little-endian unsigned 64 bits.
-    pub fn u64_le(&mut self) -> Option<u64> {
+    pub(crate) fn u64_le(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Hadoop's `WritableUtils.readVLong`: one byte for -112..=127, else a length byte and 1 to 8 big-endian bytes.
-    pub fn vlong(&mut self) -> Option<i64> {
+    pub(crate) fn vlong(&mut self) -> Option<i64> {
         let first = self.u8()? as i8;
         if first >= -112 {
             return Some(i64::from(first));
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Appends an LEB128 varint.
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);
         value >>= 7;
@@ -144,13 +144,13 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a varint length and the bytes.
-pub fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Appends Hadoop's `WritableUtils.writeVLong`.
-pub fn put_vlong(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_vlong(out: &mut Vec<u8>, value: i64) {
     if (-112..=127).contains(&value) {
         out.push(value as i8 as u8);
         return;
@@ -166,7 +166,7 @@ pub fn put_vlong(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Bytes that [`put_vlong`] appends.
-pub fn vlong_len(value: i64) -> usize {
+pub(crate) fn vlong_len(value: i64) -> usize {
     if (-112..=127).contains(&value) {
         return 1;
     }

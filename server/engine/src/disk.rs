@@ -45,7 +45,7 @@ const RETRY_BYTES_MIN: u64 = 1 << 20;
 
 /// The space of a data directory's file system.
 #[derive(Debug)]
-pub struct DiskSpace {
+pub(crate) struct DiskSpace {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     reserve_bytes: u64,
@@ -74,7 +74,7 @@ struct Seen {
 
 /// What a look has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// Nothing.
     Nothing,
     /// Writes are suspended from now on, and why.
@@ -100,7 +100,7 @@ pub struct DiskStats {
 
 /// Space that a running compaction may fill.
 #[derive(Debug)]
-pub struct CompactionSpace<'a> {
+pub(crate) struct CompactionSpace<'a> {
     disk: &'a DiskSpace,
     bytes: u64,
 }
@@ -113,7 +113,7 @@ impl Drop for CompactionSpace<'_> {
 
 impl DiskSpace {
     /// The space of the file system that holds `dir`. Nothing has been looked at yet.
-    pub fn new(vfs: Arc<dyn Vfs>, dir: PathBuf, reserve_bytes: u64) -> Self {
+    pub(crate) fn new(vfs: Arc<dyn Vfs>, dir: PathBuf, reserve_bytes: u64) -> Self {
         Self {
             vfs,
             dir,
@@ -126,7 +126,7 @@ impl DiskSpace {
     }
 
     /// Refuses a write while writes are suspended.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.is_suspended() {
             return Err(Error::DiskSpace(self.reason(&self.seen.lock())));
         }
@@ -134,18 +134,18 @@ impl DiskSpace {
     }
 
     /// Whether writes are suspended.
-    pub fn is_suspended(&self) -> bool {
+    pub(crate) fn is_suspended(&self) -> bool {
         self.suspended.load(Ordering::Acquire)
     }
 
     /// Whether there is so little space that a flush is worth its while only because it makes the log shorter.
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.short.load(Ordering::Acquire)
     }
 
     /// Looks at the disk. `problem`: what has been refused for want of space since the last look and would be again. A disk that
     /// cannot be looked at is an error once, and changes nothing.
-    pub fn look(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
+    pub(crate) fn look(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
         let space = self.ask();
         let mut seen = self.seen.lock();
         let space = match space {
@@ -195,12 +195,12 @@ impl DiskSpace {
 
     /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that would bring the free
     /// space below the mark.
-    pub fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
+    pub(crate) fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         self.for_files("the compaction waits", bytes, memstore_bytes)
     }
 
     /// Space for a bulk load that may write `bytes`, as for a compaction.
-    pub fn for_load(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
+    pub(crate) fn for_load(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         self.for_files("the bulk load is refused", bytes, memstore_bytes)
     }
 
@@ -224,7 +224,7 @@ impl DiskSpace {
     }
 
     /// Figures as of the last look.
-    pub fn stats(&self) -> DiskStats {
+    pub(crate) fn stats(&self) -> DiskStats {
         let seen = self.seen.lock();
         let space = seen.space.unwrap_or(Space {
             total_bytes: 0,

@@ -20,7 +20,7 @@
 //! before its log frame is on the disk; after a power cut, not after a kill, its nonce may be lost.
 //!
 //! Bounds: beyond a maximum number of nonces, the oldest are dropped before they expire. Each takes at
-//! most [`BYTES_EACH`] bytes.
+//! most 100 bytes.
 //!
 //! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that
 //! was set back makes nonces expire later, one that was set forward makes them expire earlier.
@@ -33,18 +33,14 @@ use parking_lot::Mutex;
 use crate::id::{Nonce, SeqId};
 
 /// How long a nonce is kept. HBase's clients give up sooner with every default.
-pub const KEPT: Duration = Duration::from_mins(20);
-
-/// Upper bound of the memory of one nonce: its entry by age and its place in the set, each of which
-/// may have half of its places free.
-pub const BYTES_EACH: usize = 100;
+pub(crate) const KEPT: Duration = Duration::from_mins(20);
 
 /// Shards with a lock each, so that writers rarely contend, and wait only briefly while one grows.
 const SHARDS: usize = 16;
 
 /// The nonces of a database.
 #[derive(Debug)]
-pub struct Nonces {
+pub(crate) struct Nonces {
     shards: [Mutex<Shard>; SHARDS],
     /// Maximum number in one shard.
     shard_max: usize,
@@ -68,7 +64,7 @@ struct Entry {
 
 /// A nonce to be logged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// The nonce.
     pub nonce: Nonce,
     /// How long ago its operation was applied.
@@ -85,7 +81,7 @@ fn millis(time: Duration) -> u64 {
 
 impl Nonces {
     /// No nonces, and at most about `max` of them at a time.
-    pub fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             shard_max: max.div_ceil(SHARDS),
@@ -93,14 +89,14 @@ impl Nonces {
     }
 
     /// Whether the operation was applied. `now` is monotonic time, as in all methods.
-    pub fn is_known(&self, nonce: Nonce, now: Duration) -> bool {
+    pub(crate) fn is_known(&self, nonce: Nonce, now: Duration) -> bool {
         let mut shard = self.shard(nonce).lock();
         shard.expire(millis(now));
         shard.known.contains(&nonce)
     }
 
     /// Records that the operation is applied, and that the edit `logged` has its nonce.
-    pub fn note(&self, nonce: Nonce, logged: SeqId, now: Duration) {
+    pub(crate) fn note(&self, nonce: Nonce, logged: SeqId, now: Duration) {
         let expires_ms = millis(now) + kept_ms();
         let mut shard = self.shard(nonce).lock();
         shard.expire(millis(now));
@@ -108,7 +104,7 @@ impl Nonces {
     }
 
     /// The nonces that are kept and stand in edits up to `last`.
-    pub fn logged_up_to(&self, last: SeqId, now: Duration) -> Vec<Kept> {
+    pub(crate) fn logged_up_to(&self, last: SeqId, now: Duration) -> Vec<Kept> {
         let mut found = Vec::new();
         for shard in &self.shards {
             let mut shard = shard.lock();
@@ -123,7 +119,7 @@ impl Nonces {
     }
 
     /// Records that all nonces in edits up to `last` stand in the edit `again` too.
-    pub fn logged_again(&self, last: SeqId, again: SeqId) {
+    pub(crate) fn logged_again(&self, last: SeqId, again: SeqId) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             for entry in shard.by_age.iter_mut().filter(|entry| entry.logged <= last) {
@@ -133,12 +129,14 @@ impl Nonces {
     }
 
     /// Number of nonces, expired ones included that were not looked at since.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().known.len()).sum()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
@@ -182,7 +180,7 @@ impl Shard {
 
 /// Collects the nonces of a log that is read back.
 #[derive(Debug)]
-pub struct Replay {
+pub(crate) struct Replay {
     /// When the operation was applied, by the wall clock, and the last edit that has the nonce.
     found: HashMap<Nonce, (u64, SeqId)>,
     max: usize,
@@ -191,7 +189,7 @@ pub struct Replay {
 
 impl Replay {
     /// Begins to read at the wall-clock time `now_ms`; keeps about the `max` latest.
-    pub fn new(max: usize, now_ms: u64) -> Self {
+    pub(crate) fn new(max: usize, now_ms: u64) -> Self {
         Self {
             found: HashMap::new(),
             max: max.max(1),
@@ -201,7 +199,7 @@ impl Replay {
 
     /// Records a nonce that the edit `logged` has, of an operation applied at `applied_ms`.
     /// REQUIRES: sequence ids grow from call to call.
-    pub fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
+    pub(crate) fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
         if self.age_ms(applied_ms) >= kept_ms() {
             return;
         }
@@ -213,7 +211,7 @@ impl Replay {
     }
 
     /// The nonces, at the monotonic time `now`.
-    pub fn finish(self, now: Duration) -> Nonces {
+    pub(crate) fn finish(self, now: Duration) -> Nonces {
         let nonces = Nonces::new(self.max);
         for (nonce, (applied_ms, logged)) in self.latest() {
             let expires_ms = millis(now) + kept_ms() - self.age_ms(applied_ms);

@@ -111,7 +111,7 @@ pub struct Options {
     /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
     pub row_max_bytes: usize,
     /// Maximum number of nonces that are kept; beyond it the oldest are dropped before they expire. Each
-    /// takes up to [`crate::nonces::BYTES_EACH`] bytes.
+    /// takes up to 100 bytes.
     pub nonces_max: usize,
     /// Who runs background work.
     pub background: Background,

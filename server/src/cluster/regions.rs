@@ -44,7 +44,7 @@ impl Target {
 pub(crate) fn target(engine: &Engine, name: &[u8]) -> Result<Target> {
     let table = TableName::parse(name);
     if let Ok(table) = &table
-        && engine.table(table).is_ok()
+        && engine.describe_table(table).is_ok()
     {
         return Ok(Target::Table(table.clone()));
     }

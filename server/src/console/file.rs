@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use basalt_engine::hfile::{index_entries, summary};
+use basalt_engine::engine::{StoreFile, index_entries, summary};
 use basalt_engine::schema::{BloomType, Escaped};
-use basalt_engine::store::StoreFile;
 use maud::{Markup, html};
 
 use super::frame::Place;

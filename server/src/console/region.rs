@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use basalt_engine::engine::RegionStats;
-use basalt_engine::region::{RegionVersion, refusal};
+use basalt_engine::engine::{RegionStats, RegionVersion, StoreFile, refusal};
 use basalt_engine::schema::Escaped;
-use basalt_engine::store::StoreFile;
 use maud::{Markup, html};
 
 use super::frame::Place;

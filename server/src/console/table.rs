@@ -11,7 +11,7 @@ use crate::thrift::schema;
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let table = table_named(name)?;
-    let (descriptor, state) = server.engine().table(&table)?;
+    let (descriptor, state) = server.engine().describe_table(&table)?;
     let stats = server.engine().table_region_stats(&table)?;
     let note = server.rates().since();
     let sum = |figure: fn(&basalt_engine::engine::RegionStats) -> u64| stats.iter().map(figure).sum::<u64>();
@@ -45,7 +45,8 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
 
 /// A table's name, with a link to its page while the table exists.
 pub(super) fn table_link(server: &Server, name: &str) -> Markup {
-    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().table(&table).is_ok());
+    let is_there =
+        TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().describe_table(&table).is_ok());
     html! {
         @if is_there { a href=(show::path(&["tables", name])) { (name) } } @else { (name) " " span.quiet { "(gone)" } }
     }

@@ -40,7 +40,7 @@ pub(super) async fn prepare(
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let table = schema::table_name(&call.table_name)?;
-    let (_, state) = server.engine().table(&table)?;
+    let (_, state) = server.engine().describe_table(&table)?;
     if state != TableState::Enabled {
         let state = state.as_str();
         return Err(Error::TableNotEnabled { table, state }.into());

@@ -116,7 +116,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         }
         Method::GetTableState => {
             let call: pb::GetTableStateRequest = decode(parameter)?;
-            let (_, state) = engine.table(&schema::table_name(&call.table_name)?)?;
+            let (_, state) = engine.describe_table(&schema::table_name(&call.table_name)?)?;
             reply.message(&pb::GetTableStateResponse {
                 table_state: schema::to_state(state),
             });
@@ -244,7 +244,7 @@ fn descriptors(
     }
     // Missing tables are left out: clients raise TableNotFoundException on an empty list.
     for name in &call.table_names {
-        if let Ok((table, _)) = server.engine().table(&schema::table_name(name)?) {
+        if let Ok((table, _)) = server.engine().describe_table(&schema::table_name(name)?) {
             table_schema.push(schema::to_table(&table));
         }
     }
@@ -423,7 +423,7 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
                     .snapshots()
                     .iter()
                     .any(|snapshot| snapshot.name == name && snapshot.descriptor.name == table);
-                if is_own && engine.table(&table).is_ok() {
+                if is_own && engine.describe_table(&table).is_ok() {
                     Ok(engine.restore_snapshot(&name)?)
                 } else {
                     Ok(engine.clone_snapshot(&name, &table)?)
@@ -448,7 +448,7 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
     Ok(())
 }
 
-fn to_snapshot(snapshot: &basalt_engine::manifest::SnapshotMeta) -> pb::SnapshotDescription {
+fn to_snapshot(snapshot: &basalt_engine::SnapshotMeta) -> pb::SnapshotDescription {
     pb::SnapshotDescription {
         name: snapshot.name.clone(),
         table: Some(snapshot.descriptor.name.to_string()),

@@ -82,7 +82,7 @@ enum State {
 
 /// Refuses a region in another state, and one of a disabled table. The classes and texts are HBase's.
 fn check_state(server: &Server, region: &RegionInfo, expected: State) -> Result<(), Failure> {
-    let (_, table) = server.engine().table(&region.table)?;
+    let (_, table) = server.engine().describe_table(&region.table)?;
     let is_closed = table == TableState::Disabled || server.engine().place(region.id).is_unassigned;
     let state = if is_closed { State::Closed } else { State::Open };
     let name = region.name();

@@ -48,7 +48,7 @@ pub(super) fn serving(
     }
     let (_, state) = server
         .engine()
-        .table(&region.table)
+        .describe_table(&region.table)
         .map_err(|error| gone(error, specifier))?;
     match state {
         TableState::Enabled => Ok(region),

@@ -100,16 +100,15 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
             Arc::clone(&controls.clock) as Arc<dyn Clock>,
         ),
     };
-    let engine = Engine::open(
-        &config.data.dir,
-        Options {
+    let engine = Engine::builder()
+        .options(Options {
             max_open_files: descriptors.files,
             ..config.engine_options()
-        },
-        vfs,
-        clock,
-        Arc::new(EngineEvents::new()),
-    )?;
+        })
+        .file_system(vfs)
+        .clock(clock)
+        .listener(Arc::new(EngineEvents::new()))
+        .open(&config.data.dir)?;
     let outcome = runtime.block_on(serve(
         config,
         controls,

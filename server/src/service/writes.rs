@@ -6,12 +6,12 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use basalt_engine::Commit;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
 use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange};
 use basalt_engine::schema::{Durability, TableName};
-use basalt_engine::wal::Commit;
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 
@@ -25,7 +25,7 @@ use crate::server::Server;
 pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
     RowMutation {
         row,
-        writes: SmallVec::new(),
+        writes: Writes::new(),
         durability,
     }
 }

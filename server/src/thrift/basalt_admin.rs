@@ -178,7 +178,7 @@ fn region_metrics(server: &Server, table: Option<&Bytes>) -> Result<Vec<admin::T
     let mut stats = server.engine().region_stats();
     if let Some(table) = table {
         let table = from_thrift::table(Some(table))?;
-        server.engine().table(&table)?;
+        server.engine().describe_table(&table)?;
         stats.retain(|stats| stats.region.table == table);
     }
     Ok(stats.iter().map(to_region_metrics).collect())

@@ -1,7 +1,7 @@
 //! Snapshots of tables as an operator takes and lists them.
 
+use basalt_engine::SnapshotMeta;
 use basalt_engine::filter::JavaRegex;
-use basalt_engine::manifest::SnapshotMeta;
 use basalt_idl::admin::{TSnapshot, args};
 use bytes::Bytes;
 

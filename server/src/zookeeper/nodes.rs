@@ -100,7 +100,7 @@ impl<'a> Nodes<'a> {
             return is_ours.then(Node::default);
         }
         let name = TableName::parse(path.strip_prefix("table/")?.as_bytes()).ok()?;
-        let (_, state) = self.server.engine().table(&name).ok()?;
+        let (_, state) = self.server.engine().describe_table(&name).ok()?;
         let state = match state {
             TableState::Enabled => deprecated_table_state::State::Enabled,
             TableState::Disabled => deprecated_table_state::State::Disabled,

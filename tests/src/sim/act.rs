@@ -1,10 +1,10 @@
 //! Writes of the workload.
 
+use basalt_engine::Commit;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::Clock;
 use basalt_engine::op::{Check, CompareOp, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::Durability;
-use basalt_engine::wal::Commit;
 use basalt_engine::{Engine, Result};
 
 use super::Stop;

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use basalt_engine::cell::{Cell, CellType, KeyBuf};
 use basalt_engine::engine::LoadFile;
 use basalt_engine::fs::{Open, Vfs};
-use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 use basalt_engine::{Kind, Result};
 

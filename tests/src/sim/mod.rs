@@ -104,14 +104,12 @@ impl Machine {
 
     /// Starts the engine.
     pub(crate) fn open(&self) -> basalt_engine::Result<Arc<Engine>> {
-        let vfs: Arc<dyn Vfs> = Arc::new(self.disk.clone());
-        Engine::open(
-            Path::new(DIR),
-            self.options(),
-            vfs,
-            self.clock.clone(),
-            Arc::clone(&self.listener),
-        )
+        Engine::builder()
+            .options(self.options())
+            .file_system(Arc::new(self.disk.clone()))
+            .clock(self.clock.clone())
+            .listener(Arc::clone(&self.listener))
+            .open(DIR)
     }
 
     /// Everything small, so that a short workload rolls the log, fills several blocks and has something to compact.

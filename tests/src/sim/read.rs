@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_engine::cell::{Cell, CellBatch};
-use basalt_engine::checksum::crc32c_append;
 use basalt_engine::engine::{Fetched, Scanner};
+use basalt_engine::internals::crc32c_append;
 use basalt_engine::op::{FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use basalt_engine::schema::{TableName, TableState};
 use basalt_engine::{Engine, Error, Result};

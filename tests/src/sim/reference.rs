@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use basalt_engine::Result;
 use basalt_engine::fs::sim::{Mode, SimFs, SplitMix64};
 use basalt_engine::fs::{Open, Vfs};
+use basalt_engine::internals::record::FRAME_HEADER_BYTES;
 use basalt_engine::op::{RowMutation, Write};
-use basalt_engine::record::FRAME_HEADER_BYTES;
 use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor};
 use basalt_engine::{Engine, Error};
 

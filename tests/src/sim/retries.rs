@@ -5,6 +5,7 @@
 //! nothing else has written to its row and its nonce must still be known: for less than 20 minutes, by
 //! a clock that was not set back.
 
+use basalt_engine::Commit;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::clock::Clock;
 use basalt_engine::id::Nonce;
@@ -12,7 +13,6 @@ use basalt_engine::op::{
     AtomicGroup, ColumnAppend, ColumnIncrement, GroupStep, GroupUpdate, ReadTier, RowUpdate,
 };
 use basalt_engine::schema::Durability;
-use basalt_engine::wal::Commit;
 use basalt_engine::{Engine, Result};
 
 use super::Stop;

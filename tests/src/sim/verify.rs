@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use basalt_engine::fs::sim::{SimFs, SplitMix64};
-use basalt_engine::manifest;
+use basalt_engine::internals::manifest;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Result};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use basalt_engine::cell::{Cell, CellType, KeyBuf};
 use basalt_engine::fs::{Open, RealFs, Vfs};
-use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,

@@ -6,9 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_engine::Engine;
-use basalt_engine::clock::SystemClock;
-use basalt_engine::fs::RealFs;
-use basalt_engine::metrics::NoListener;
 use basalt_engine::options::{Options, WalSync};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 
@@ -61,19 +58,12 @@ impl Database {
             compaction_enabled: !arguments.disable_auto_compactions,
             ..Options::default()
         };
-        let clock = Arc::new(SystemClock::new());
         let began = Instant::now();
-        let opened = Engine::open(
-            &dir.join("data"),
-            options,
-            Arc::new(RealFs),
-            clock,
-            Arc::new(NoListener),
-        );
+        let opened = Engine::builder().options(options).open(dir.join("data"));
         let engine = during("opening the database", opened)?;
         let open_time = began.elapsed();
         let table = during("table name", TableName::parse(b"bench"))?;
-        if engine.table(&table).is_err() {
+        if engine.describe_table(&table).is_err() {
             let descriptor = TableDescriptor::new(table.clone(), vec![family(arguments)?]);
             during("creating the table", engine.create_table(descriptor, Vec::new()))?;
         }

@@ -30,7 +30,7 @@ use crate::id::FileId;
 use crate::metrics::Counter;
 
 /// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing arrays.
-pub const ENTRY_OVERHEAD_BYTES: u64 = 128;
+pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
 /// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into one.
 const SHARD_MIN_BYTES: u64 = 16 << 20;
@@ -73,7 +73,7 @@ pub trait Weighted: Send + Sync + 'static {
 
 /// Counters and gauges of one priority.
 #[derive(Debug, Default)]
-pub struct PriorityStats {
+pub(crate) struct PriorityStats {
     /// Reads answered.
     pub hits: Counter,
     /// Blocks pushed out.
@@ -137,7 +137,7 @@ impl<V: Weighted> BlockCache<V> {
 
     /// The block, if it is cached. Unlike [`BlockCache::get`] this does not count a miss: a
     /// memory-only read is retried where it may read from disk, and counts there.
-    pub fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
+    pub(crate) fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
         let hash = key.hash();
         self.shard(hash).find(hash, key)
     }
@@ -163,7 +163,7 @@ impl<V: Weighted> BlockCache<V> {
     }
 
     /// The end of a pin.
-    pub fn unpin(&self, key: BlockKey, block: &V) {
+    pub(crate) fn unpin(&self, key: BlockKey, block: &V) {
         self.shard(key.hash()).unpin(block);
     }
 

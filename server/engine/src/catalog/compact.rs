@@ -23,7 +23,7 @@ use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
 
 /// How a compaction ended.
 #[derive(Clone, Debug)]
-pub enum CompactionOutcome {
+pub(crate) enum CompactionOutcome {
     /// There was nothing to do, or what there was has to wait for a compaction of all files that somebody else has asked for.
     Nothing,
     /// All files were to be compacted, and some of them are being compacted.
@@ -33,12 +33,12 @@ pub enum CompactionOutcome {
     /// Somebody asked it to give up, or the store is gone.
     Cancelled,
     /// Done.
-    Done(CompactionEvent),
+    Done,
 }
 
 /// Which compactions may begin here and now, and whether what runs is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub(crate) enum Patience {
     /// Any, and a wait for those that are in the way.
     Any,
     /// Any for which nothing has to be waited for.
@@ -66,7 +66,7 @@ impl Chosen<'_> {
 
 impl Catalog {
     /// Compacts one store of a region: what the policy chooses, or with `major` all files.
-    pub fn compact_store(
+    pub(crate) fn compact_store(
         &self,
         region: &Region,
         family: &[u8],
@@ -108,7 +108,7 @@ impl Catalog {
         let result = self.compact_files(region, &chosen, job.progress());
         job.end(&result, |event| event.written_bytes);
         Ok(match result? {
-            Some(event) => CompactionOutcome::Done(event),
+            Some(_) => CompactionOutcome::Done,
             None => CompactionOutcome::Cancelled,
         })
     }
@@ -309,7 +309,7 @@ impl Catalog {
     }
 
     /// The families of a region that should be compacted soon, with whether that means all of their files.
-    pub fn wanted_compactions(&self, region: &Region) -> Vec<(Vec<u8>, bool)> {
+    pub(crate) fn wanted_compactions(&self, region: &Region) -> Vec<(Vec<u8>, bool)> {
         // As in `claim`: what is not claimed in a version loaded now is free.
         let claims = region.claims.lock();
         let version = region.version();

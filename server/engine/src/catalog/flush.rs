@@ -144,14 +144,14 @@ impl Share<'_> {
 impl Catalog {
     /// Flushes a region. When it returns without error, every write that was applied before the call is in store files.
     /// `None`: nothing was in memory.
-    pub fn flush_region(&self, region: &Region) -> Result<Option<FlushEvent>> {
+    pub(crate) fn flush_region(&self, region: &Region) -> Result<Option<FlushEvent>> {
         let result = self.flush_batch(&[region]).pop();
         result.expect("a flush has a result for each of its regions")
     }
 
     /// Flushes regions, small ones together. Returns an error for each region that could not be
     /// flushed; after a fatal error the remaining batches are not tried.
-    pub fn flush_regions(&self, regions: &[Arc<Region>]) -> Vec<Error> {
+    pub(crate) fn flush_regions(&self, regions: &[Arc<Region>]) -> Vec<Error> {
         let mut regions: Vec<&Region> = regions.iter().map(AsRef::as_ref).collect();
         regions.sort_by_key(|region| region.id());
         let mut errors: Vec<Error> = Vec::new();

@@ -56,7 +56,7 @@ struct Copied {
 
 impl Catalog {
     /// Loads these files into a region; returns the number of cells. `cancel` stops the copying.
-    pub fn bulk_load(&self, id: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
+    pub(crate) fn bulk_load(&self, id: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
         let (table, region) = self.region(id)?;
         table.check_enabled()?;
         if table.descriptor.read_only() {

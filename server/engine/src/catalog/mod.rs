@@ -59,15 +59,14 @@ mod system;
 mod tables;
 mod view;
 
-pub use compact::{CompactionOutcome, Patience};
+pub(crate) use compact::{CompactionOutcome, Patience};
 pub use load::LoadFile;
 pub use reset::Removed;
-pub use system::{SystemTable, SystemTables};
-pub use view::View;
+pub(crate) use system::{SystemTable, SystemTables};
 
 /// A table: what it is, and its regions. Immutable.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// Families and options.
     pub descriptor: Arc<TableDescriptor>,
     /// Whether it takes data calls.
@@ -89,18 +88,18 @@ impl Table {
     }
 
     /// The position of the region that holds `row`.
-    pub fn region_index(&self, row: &[u8]) -> usize {
+    pub(crate) fn region_index(&self, row: &[u8]) -> usize {
         // The first one starts at the empty row. There is always one.
         self.regions[1..].partition_point(|region| region.info().start.as_slice() <= row)
     }
 
     /// The region that holds `row`.
-    pub fn region_of(&self, row: &[u8]) -> &Arc<Region> {
+    pub(crate) fn region_of(&self, row: &[u8]) -> &Arc<Region> {
         &self.regions[self.region_index(row)]
     }
 
     /// Its name.
-    pub fn name(&self) -> &TableName {
+    pub(crate) fn name(&self) -> &TableName {
         &self.descriptor.name
     }
 
@@ -112,7 +111,7 @@ impl Table {
 
 /// Everything there is at a moment. Immutable; cheap to copy, since all of it is shared.
 #[derive(Clone, Debug, Default)]
-pub struct Tables {
+pub(crate) struct Tables {
     /// Namespaces by name.
     pub namespaces: BTreeMap<String, NamespaceDescriptor>,
     /// Snapshots of tables by name.
@@ -124,28 +123,28 @@ pub struct Tables {
 
 impl Tables {
     /// All tables but the system tables, by name.
-    pub fn sorted(&self) -> Vec<Arc<Table>> {
+    pub(crate) fn sorted(&self) -> Vec<Arc<Table>> {
         let mut tables: Vec<_> = self.by_name.values().cloned().collect();
         tables.sort_by(|left, right| left.name().cmp_as_text(right.name()));
         tables
     }
 
     /// The table of that name.
-    pub fn table(&self, name: &TableName) -> Result<&Arc<Table>> {
+    pub(crate) fn table(&self, name: &TableName) -> Result<&Arc<Table>> {
         self.by_name
             .get(name)
             .ok_or_else(|| Error::NoSuchTable(name.clone()))
     }
 
     /// The table of that name, if it takes data calls.
-    pub fn enabled_table(&self, name: &TableName) -> Result<&Arc<Table>> {
+    pub(crate) fn enabled_table(&self, name: &TableName) -> Result<&Arc<Table>> {
         let table = self.table(name)?;
         table.check_enabled()?;
         Ok(table)
     }
 
     /// The error for a namespace that does not exist.
-    pub fn no_such_namespace(&self, name: &str) -> Error {
+    pub(crate) fn no_such_namespace(&self, name: &str) -> Error {
         Error::no_such_namespace(name, self.namespaces.keys())
     }
 
@@ -156,22 +155,22 @@ impl Tables {
     }
 
     /// All regions, by id.
-    pub fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
+    pub(crate) fn regions(&self) -> impl Iterator<Item = &Arc<Region>> {
         self.regions.values()
     }
 
     /// How many regions there are.
-    pub fn region_count(&self) -> usize {
+    pub(crate) fn region_count(&self) -> usize {
         self.regions.len()
     }
 
     /// The region of that identity.
-    pub fn region(&self, id: RegionId) -> Option<&Arc<Region>> {
+    pub(crate) fn region(&self, id: RegionId) -> Option<&Arc<Region>> {
         self.regions.get(&id)
     }
 
     /// Puts a table in, in place of what was there under its name.
-    pub fn put(&mut self, table: Table) {
+    pub(crate) fn put(&mut self, table: Table) {
         self.remove(&table.descriptor.name);
         for region in &table.regions {
             self.regions.insert(region.id(), Arc::clone(region));
@@ -189,7 +188,7 @@ impl Tables {
 
 /// The catalog. Shared by all threads.
 #[derive(Debug)]
-pub struct Catalog {
+pub(crate) struct Catalog {
     shared: Arc<Shared>,
     /// What readers see. Replaced as a whole under `manifest`.
     current: Published<Tables>,
@@ -223,7 +222,7 @@ impl From<HighWater> for ManifestEdit {
 
 impl Catalog {
     /// A catalog of these tables, which are what `manifest` says.
-    pub fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
         let limiter = RateLimiter::new(
             Arc::clone(&shared.clock),
             shared.options.compaction_max_bytes_per_second,
@@ -243,22 +242,22 @@ impl Catalog {
     }
 
     /// What all regions share.
-    pub fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Everything there is now.
-    pub fn tables(&self) -> Loaded<Tables> {
+    pub(crate) fn tables(&self) -> Loaded<Tables> {
         self.current.load()
     }
 
     /// The system tables.
-    pub fn system(&self) -> &SystemTables {
+    pub(crate) fn system(&self) -> &SystemTables {
         &self.system
     }
 
     /// A table, whatever its state. A system table is one that tells of this moment.
-    pub fn table(&self, name: &TableName) -> Result<Arc<Table>> {
+    pub(crate) fn table(&self, name: &TableName) -> Result<Arc<Table>> {
         match SystemTable::named(name) {
             None => self.current.load().table(name).cloned(),
             Some(system) => self.system_table(system),
@@ -272,7 +271,7 @@ impl Catalog {
     }
 
     /// A table's descriptor and state.
-    pub fn describe(&self, name: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
+    pub(crate) fn describe(&self, name: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
         match SystemTable::named(name) {
             None => {
                 let tables = self.current.load();
@@ -284,7 +283,7 @@ impl Catalog {
     }
 
     /// Descriptors and states of all tables, the system tables among them, by name.
-    pub fn describe_all(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
+    pub(crate) fn describe_all(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         let user = self.tables().sorted();
         let user = user
             .iter()
@@ -297,14 +296,14 @@ impl Catalog {
     }
 
     /// A table that takes data calls.
-    pub fn enabled_table(&self, name: &TableName) -> Result<Arc<Table>> {
+    pub(crate) fn enabled_table(&self, name: &TableName) -> Result<Arc<Table>> {
         let table = self.table(name)?;
         table.check_enabled()?;
         Ok(table)
     }
 
     /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what it is.
-    pub fn is_current(&self, table: &Arc<Table>) -> bool {
+    pub(crate) fn is_current(&self, table: &Arc<Table>) -> bool {
         if SystemTable::named(table.name()).is_some() {
             return true;
         }
@@ -315,12 +314,12 @@ impl Catalog {
     }
 
     /// The same of a table that was found in `tables`: quick if nothing at all was changed since.
-    pub fn is_still_current(&self, tables: &Loaded<Tables>, table: &Arc<Table>) -> bool {
+    pub(crate) fn is_still_current(&self, tables: &Loaded<Tables>, table: &Arc<Table>) -> bool {
         self.current.is_current(tables) || self.is_current(table)
     }
 
     /// The region of that identity and its table; of a table that can be changed.
-    pub fn region(&self, id: RegionId) -> Result<(Arc<Table>, Arc<Region>)> {
+    pub(crate) fn region(&self, id: RegionId) -> Result<(Arc<Table>, Arc<Region>)> {
         if let Some(system) = SystemTable::of_region(id) {
             return Err(Error::DoNotRetry(format!(
                 "the region of {} is NOT splittable, nor can it be merged",
@@ -338,7 +337,7 @@ impl Catalog {
     }
 
     /// The region of that name, `table,start,id.encoded.`.
-    pub fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
+    pub(crate) fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
         let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Cut(name)));
         // The table's name has no comma, nor has what is behind the last one.
         let mut parts = name.splitn(2, |byte| *byte == b',');
@@ -357,12 +356,12 @@ impl Catalog {
     }
 
     /// Reads what is on disk, under the manifest's lock.
-    pub fn with_state<T>(&self, read: impl FnOnce(&ManifestState) -> T) -> T {
+    pub(crate) fn with_state<T>(&self, read: impl FnOnce(&ManifestState) -> T) -> T {
         read(self.manifest.lock().state())
     }
 
     /// States on disk how far timestamps and sequence ids have come.
-    pub fn write_high_water(&self) -> Result<()> {
+    pub(crate) fn write_high_water(&self) -> Result<()> {
         self.append_high_water(&mut self.manifest.lock())
     }
 
@@ -376,7 +375,7 @@ impl Catalog {
 
     /// Appends the high-water mark to the manifest if timestamps are too far beyond the last one
     /// (`too_far`). After a restart timestamps then do not go back, even if the clock does.
-    pub fn keep_high_water(&self, too_far: impl Fn(&Timestamps) -> bool) -> Result<()> {
+    pub(crate) fn keep_high_water(&self, too_far: impl Fn(&Timestamps) -> bool) -> Result<()> {
         let timestamps = &self.shared.timestamps;
         if !too_far(timestamps) {
             return Ok(());
@@ -396,12 +395,12 @@ impl Catalog {
     }
 
     /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.
-    pub fn pause_compactions(&self, paused: bool) {
+    pub(crate) fn pause_compactions(&self, paused: bool) {
         self.limiter.pause(paused);
     }
 
     /// Lets every running compaction give up soon.
-    pub fn cancel_compactions(&self) {
+    pub(crate) fn cancel_compactions(&self) {
         for region in self.tables().regions() {
             region
                 .cancel_compaction
@@ -462,11 +461,11 @@ impl Catalog {
             table: Arc::clone(table),
             stores,
         };
-        Region::new(meta, version, BTreeSet::new())
+        Region::new(&meta, version, BTreeSet::new())
     }
 
     /// Removes WAL segments that no memstore needs any more.
-    pub fn remove_obsolete_wal(&self) -> Result<()> {
+    pub(crate) fn remove_obsolete_wal(&self) -> Result<()> {
         // Edits up to the read point are in memstores or files. Read it first: what is assigned later is above the bound.
         let mut bound = self.shared.wal.read_point();
         for region in self.tables().regions() {
@@ -515,7 +514,7 @@ impl Catalog {
     }
 
     /// States on disk which segments the log has, if there is one that the disk does not know of.
-    pub fn note_new_segments(&self) -> Result<()> {
+    pub(crate) fn note_new_segments(&self) -> Result<()> {
         let (first, last) = self.shared.wal.segments();
         if last > self.noted_segment.load(Ordering::Acquire) {
             self.note_log(first)?;

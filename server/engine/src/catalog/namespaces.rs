@@ -8,7 +8,7 @@ use crate::schema::{DEFAULT_NAMESPACE, NamespaceDescriptor, SYSTEM_NAMESPACE};
 
 impl Catalog {
     /// Creates a namespace.
-    pub fn create_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+    pub(crate) fn create_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
         namespace.check()?;
         let _schema = self.schema.lock();
         let tables = self.tables();
@@ -25,7 +25,7 @@ impl Catalog {
     }
 
     /// Replaces a namespace's configuration.
-    pub fn alter_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+    pub(crate) fn alter_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
         namespace.check_properties()?;
         let _schema = self.schema.lock();
         let tables = self.tables();
@@ -46,7 +46,7 @@ impl Catalog {
     }
 
     /// Removes an empty namespace that is not reserved.
-    pub fn drop_namespace(&self, name: &str) -> Result<()> {
+    pub(crate) fn drop_namespace(&self, name: &str) -> Result<()> {
         let _schema = self.schema.lock();
         let tables = self.tables();
         if !tables.namespaces.contains_key(name) {

@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::{Catalog, SystemTable};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
@@ -18,7 +16,7 @@ use crate::schema::{TableName, escape};
 impl Catalog {
     /// Says where the server can be reached, and under which names, and spreads the regions over them: table by table, in key
     /// order, each on the next server. The first call that names a server counts.
-    pub fn announce(&self, servers: Vec<ServerName>) {
+    pub(crate) fn announce(&self, servers: Vec<ServerName>) {
         let _schema = self.schema.lock();
         if self.shared.servers.announce(servers) {
             for table in self.tables().sorted() {
@@ -29,25 +27,25 @@ impl Catalog {
     }
 
     /// The place of a region; those of the system tables stay on the first server.
-    pub fn place(&self, id: RegionId) -> Place {
+    pub(crate) fn place(&self, id: RegionId) -> Place {
         self.tables()
             .region(id)
             .map_or(Place::default(), |region| region.place())
     }
 
     /// The places of the regions that hold these rows, in the rows' order.
-    pub fn places<'r>(
+    pub(crate) fn places<'r>(
         &self,
         table: &TableName,
         rows: impl Iterator<Item = &'r [u8]>,
-    ) -> Result<SmallVec<[Place; 4]>> {
+    ) -> Result<Vec<Place>> {
         let table = self.table(table)?;
         Ok(rows.map(|row| table.region_of(row).place()).collect())
     }
 
     /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is not assigned is
     /// assigned by it.
-    pub fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
+    pub(crate) fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
         let to = match to {
@@ -63,7 +61,7 @@ impl Catalog {
     }
 
     /// Assigns a region to the server with the fewest regions, or leaves it where it is assigned.
-    pub fn assign_region(&self, id: RegionId) -> Result<()> {
+    pub(crate) fn assign_region(&self, id: RegionId) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
         if region.place().is_unassigned {
@@ -74,7 +72,7 @@ impl Catalog {
     }
 
     /// Takes a region from its server.
-    pub fn unassign_region(&self, id: RegionId) -> Result<()> {
+    pub(crate) fn unassign_region(&self, id: RegionId) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
         region.set_place(Place {
@@ -87,7 +85,7 @@ impl Catalog {
 
     /// Evens out the regions of each table over the servers, and then all regions; moves as few as that takes. Returns how many
     /// were moved. Regions that are not assigned stay so.
-    pub fn balance_regions(&self) -> usize {
+    pub(crate) fn balance_regions(&self) -> usize {
         let _schema = self.schema.lock();
         let moves = self.moves();
         for (region, to) in &moves {
@@ -98,7 +96,7 @@ impl Catalog {
     }
 
     /// The number of regions that [`Self::balance_regions`] would move now.
-    pub fn plan_balance(&self) -> usize {
+    pub(crate) fn plan_balance(&self) -> usize {
         let _schema = self.schema.lock();
         self.moves().len()
     }

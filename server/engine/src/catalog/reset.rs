@@ -30,7 +30,7 @@ pub struct Removed {
 impl Catalog {
     /// Removes all user tables, whatever their state, all snapshots, and all namespaces that are
     /// not reserved.
-    pub fn reset(&self) -> Result<Removed> {
+    pub(crate) fn reset(&self) -> Result<Removed> {
         let schema = self.schema.lock();
         let before = self.tables();
         for snapshot in before.snapshots.values() {

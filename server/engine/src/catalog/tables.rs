@@ -18,7 +18,7 @@ use crate::store::{StoreVersion, create_store_dir};
 
 impl Catalog {
     /// Creates a table, enabled, with a region before each of the `splits` and one behind the last.
-    pub fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
+    pub(crate) fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
         descriptor.check()?;
         let splits = check_splits(splits)?;
         let _schema = self.schema.lock();
@@ -55,7 +55,7 @@ impl Catalog {
     }
 
     /// Removes a disabled table.
-    pub fn drop_table(&self, name: &TableName) -> Result<()> {
+    pub(crate) fn drop_table(&self, name: &TableName) -> Result<()> {
         check_not_system(name)?;
         let _schema = self.schema.lock();
         let table = self.disabled_table(name)?;
@@ -67,7 +67,7 @@ impl Catalog {
     }
 
     /// Empties a disabled table and enables it.
-    pub fn truncate_table(&self, name: &TableName, keep_splits: bool) -> Result<()> {
+    pub(crate) fn truncate_table(&self, name: &TableName, keep_splits: bool) -> Result<()> {
         let _schema = self.schema.lock();
         let table = self.disabled_table(name)?;
         let splits: Vec<Vec<u8>> = if keep_splits {
@@ -110,7 +110,7 @@ impl Catalog {
     }
 
     /// Enables a disabled table. Its regions are assigned, as in HBase.
-    pub fn enable_table(&self, name: &TableName) -> Result<()> {
+    pub(crate) fn enable_table(&self, name: &TableName) -> Result<()> {
         let _schema = self.schema.lock();
         let table = self.table(name)?;
         if table.state != TableState::Disabled {
@@ -122,7 +122,7 @@ impl Catalog {
     }
 
     /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that could still write.
-    pub fn disable_table(&self, name: &TableName) -> Result<()> {
+    pub(crate) fn disable_table(&self, name: &TableName) -> Result<()> {
         if SystemTable::named(name).is_some() {
             return Err(Error::Constraint(format!("Cannot disable {name}")));
         }
@@ -151,7 +151,7 @@ impl Catalog {
     }
 
     /// Replaces a table's descriptor; families left out lose their data.
-    pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
+    pub(crate) fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
         if descriptor.families.is_empty() {
             return Err(Error::DoNotRetry(format!(
                 "Table {} should have at least one column family.",
@@ -162,7 +162,7 @@ impl Catalog {
     }
 
     /// Adds a family.
-    pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+    pub(crate) fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
         self.alter(table, |descriptor| {
             if descriptor.family(&family.name).is_some() {
                 return Err(Error::InvalidFamilyOperation(format!(
@@ -178,7 +178,7 @@ impl Catalog {
     }
 
     /// Replaces a family's options.
-    pub fn alter_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
+    pub(crate) fn alter_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
         self.alter(table, |descriptor| {
             let index = existing_family(descriptor, &family.name, "modified")?;
             let mut changed = descriptor.clone();
@@ -188,7 +188,7 @@ impl Catalog {
     }
 
     /// Removes a family and its data.
-    pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
+    pub(crate) fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
         self.alter(table, |descriptor| {
             let index = existing_family(descriptor, family, "deleted")?;
             if descriptor.families.len() == 1 {

@@ -10,7 +10,7 @@ use crate::schema::TableName;
 
 /// One moment of some regions of a table.
 #[derive(Debug)]
-pub struct View {
+pub(crate) struct View {
     /// The table then.
     pub table: Arc<Table>,
     /// Regions in key order, each with its version.
@@ -22,7 +22,7 @@ pub struct View {
 impl Catalog {
     /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned: their counts of holders
     /// are memory that all readers would write to.
-    pub fn read_region_of<T>(
+    pub(crate) fn read_region_of<T>(
         &self,
         name: &TableName,
         row: &[u8],
@@ -48,7 +48,7 @@ impl Catalog {
     }
 
     /// Captures those regions of a table that `wanted` chooses.
-    pub fn view(&self, name: &TableName, wanted: impl Fn(&Region) -> bool) -> Result<View> {
+    pub(crate) fn view(&self, name: &TableName, wanted: impl Fn(&Region) -> bool) -> Result<View> {
         loop {
             let table = self.enabled_table(name)?;
             let regions: Vec<_> = table

@@ -161,7 +161,7 @@ impl CellBatch {
     }
 
     /// An empty batch that reserves its memory in `account`.
-    pub fn charged_in(account: Account) -> Self {
+    pub(crate) fn charged_in(account: Account) -> Self {
         Self {
             account,
             ..Self::default()
@@ -203,7 +203,7 @@ impl CellBatch {
 
     /// Appends a cell with another value (`KeyOnlyFilter`).
     #[inline]
-    pub fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
+    pub(crate) fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
         let key = cell.key.bytes();
         let bytes = key.len() + value.len() + cell.tags.len();
         let room = self.chunks.last.capacity() - self.chunks.last.len();
@@ -324,7 +324,7 @@ impl CellBatch {
 
     /// Drops the last closed row.
     /// REQUIRES: there is one, and no row is open.
-    pub fn drop_last_row(&mut self) {
+    pub(crate) fn drop_last_row(&mut self) {
         debug_assert!(self.open_cells().is_empty(), "a row is open");
         self.rows.pop();
         self.abandon_row();
@@ -332,7 +332,7 @@ impl CellBatch {
 
     /// Drops the cells of the open row for which `keep` returns false. If none is left, their bytes
     /// are dropped too; otherwise the bytes stay until the batch is cleared.
-    pub fn retain_open(&mut self, mut keep: impl FnMut(Cell<'_>) -> bool) {
+    pub(crate) fn retain_open(&mut self, mut keep: impl FnMut(Cell<'_>) -> bool) {
         let open = self.open_cells();
         let Some(first) = self.cells.get(open.start).copied() else {
             return;
@@ -351,7 +351,7 @@ impl CellBatch {
     }
 
     /// Puts the cells of the open row in the order of their families; within a family they keep theirs.
-    pub fn sort_open_by_family(&mut self) {
+    pub(crate) fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
         let Self { chunks, cells, .. } = self;
         let family = |span: &Span| span.cell(chunks.get(span.chunk)).key.family();

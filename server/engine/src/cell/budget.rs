@@ -67,7 +67,7 @@ impl Account {
     }
 
     /// Whether the account has a budget.
-    pub fn has_budget(&self) -> bool {
+    pub(crate) fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
 
@@ -105,7 +105,7 @@ impl Account {
     }
 
     /// Releases everything beyond `bytes`.
-    pub fn lower_to(&mut self, bytes: usize) {
+    pub(crate) fn lower_to(&mut self, bytes: usize) {
         if bytes >= self.bytes {
             return;
         }

@@ -13,7 +13,7 @@ pub struct Key<'a>(&'a [u8]);
 
 impl<'a> Key<'a> {
     /// No key is shorter.
-    pub const BYTES_MIN: usize = FIXED_BYTES;
+    pub(crate) const BYTES_MIN: usize = FIXED_BYTES;
 
     /// Checks the lengths and the type; for bytes from a disk or a socket.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
@@ -36,7 +36,7 @@ impl<'a> Key<'a> {
 
     /// Bytes of the key that [`KeyBuf::append`] makes of these parts.
     #[inline]
-    pub fn len_of(row: &[u8], family: &[u8], qualifier: &[u8]) -> usize {
+    pub(crate) fn len_of(row: &[u8], family: &[u8], qualifier: &[u8]) -> usize {
         FIXED_BYTES + row.len() + family.len() + qualifier.len()
     }
 
@@ -104,7 +104,7 @@ impl<'a> Key<'a> {
 
 /// Order of two columns: row, family, qualifier.
 #[inline]
-pub fn compare_columns(left: Key<'_>, right: Key<'_>) -> Ordering {
+pub(crate) fn compare_columns(left: Key<'_>, right: Key<'_>) -> Ordering {
     let family_at = 2 + left.row_len();
     if left.row_len() == right.row_len() && left.0[family_at] == right.0[family_at] {
         // Row, length of the family, family and qualifier stand one behind the other: one comparison instead of three.
@@ -172,17 +172,17 @@ impl KeyBuf {
     }
 
     /// Before every cell of the column.
-    pub fn first_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
+    pub(crate) fn first_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
         Self::new(row, family, qualifier, i64::MAX, CellType::Maximum)
     }
 
     /// After every cell of the column.
-    pub fn last_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
+    pub(crate) fn last_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
         Self::new(row, family, qualifier, i64::MIN, CellType::Minimum)
     }
 
     /// Copies a key.
-    pub fn copy_of(key: Key<'_>) -> Self {
+    pub(crate) fn copy_of(key: Key<'_>) -> Self {
         Self(key.bytes().to_vec())
     }
 
@@ -199,7 +199,7 @@ impl KeyBuf {
     }
 
     /// Whether nothing has been assigned yet.
-    pub fn is_unset(&self) -> bool {
+    pub(crate) fn is_unset(&self) -> bool {
         self.0.is_empty()
     }
 }

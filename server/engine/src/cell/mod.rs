@@ -23,9 +23,10 @@ mod order;
 pub use batch::{BATCH_FREE_BYTES, CellBatch, RowView};
 pub use budget::{Account, Budget, CallMemory, OnShortage};
 pub use cursor::CellCursor;
-pub use key::{Key, KeyBuf, compare_columns, compare_keys};
+pub use key::{Key, KeyBuf, compare_keys};
 pub(crate) use leading::{leading4, leading16};
-pub use order::{RowOrder, is_from};
+pub use order::RowOrder;
+pub(crate) use order::is_from;
 
 use crate::id::SeqId;
 
@@ -36,7 +37,7 @@ pub const LATEST: i64 = i64::MAX;
 pub const ROW_MAX_BYTES: usize = 32_767;
 
 /// Longest family name.
-pub const FAMILY_MAX_BYTES: usize = 127;
+pub(crate) const FAMILY_MAX_BYTES: usize = 127;
 
 /// What a cell is. The codes are on disk and on the wire: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,7 +61,7 @@ pub enum CellType {
 
 impl CellType {
     /// The type with that code.
-    pub fn from_code(code: u8) -> Option<Self> {
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::Minimum,
             4 => Self::Put,
@@ -103,10 +104,10 @@ impl Cell<'_> {
 }
 
 /// Tag type of a per-cell time to live, value an i64 BE of milliseconds (HBase: `TagType.TTL_TAG_TYPE`).
-pub const TAG_TTL: u8 = 8;
+pub(crate) const TAG_TTL: u8 = 8;
 
 /// Bytes of a list of tags that holds nothing but a time to live.
-pub const TTL_TAG_BYTES: usize = 11;
+pub(crate) const TTL_TAG_BYTES: usize = 11;
 
 /// The encoded list of tags that holds nothing but a time to live.
 pub fn ttl_tag(ttl_ms: i64) -> [u8; TTL_TAG_BYTES] {

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::id::SeqId;
 use crate::op::{
     AtomicGroup, Columns, FamilySelection, GroupStep, GroupUpdate, ReadSpec, ReadTier, RowCondition,
-    RowMutation, Test, Write,
+    RowMutation, Test, Write, Writes,
 };
 use crate::record::NONCE_BYTES_MAX;
 use crate::region::{
@@ -296,10 +296,10 @@ impl<'g> Draft<'g> {
             GroupStep::Write(write) => {
                 let writes = self.writes.get_or_insert_with(|| RowMutation {
                     row: write.row,
-                    writes: SmallVec::new(),
+                    writes: Writes::new(),
                     durability: write.durability,
                 });
-                writes.writes.extend_from_slice(write.writes);
+                writes.writes.extend(write.writes.iter().copied());
             }
         }
     }

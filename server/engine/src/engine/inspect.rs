@@ -41,6 +41,7 @@ impl std::fmt::Display for DamagedRegion {
     }
 }
 
+#[cfg(feature = "server")]
 impl Engine {
     /// The regions that are refused because a store file is missing or damaged, by id.
     pub fn damaged_regions(&self) -> Vec<DamagedRegion> {

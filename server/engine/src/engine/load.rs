@@ -7,6 +7,7 @@ use crate::catalog::LoadFile;
 use crate::error::Result;
 use crate::id::RegionId;
 
+#[cfg(feature = "server")]
 impl Engine {
     /// Loads HFiles into a region, all or none, and waits until they are durable and visible; returns
     /// the number of cells. Their cells are newer than every cell that is there. Fails with

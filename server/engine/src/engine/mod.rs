@@ -11,20 +11,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use crate::cache::CacheUsage;
 use crate::catalog::Catalog;
 use crate::cell::{Budget, CellBatch};
-use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::fs::{DirLock, HandleUsage, Vfs};
+use crate::fs::{DirLock, HandleUsage};
 use crate::id::{RegionId, SeqId, Uuid};
-use crate::metrics::{Counters, EventListener};
+use crate::metrics::Counters;
 use crate::op::{
     AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowMutation, RowUpdate, Scan,
 };
-use crate::options::{Background, Options};
+use crate::options::Background;
 use crate::recovery;
 use crate::region::check_row;
 use crate::schema::{
@@ -34,21 +32,29 @@ use crate::wal::Commit;
 use crate::workers::{Job, Workers};
 
 mod atomic_group;
+mod builder;
 mod inspect;
 mod load;
 mod read;
+mod rows;
 mod snapshots;
+mod table;
 mod upkeep;
 mod write;
 
 pub use crate::catalog::{LoadFile, Removed};
 pub use crate::disk::DiskStats;
+pub use crate::hfile::{index_entries, summary};
 pub use crate::recovery::{CheckSummary, check, dump};
-pub use crate::region::{Place, RegionInfo, RegionStats, ServerName};
+pub use crate::region::{Place, RegionInfo, RegionStats, RegionVersion, ServerName, refusal};
+pub use crate::store::StoreFile;
 pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
+pub use builder::Builder;
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use read::{RowsSeen, Scanner};
+pub use rows::{Row, Rows};
+pub use table::Table;
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,18 +83,19 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the database in `dir`, or creates one: locks the directory, reads the manifest, replays the WAL.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "components are handed over for good"
-    )]
-    pub fn open(
-        dir: &Path,
-        options: Options,
-        vfs: Arc<dyn Vfs>,
-        clock: Arc<dyn Clock>,
-        listener: Arc<dyn EventListener>,
-    ) -> Result<Arc<Self>> {
+    /// Opens the database in `dir`, or creates one, with default settings. [`Self::builder`] takes
+    /// others.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Arc<Self>> {
+        Self::builder().open(dir)
+    }
+
+    /// Default settings, to be changed before the engine is opened.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    fn open_with(dir: &Path, builder: Builder) -> Result<Arc<Self>> {
+        let (options, vfs, clock, listener) = builder.into_parts();
         let background = options.background;
         let opened = recovery::open(dir, options, &vfs, clock, listener)?;
         let catalog = Arc::new(opened.catalog);
@@ -132,6 +139,7 @@ impl Engine {
     }
 
     /// Closes a database that will not be opened again: as [`Engine::close`], without the flush.
+    #[cfg(feature = "server")]
     pub fn close_unflushed(&self) -> Result<()> {
         if !self.begin_close() {
             return Ok(());
@@ -169,6 +177,7 @@ impl Engine {
 
     /// Fails if the data directory's path no longer leads to the locked directory: new files would
     /// be created elsewhere. Failures of the check itself are ignored.
+    #[cfg(feature = "server")]
     pub fn check_directory(&self) -> Result<()> {
         let lock = self.lock.lock();
         match lock.as_ref().map(|lock| lock.is_in_place()) {
@@ -248,11 +257,12 @@ impl Engine {
     }
     /// Removes all user tables, enabled or not, all snapshots and all namespaces that are not
     /// reserved, with what they hold. For servers that tests own.
+    #[cfg(feature = "server")]
     pub fn reset(&self) -> Result<Removed> {
         self.open_catalog()?.reset()
     }
     /// A table's descriptor and state.
-    pub fn table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
+    pub fn describe_table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe(table)
     }
     /// All tables, the system tables among them, by name.
@@ -261,10 +271,12 @@ impl Engine {
     }
     /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is to look like. The
     /// regions are spread over them. The first call counts.
+    #[cfg(feature = "server")]
     pub fn announce(&self, servers: Vec<ServerName>) {
         self.catalog.announce(servers);
     }
     /// The servers that were announced.
+    #[cfg(feature = "server")]
     pub fn servers(&self) -> &[ServerName] {
         self.catalog.shared().servers.names()
     }
@@ -281,42 +293,47 @@ impl Engine {
         Ok(self.catalog.table(table)?.region_of(row).info().clone())
     }
     /// The region whose row in `hbase:meta` is `key`, or else the last one before it.
+    #[cfg(feature = "server")]
     pub fn region_before(&self, key: &[u8]) -> Result<Option<RegionInfo>> {
         read::region_before(self.open_catalog()?, key)
     }
     /// Where a region is.
+    #[cfg(feature = "server")]
     pub fn place(&self, region: RegionId) -> Place {
         self.catalog.place(region)
     }
     /// Where the regions are that hold these rows, in the rows' order.
-    pub fn places<'r>(
-        &self,
-        table: &TableName,
-        rows: impl Iterator<Item = &'r [u8]>,
-    ) -> Result<SmallVec<[Place; 4]>> {
+    #[cfg(feature = "server")]
+    pub fn places<'r>(&self, table: &TableName, rows: impl Iterator<Item = &'r [u8]>) -> Result<Vec<Place>> {
         self.catalog.places(table, rows)
     }
     /// Puts a region on the announced server of that position, or on the least loaded one that is not its own.
+    #[cfg(feature = "server")]
     pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
         self.open_catalog()?.move_region(region, to)
     }
     /// Assigns a region that is not assigned to the least loaded server.
+    #[cfg(feature = "server")]
     pub fn assign_region(&self, region: RegionId) -> Result<()> {
         self.open_catalog()?.assign_region(region)
     }
     /// Takes a region from its server.
+    #[cfg(feature = "server")]
     pub fn unassign_region(&self, region: RegionId) -> Result<()> {
         self.open_catalog()?.unassign_region(region)
     }
     /// Evens out the regions over the servers; returns how many were moved.
+    #[cfg(feature = "server")]
     pub fn balance_regions(&self) -> Result<usize> {
         Ok(self.open_catalog()?.balance_regions())
     }
     /// The number of regions that [`Self::balance_regions`] would move now.
+    #[cfg(feature = "server")]
     pub fn plan_balance(&self) -> Result<usize> {
         Ok(self.open_catalog()?.plan_balance())
     }
     /// Figures of every region but those of the system tables, by table and key order.
+    #[cfg(feature = "server")]
     pub fn region_stats(&self) -> Vec<RegionStats> {
         let tables = self.catalog.tables().sorted();
         tables
@@ -345,20 +362,24 @@ impl Engine {
 
     /// Sets the budget from which calls reserve what the engine holds besides their batches. Only
     /// the first call has an effect.
+    #[cfg(feature = "server")]
     pub fn charge_calls_to(&self, budget: Arc<dyn Budget>) {
         self.catalog.shared().store.reader.calls.set(budget);
     }
     /// Reads one row; appends at most one row to `out`.
+    #[cfg(feature = "server")]
     pub fn get(&self, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
         read::get(self.open_catalog()?, table, get, out)
     }
     /// Opens a scan over one snapshot.
+    #[cfg(feature = "server")]
     pub fn scan(&self, table: &TableName, scan: Scan) -> Result<Scanner> {
         Scanner::open(self.open_catalog()?, table, scan)
     }
     /// Applies mutations, each row atomically, in order; at least one. Checks all of them first: an error means that none was
     /// applied. The writes are visible and durable once the commit is. Rows of one region share one log record, written with
     /// the strongest durability that one of them asks for.
+    #[cfg(feature = "server")]
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.check_open()?;
         self.write(|catalog| write::mutate(catalog, table, mutations))
@@ -367,7 +388,18 @@ impl Engine {
     /// in the order of the steps. After an error nothing has happened, and `out` is as before. With
     /// [`ReadTier::Memory`], for a network thread: fails with [`Error::NotInMemory`] where it would read
     /// from disk, wait for a row's lock, or wait until the cells that it read are durable.
+    #[cfg(feature = "server")]
     pub fn apply_group(
+        &self,
+        table: &TableName,
+        group: &AtomicGroup<'_>,
+        tier: ReadTier,
+        out: &mut CellBatch,
+    ) -> Result<GroupOutcome> {
+        self.apply(table, group, tier, out)
+    }
+
+    fn apply(
         &self,
         table: &TableName,
         group: &AtomicGroup<'_>,
@@ -377,7 +409,9 @@ impl Engine {
         self.check_open()?;
         self.write(|catalog| atomic_group::apply(catalog, table, group, tier, out))
     }
+
     /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable fact).
+    #[cfg(feature = "server")]
     pub fn check_and_mutate(
         &self,
         table: &TableName,
@@ -387,6 +421,7 @@ impl Engine {
         self.check_from(ReadTier::All, table, check, mutation)
     }
     /// As [`Engine::check_and_mutate`], with [`ReadTier::Memory`].
+    #[cfg(feature = "server")]
     pub fn try_check_and_mutate(
         &self,
         table: &TableName,
@@ -408,11 +443,12 @@ impl Engine {
             steps: &[GroupStep::Write(GroupWrite::of(mutation))],
             nonce: None,
         };
-        let outcome = self.apply_group(table, &group, tier, &mut CellBatch::new())?;
+        let outcome = self.apply(table, &group, tier, &mut CellBatch::new())?;
         Ok(outcome.commit)
     }
 
     /// Increments or appends; puts the new cells into `out` as one row.
+    #[cfg(feature = "server")]
     pub fn update(
         &self,
         table: &TableName,
@@ -426,6 +462,7 @@ impl Engine {
         self.update_from(ReadTier::All, table, update, out)
     }
     /// As [`Engine::update`], with [`ReadTier::Memory`].
+    #[cfg(feature = "server")]
     pub fn try_update(
         &self,
         table: &TableName,
@@ -450,7 +487,7 @@ impl Engine {
             steps: &[GroupStep::Update(update)],
             ..AtomicGroup::default()
         };
-        let outcome = self.apply_group(table, &group, tier, out)?;
+        let outcome = self.apply(table, &group, tier, out)?;
         Ok(outcome
             .commit
             .expect("an update without a condition and a nonce writes"))
@@ -486,34 +523,41 @@ impl Engine {
         &self.catalog.shared().counters
     }
     /// What the block cache holds.
+    #[cfg(feature = "server")]
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
     }
     /// File descriptors in use by store files.
+    #[cfg(feature = "server")]
     pub fn handle_usage(&self) -> HandleUsage {
         self.catalog.shared().store.reader.handles.usage()
     }
     /// Space on the disk as of the last look, and whether writes are suspended for want of it.
+    #[cfg(feature = "server")]
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
     }
     /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are refused.
+    #[cfg(feature = "server")]
     pub fn stalled(&self) -> Option<Duration> {
         let shared = self.catalog.shared();
         let waited = shared.wal.waiting()?;
         (waited > shared.options.wal_stall).then_some(waited)
     }
     /// The timestamp that a write without one gets now, unless its row is ahead.
+    #[cfg(feature = "server")]
     pub fn assigned_ms(&self) -> i64 {
         let shared = self.catalog.shared();
         shared.timestamps.issue(&*shared.clock)
     }
     /// How far assigned timestamps are ahead of the wall clock.
+    #[cfg(feature = "server")]
     pub fn ahead_of_clock(&self) -> Duration {
         let shared = self.catalog.shared();
         shared.timestamps.ahead_of_clock(&*shared.clock)
     }
     /// What waits in the background.
+    #[cfg(feature = "server")]
     pub fn queues(&self) -> QueueStats {
         self.workers.stats()
     }
@@ -523,19 +567,23 @@ impl Engine {
     }
     /// Bytes of memstores that were flushed and that open scans still hold: no limit counts them. A scan holds them until its next
     /// fetch.
+    #[cfg(feature = "server")]
     pub fn pinned_memstore_bytes(&self) -> u64 {
         self.catalog.shared().flushed_memstores.pinned_bytes()
     }
     /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of all memstores.
+    #[cfg(feature = "server")]
     pub fn kept_memstore_bytes(&self) -> u64 {
         self.catalog.shared().store.chunks.bytes()
     }
     /// The newest edit readers see, and the newest that has a sequence id.
+    #[cfg(feature = "server")]
     pub fn read_point(&self) -> (SeqId, SeqId) {
         let wal = &self.catalog.shared().wal;
         (wal.read_point(), wal.last_assigned())
     }
     /// How long the oldest edit that is not in a store file has been waiting.
+    #[cfg(feature = "server")]
     pub fn oldest_unflushed(&self) -> Option<Duration> {
         let tables = self.catalog.tables();
         let since = tables

@@ -16,17 +16,20 @@ impl Engine {
     /// What is asked for meanwhile is done afterwards; what somebody waits for is refused. A flush that runs is finished; a compaction
     /// that runs stands still. Flushes that belong to something else (the end of a table's service, a split, a close) are made all the
     /// same. While flushes are held back memstores fill up, and writes are slowed and refused at their limits as ever.
+    #[cfg(feature = "server")]
     pub fn pause(&self, work: Work, paused: bool) -> bool {
         self.workers.pause(work, paused)
     }
 
     /// Whether flushes or compactions are held back.
+    #[cfg(feature = "server")]
     pub fn is_paused(&self, work: Work) -> bool {
         self.workers.is_paused(work)
     }
 
     /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how many. Blocks that open
     /// store files keep for themselves stay.
+    #[cfg(feature = "server")]
     pub fn clear_block_cache(&self, table: Option<&TableName>) -> Result<u64> {
         let tables = match table {
             Some(table) => vec![self.open_catalog()?.table(table)?],
@@ -81,11 +84,13 @@ impl Engine {
     }
 
     /// The compactions of a region that were requested, by a user or by the policy, and are not done.
+    #[cfg(feature = "server")]
     pub fn compactions_of(&self, region: RegionId) -> Compacting {
         self.workers.compactions_of(region)
     }
 
     /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.
+    #[cfg(feature = "server")]
     pub fn run_pending(&self) -> Result<usize> {
         self.check_open()?;
         self.workers.run_pending()
@@ -97,7 +102,7 @@ impl Engine {
             Work::Flushes => "flushes",
             Work::Compactions => "compactions",
         };
-        if self.is_paused(work) {
+        if self.workers.is_paused(work) {
             return Err(Error::DoNotRetry(format!("{what} are paused on this server")));
         }
         Ok(())

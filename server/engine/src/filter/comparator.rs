@@ -44,7 +44,7 @@ impl CompareOp {
     }
 
     /// The operator of that form; `NoOp` has none.
-    pub fn from_symbol(symbol: &[u8]) -> Option<Self> {
+    pub(crate) fn from_symbol(symbol: &[u8]) -> Option<Self> {
         Some(match symbol {
             b"<" => Self::Less,
             b"<=" => Self::LessOrEqual,

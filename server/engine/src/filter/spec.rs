@@ -152,7 +152,7 @@ impl FilterSpec {
     }
 
     /// The first `limit` columns of a row (for Get).
-    pub fn column_count_get(limit: i32) -> Result<Self> {
+    pub(crate) fn column_count_get(limit: i32) -> Result<Self> {
         not_negative("ColumnCountGetFilter", "limit", limit.into())?;
         Ok(Node::ColumnCountGet { limit }.into())
     }
@@ -164,7 +164,7 @@ impl FilterSpec {
     }
 
     /// `limit` columns of each row, behind the first `offset`.
-    pub fn column_pagination(limit: i32, offset: i32) -> Result<Self> {
+    pub(crate) fn column_pagination(limit: i32, offset: i32) -> Result<Self> {
         not_negative("ColumnPaginationFilter", "limit", limit.into())?;
         not_negative("ColumnPaginationFilter", "offset", offset.into())?;
         Ok(Node::ColumnPagination {
@@ -224,7 +224,7 @@ impl FilterSpec {
     }
 
     /// Columns of a range.
-    pub fn column_range(range: ColumnRange) -> Self {
+    pub(crate) fn column_range(range: ColumnRange) -> Self {
         Node::ColumnRange(range).into()
     }
 

@@ -18,6 +18,7 @@ mod direct;
 mod handles;
 mod open_files;
 mod real;
+#[cfg(any(test, feature = "sim"))]
 pub mod sim;
 mod unsynced;
 
@@ -62,7 +63,7 @@ pub struct Space {
 }
 
 /// Whether a call was refused for want of space: the disk is full, or a quota is used up.
-pub fn is_disk_full(error: &io::Error) -> bool {
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded

@@ -68,8 +68,8 @@ use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
-pub use blocks::Block;
-pub use cursor::FileCursor;
+pub(crate) use blocks::Block;
+pub(crate) use cursor::FileCursor;
 pub use dump::{IndexEntry, Summary, dump, index_entries, summary};
 pub use reader::Reader;
 pub use writer::Writer;
@@ -180,7 +180,7 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// For background work that reads a whole file once: past the cache.
-    pub const WHOLE_FILE: Self = Self {
+    pub(crate) const WHOLE_FILE: Self = Self {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,

@@ -230,7 +230,7 @@ impl Reader {
 
     /// Whether rows may be in the file that begin as this one does, up to the length that a filter of prefixes looks at. The row must
     /// be that long.
-    pub fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
+    pub(crate) fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         self.bloom_lets_through(row, None, options)
     }
 

@@ -140,7 +140,7 @@ impl Manifest {
     /// without effect. Otherwise as [`Self::append`].
     ///
     /// REQUIRES: at least one edit, and no edit that another one makes valid or invalid.
-    pub fn append_all(&mut self, edits: &[ManifestEdit]) -> Result<Vec<DroppedFile>> {
+    pub(crate) fn append_all(&mut self, edits: &[ManifestEdit]) -> Result<Vec<DroppedFile>> {
         if let Some(why) = &self.poisoned {
             return Err(Error::Poisoned(why.clone()));
         }
@@ -193,12 +193,12 @@ impl Manifest {
 
     /// Refuses a table to be made of a snapshot under that name, if the state would be too large
     /// with it. Called before its files are linked; the edit is checked again when it is appended.
-    pub fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
+    pub(crate) fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
         self.size.check(&self.state, copy_growth(snapshot, name), true)
     }
 
     /// Sets another limit than [`Totals::DEFAULT`] for the size of the state after schema changes.
-    pub fn set_schema_bytes_max(&mut self, bytes: usize) {
+    pub(crate) fn set_schema_bytes_max(&mut self, bytes: usize) {
         self.size.set_schema_max(bytes);
     }
 
@@ -208,7 +208,7 @@ impl Manifest {
     }
 
     /// Whether a write or sync has failed. If not, an [`Self::append`] that was refused has left nothing behind.
-    pub fn is_poisoned(&self) -> bool {
+    pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.is_some()
     }
 
@@ -218,7 +218,8 @@ impl Manifest {
     }
 
     /// Why the last roll failed, if it did. The old file is live then and the roll is tried again later.
-    pub fn roll_error(&self) -> Option<&Error> {
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
+    pub(crate) fn roll_error(&self) -> Option<&Error> {
         self.roll_error.as_ref()
     }
 

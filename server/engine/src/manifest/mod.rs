@@ -75,10 +75,10 @@ mod size;
 mod snapshots;
 mod state;
 
-pub use dump::{Verified, dump, verify};
+pub use dump::{dump, verify};
 pub(crate) use file::{CURRENT, CURRENT_BEGIN, MAGIC, is_file_name};
 pub use log::Manifest;
-pub use state::DroppedFile;
+pub(crate) use state::DroppedFile;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -33,7 +33,7 @@ impl SnapshotMeta {
     }
 
     /// Whether its time to live is over.
-    pub fn is_expired(&self, now_ms: u64) -> bool {
+    pub(crate) fn is_expired(&self, now_ms: u64) -> bool {
         self.ttl_seconds > 0
             && self
                 .created_ms

@@ -121,7 +121,7 @@ impl ManifestState {
     }
 
     /// All files that a region refers to, with their family.
-    pub fn live_files(&self) -> BTreeMap<FileId, (&[u8], &FileMeta)> {
+    pub(crate) fn live_files(&self) -> BTreeMap<FileId, (&[u8], &FileMeta)> {
         self.regions
             .values()
             .flat_map(|region| &region.files)

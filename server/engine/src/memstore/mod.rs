@@ -28,9 +28,9 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::flushed::FlushedMemstores;
+pub(crate) use self::flushed::FlushedMemstores;
 use self::list::{CellPlace, End, NodeRef, Place, RowPlace};
-pub use self::pool::ChunkPool;
+pub(crate) use self::pool::ChunkPool;
 use self::skiplist::{SkipList, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
@@ -124,7 +124,7 @@ impl Memstore {
     }
 
     /// Smallest sequence id inserted.
-    pub fn min_seq(&self) -> Option<SeqId> {
+    pub(crate) fn min_seq(&self) -> Option<SeqId> {
         (self.cell_count() > 0).then(|| SeqId(self.totals.min_seq.load(Ordering::Relaxed)))
     }
 

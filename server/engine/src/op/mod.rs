@@ -1,8 +1,12 @@
 //! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before the memstore.
 
+mod build;
 mod group;
+mod writes;
 
+pub use build::{Delete, Put};
 pub use group::{AtomicGroup, Expected, GroupStep, GroupUpdate, GroupWrite, RowCondition, Test};
+pub use writes::Writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -239,7 +243,7 @@ pub struct RowMutation<'a> {
     /// The row.
     pub row: &'a [u8],
     /// The cells, in the order given.
-    pub writes: smallvec::SmallVec<[Write<'a>; 2]>,
+    pub writes: Writes<'a>,
     /// How hard to try.
     pub durability: Durability,
 }

@@ -36,13 +36,13 @@ const VARINT_BYTES_MAX: usize = 10;
 const HEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
 
 /// Maximum bytes that a nonce takes in an edit.
-pub const NONCE_BYTES_MAX: usize = 2 * size_of::<u64>() + VARINT_BYTES_MAX;
+pub(crate) const NONCE_BYTES_MAX: usize = 2 * size_of::<u64>() + VARINT_BYTES_MAX;
 
 /// The region of an edit that has nonces only. Regions are numbered from 1.
-pub const NO_REGION: RegionId = RegionId(0);
+pub(crate) const NO_REGION: RegionId = RegionId(0);
 
 /// Most bytes that an entry has besides its edit.
-pub const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
+pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
 
 /// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is allocated.
 ///
@@ -252,7 +252,7 @@ impl<'a> EditReader<'a> {
 
     /// Whether nothing stands behind the rows.
     /// REQUIRES: as [`Self::nonces`].
-    pub fn has_no_nonces(&self) -> bool {
+    pub(crate) fn has_no_nonces(&self) -> bool {
         self.cursor.is_empty()
     }
 

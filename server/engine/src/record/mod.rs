@@ -26,12 +26,13 @@
 //! What a payload means is the business of the file's owner; the rows of an edit are encoded by [`edit`].
 //! Everything here is pure: bytes in, bytes out, no panic on any input.
 
-pub mod edit;
+pub(crate) mod edit;
 
 use crate::checksum::{crc32c, crc32c_append};
 use crate::id::Uuid;
 
-pub use edit::{EditBuilder, EditReader, Entries, NO_REGION, NONCE_BYTES_MAX, put_entry};
+pub use edit::{EditBuilder, Entries, put_entry};
+pub(crate) use edit::{EditReader, NO_REGION, NONCE_BYTES_MAX};
 
 /// Bytes of a frame before its payload.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -40,7 +41,7 @@ pub const FRAME_HEADER_BYTES: usize = 28;
 const CHECKED_BYTES: usize = 24;
 
 /// Longest payload. A declared length above it is not believed, so no reader reserves more for it.
-pub const FRAME_PAYLOAD_BYTES_MAX: usize = 256 << 20;
+pub(crate) const FRAME_PAYLOAD_BYTES_MAX: usize = 256 << 20;
 
 /// What a frame says about itself and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub enum FrameRead<'a> {
 
 /// Appends a frame to `out` that will be written at `offset` of the file `uuid`.
 /// REQUIRES: `payload` is at most [`FRAME_PAYLOAD_BYTES_MAX`] long, `durable_upto <= offset`.
-pub fn put_frame(
+pub(crate) fn put_frame(
     out: &mut Vec<u8>,
     uuid: &Uuid,
     offset: u64,
@@ -159,7 +160,7 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
 
 /// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its payload may be broken: what the
 /// header says about `durable_upto` is true all the same.
-pub fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize, FrameHeader)> {
+pub(crate) fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize, FrameHeader)> {
     loop {
         let rest = bytes.get(from..)?;
         // Unwritten space is long and most of what is searched. No header has this many zeros in a row, so the next one
@@ -177,7 +178,7 @@ pub fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize,
 }
 
 /// Whether `bytes` are zeros, as space is that was allocated and not written.
-pub fn is_unwritten(bytes: &[u8]) -> bool {
+pub(crate) fn is_unwritten(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 

@@ -69,7 +69,7 @@ const KEPT_SHARE: u64 = 4;
 
 /// A database that has been opened.
 #[derive(Debug)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// Tables and data.
     pub catalog: Catalog,
     /// Keeps other processes out.
@@ -79,7 +79,7 @@ pub struct Opened {
 }
 
 /// Opens the database in `dir`, or creates one.
-pub fn open(
+pub(crate) fn open(
     dir: &Path,
     options: Options,
     vfs: &Arc<dyn Vfs>,
@@ -239,10 +239,7 @@ fn open_regions(
             ));
         };
         let version = opener.open_version(region, descriptor);
-        regions.insert(
-            *id,
-            Region::new(region.meta.clone(), version, region.clipped.clone()),
-        );
+        regions.insert(*id, Region::new(&region.meta, version, region.clipped.clone()));
     }
     opener.finish()?;
     Ok(regions)

@@ -30,7 +30,7 @@ const LENGTHS_BYTES_MAX: usize = 32;
 
 /// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats its row's key, so a short request can ask for many
 /// times its own size: this is asked before anything of it is encoded, and before another region's share of the batch is written.
-pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
+pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
     let mut bytes = 0_usize;
     for plan in rows {
         bytes = bytes.saturating_add(LENGTHS_BYTES_MAX);
@@ -57,7 +57,7 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> 
     clippy::only_used_in_recursion,
     reason = "the guard proves that the lock is held"
 )]
-pub fn write_rows(
+pub(crate) fn write_rows(
     shared: &Shared,
     region: &Region,
     rows: &[RowPlan<'_>],
@@ -125,7 +125,7 @@ const TOGETHER: usize = 64;
 /// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
 /// Returns whether there were any others.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
-pub fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
+pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
     // By store: cells of the same family in different rows go together.
     let mut waiting: SmallVec<[SmallVec<[Cell<'a>; 1]>; 1]> = SmallVec::new();
     // Cells of a row are sorted by family, so the family is nearly always that of the cell before.

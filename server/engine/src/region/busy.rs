@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 /// Watches a region's counters from the first look on.
 #[derive(Debug, Default)]
-pub struct BusyRate {
+pub(crate) struct BusyRate {
     watch: Mutex<Option<Watch>>,
 }
 
@@ -22,7 +22,7 @@ struct Watch {
 
 /// What a look says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Busyness {
+pub(crate) struct Busyness {
     /// Refused writes as a share of the writes that went through, in about one window. 0 until a window has passed.
     pub refused_share: f64,
     /// Milliseconds since the first look.
@@ -31,7 +31,7 @@ pub struct Busyness {
 
 impl BusyRate {
     /// Looks at the counters, which only grow. Within a window the share is that of this and of the last one, weighted by time.
-    pub fn look(&self, now_ms: u64, writes: u64, refused: u64, window_ms: u64) -> Busyness {
+    pub(crate) fn look(&self, now_ms: u64, writes: u64, refused: u64, window_ms: u64) -> Busyness {
         let mut watch = self.watch.lock();
         let watch = watch.get_or_insert(Watch {
             began_ms: now_ms,

@@ -11,7 +11,7 @@ use crate::wal::Wal;
 
 /// One moment of some regions.
 #[derive(Debug)]
-pub struct Captured {
+pub(crate) struct Captured {
     /// One for each region, in the same order.
     pub versions: SmallVec<[Arc<RegionVersion>; 1]>,
     /// Every edit of the regions up to here is in the versions.
@@ -19,7 +19,7 @@ pub struct Captured {
 }
 
 /// Captures the moment; `None` when a version was replaced meanwhile, and the caller begins again.
-pub fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
+pub(crate) fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
     let versions: SmallVec<[_; 1]> = regions.iter().map(|region| region.load_version()).collect();
     let read_point = wal.read_point();
     // Had a memstore been frozen, or a region been split, before the read point was taken, then newer edits below it might be
@@ -31,7 +31,7 @@ pub fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
 }
 
 /// The same for one region and a short read.
-pub fn capture_one(region: &Region, wal: &Wal) -> Option<(Loaded<RegionVersion>, SeqId)> {
+pub(crate) fn capture_one(region: &Region, wal: &Wal) -> Option<(Loaded<RegionVersion>, SeqId)> {
     let version = region.version();
     let read_point = wal.read_point();
     region.is_still_current(&version).then_some((version, read_point))

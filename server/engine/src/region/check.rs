@@ -8,7 +8,7 @@ use crate::op::{CompareOp, Expected};
 /// Whether `expected OP stored` holds; `stored` is the newest version's value, `None` when there is no
 /// cell. An expected value without bytes asks for absence, whatever the comparator (HBase:
 /// `valueIsNull`).
-pub fn holds(op: CompareOp, expected: Expected<'_>, stored: Option<&[u8]>) -> Result<bool> {
+pub(crate) fn holds(op: CompareOp, expected: Expected<'_>, stored: Option<&[u8]>) -> Result<bool> {
     match expected {
         Expected::Bytes(given) => Ok(passes(op, Some(given), stored)),
         Expected::Comparator(comparator) if comparator.is_empty() => Ok(passes(op, None, stored)),

@@ -17,14 +17,14 @@ use crate::id::FileId;
 
 /// The claims of one region.
 #[derive(Debug, Default)]
-pub struct Claims {
+pub(crate) struct Claims {
     state: Mutex<ClaimState>,
     released: Condvar,
 }
 
 /// What is claimed, and who waits.
 #[derive(Debug, Default)]
-pub struct ClaimState {
+pub(crate) struct ClaimState {
     files: BTreeSet<FileId>,
     /// Families that wait for all their files.
     awaited: BTreeSet<Vec<u8>>,
@@ -32,19 +32,19 @@ pub struct ClaimState {
 
 /// Files that nobody else compacts for as long as this lives.
 #[derive(Debug)]
-pub struct Claim<'a> {
+pub(crate) struct Claim<'a> {
     claims: &'a Claims,
     files: Vec<FileId>,
 }
 
 impl Claims {
     /// Nothing changes as long as the guard lives.
-    pub fn lock(&self) -> MutexGuard<'_, ClaimState> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ClaimState> {
         self.state.lock()
     }
 
     /// Claims these files. None of them is claimed.
-    pub fn claim(&self, mut state: MutexGuard<'_, ClaimState>, files: Vec<FileId>) -> Claim<'_> {
+    pub(crate) fn claim(&self, mut state: MutexGuard<'_, ClaimState>, files: Vec<FileId>) -> Claim<'_> {
         for file in &files {
             assert!(
                 state.files.insert(*file),
@@ -55,19 +55,19 @@ impl Claims {
     }
 
     /// Waits until a claim has ended.
-    pub fn wait(&self, state: &mut MutexGuard<'_, ClaimState>) {
+    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, ClaimState>) {
         self.released.wait(state);
     }
 }
 
 impl ClaimState {
     /// Whether a running compaction reads this file.
-    pub fn is_claimed(&self, file: FileId) -> bool {
+    pub(crate) fn is_claimed(&self, file: FileId) -> bool {
         self.files.contains(&file)
     }
 
     /// Says whether somebody waits for all files of this family.
-    pub fn set_awaited(&mut self, family: &[u8], awaited: bool) {
+    pub(crate) fn set_awaited(&mut self, family: &[u8], awaited: bool) {
         if !awaited {
             self.awaited.remove(family);
         } else if !self.awaited.contains(family) {
@@ -76,7 +76,7 @@ impl ClaimState {
     }
 
     /// Whether somebody does.
-    pub fn is_awaited(&self, family: &[u8]) -> bool {
+    pub(crate) fn is_awaited(&self, family: &[u8]) -> bool {
         self.awaited.contains(family)
     }
 }

@@ -33,7 +33,7 @@ impl RegionVersion {
 impl Region {
     /// Refuses a region that lacks a store file.
     #[inline]
-    pub fn check_undamaged(&self) -> Result<()> {
+    pub(crate) fn check_undamaged(&self) -> Result<()> {
         if self.opened_damaged && !seeded::is_on("damaged-region-served") {
             return self.check_present_files();
         }
@@ -61,7 +61,7 @@ pub fn refusal(region: &RegionInfo, file: &DamagedFile) -> Error {
 }
 
 /// A region with its table and rows, for messages.
-pub fn describe(region: &RegionInfo) -> String {
+pub(crate) fn describe(region: &RegionInfo) -> String {
     let end = |row: &[u8], none: &str| {
         if row.is_empty() {
             none.to_owned()

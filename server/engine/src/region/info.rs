@@ -31,7 +31,7 @@ pub struct RegionInfo {
 
 impl RegionInfo {
     /// The info of a region of the manifest.
-    pub fn of_meta(meta: &RegionMeta) -> Self {
+    pub(crate) fn of_meta(meta: &RegionMeta) -> Self {
         let mut info = Self {
             id: meta.id,
             table: meta.table.clone(),

@@ -28,7 +28,7 @@ const STRIPES: usize = 4096;
 
 /// How a row is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LockMode {
+pub(crate) enum LockMode {
     /// Together with other shared holders: the write does not depend on what is stored.
     Shared,
     /// Alone: read, decide, write.
@@ -37,7 +37,7 @@ pub enum LockMode {
 
 /// All row locks of the server.
 #[derive(Debug)]
-pub struct RowLocks {
+pub(crate) struct RowLocks {
     stripes: Box<[CachePadded<Stripe>]>,
 }
 
@@ -49,7 +49,7 @@ struct Stripe {
 
 /// Stripes held; dropping it releases them.
 #[derive(Debug)]
-pub struct RowGuards<'a> {
+pub(crate) struct RowGuards<'a> {
     locks: &'a RowLocks,
     #[expect(dead_code, reason = "held for what dropping it does")]
     held: SmallVec<[RowGuard<'a>; 2]>,
@@ -60,7 +60,7 @@ pub struct RowGuards<'a> {
 impl<'a> RowGuards<'a> {
     /// The times recorded by the stripe of the row that was given at this position.
     #[inline]
-    pub fn times(&self, position: usize) -> &'a RowTimes {
+    pub(crate) fn times(&self, position: usize) -> &'a RowTimes {
         &self.locks.stripes[usize::from(self.of_rows[position])].times
     }
 }
@@ -87,7 +87,7 @@ impl RowLocks {
         clippy::needless_pass_by_value,
         reason = "callers make the iterator for this call"
     )]
-    pub fn lock<'a, 'r>(
+    pub(crate) fn lock<'a, 'r>(
         &'a self,
         rows: impl Iterator<Item = (RegionId, &'r [u8], LockMode)> + Clone,
         wait: Duration,

@@ -69,24 +69,26 @@ mod scan;
 mod shared;
 mod update;
 
-pub use batch::{check_edit, insert_cells, write_rows};
-pub use busy::{BusyRate, Busyness};
-pub use capture::{Captured, capture, capture_one};
-pub use check::holds;
-pub use claims::Claim;
-pub use damage::{describe, refusal};
+pub(crate) use batch::{check_edit, insert_cells, write_rows};
+pub(crate) use busy::BusyRate;
+pub(crate) use capture::{capture, capture_one};
+pub(crate) use check::holds;
+pub(crate) use claims::Claim;
+pub(crate) use damage::describe;
+pub use damage::refusal;
 pub use info::{RegionInfo, RegionStats};
-pub use locks::{LockMode, RowGuards, RowLocks};
-pub use pace::{pause, pause_of_row};
-pub use place::{Place, ServerName, Servers};
-pub use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
-pub use range::{Bound, ScanRange};
-pub use read_points::{OpenMoment, ReadPoints};
-pub use row::{newest_cell, newest_timestamps, read_row, unpublished};
-pub use row_times::{AHEAD_MAX_MS, RowTimes};
-pub use scan::{LongRow, RegionScanner, Step, check_read};
-pub use shared::{Shared, logging_of, stronger};
-pub use update::{Stored, check_update, plan_update};
+pub(crate) use locks::{LockMode, RowGuards, RowLocks};
+pub(crate) use pace::{pause, pause_of_row};
+pub(crate) use place::Servers;
+pub use place::{Place, ServerName};
+pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
+pub(crate) use range::ScanRange;
+pub(crate) use read_points::{OpenMoment, ReadPoints};
+pub(crate) use row::{newest_cell, newest_timestamps, read_row, unpublished};
+pub(crate) use row_times::RowTimes;
+pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};
+pub(crate) use shared::{Shared, logging_of, stronger};
+pub(crate) use update::{Stored, check_update, plan_update};
 
 /// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of all stores at once.
 #[derive(Clone, Debug)]
@@ -104,12 +106,12 @@ impl RegionVersion {
     }
 
     /// Bytes that the memstores hold which are still written to.
-    pub fn active_bytes(&self) -> u64 {
+    pub(crate) fn active_bytes(&self) -> u64 {
         self.stores.iter().map(|store| store.active.bytes()).sum()
     }
 
     /// Cells in the memstores.
-    pub fn memstore_cells(&self) -> u64 {
+    pub(crate) fn memstore_cells(&self) -> u64 {
         self.memstores().map(|memstore| memstore.cell_count()).sum()
     }
 
@@ -119,7 +121,7 @@ impl RegionVersion {
     }
 
     /// The order of its rows.
-    pub fn row_order(&self) -> RowOrder {
+    pub(crate) fn row_order(&self) -> RowOrder {
         self.stores
             .first()
             .map_or(RowOrder::Bytes, |store| store.row_order())
@@ -132,11 +134,9 @@ impl RegionVersion {
 
 /// A region. Shared by all threads; its boundaries never change: a split or merge makes new regions.
 #[derive(Debug)]
-pub struct Region {
+pub(crate) struct Region {
     /// Name and boundaries.
     info: RegionInfo,
-    /// What the manifest knows of it.
-    meta: RegionMeta,
     /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As long as the
     /// current version has one of them, the region is neither split by itself nor merged.
     inherited: BTreeSet<FileId>,
@@ -185,11 +185,10 @@ pub struct Region {
 
 impl Region {
     /// A region of these stores. `inherited`: those of its files that it shares with its sibling since a split.
-    pub fn new(meta: RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
+    pub(crate) fn new(meta: &RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
         let opened_damaged = version.damaged_files().next().is_some();
         Arc::new(Self {
-            info: RegionInfo::of_meta(&meta),
-            meta,
+            info: RegionInfo::of_meta(meta),
             inherited,
             opened_at: version
                 .stores
@@ -219,37 +218,32 @@ impl Region {
     }
 
     /// Its identity.
-    pub fn id(&self) -> RegionId {
+    pub(crate) fn id(&self) -> RegionId {
         self.info.id
     }
 
     /// Its names and boundaries.
-    pub fn info(&self) -> &RegionInfo {
+    pub(crate) fn info(&self) -> &RegionInfo {
         &self.info
     }
 
-    /// What the manifest knows of it.
-    pub fn meta(&self) -> &RegionMeta {
-        &self.meta
-    }
-
     /// Which server it is on.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.place.load()
     }
 
     /// Puts it on another server, or on none.
-    pub fn set_place(&self, place: Place) {
+    pub(crate) fn set_place(&self, place: Place) {
         self.place.store(place);
     }
 
     /// The greatest sequence id of its files when it was opened.
-    pub fn opened_at(&self) -> SeqId {
+    pub(crate) fn opened_at(&self) -> SeqId {
         self.opened_at
     }
 
     /// Its boundaries as a clip for files.
-    pub fn clip(&self) -> Clip {
+    pub(crate) fn clip(&self) -> Clip {
         Clip {
             start: self.info.start.clone(),
             end: self.info.end.clone(),
@@ -257,22 +251,22 @@ impl Region {
     }
 
     /// The current version, for a short look.
-    pub fn version(&self) -> Loaded<RegionVersion> {
+    pub(crate) fn version(&self) -> Loaded<RegionVersion> {
         self.version.load()
     }
 
     /// The current version, to keep.
-    pub fn load_version(&self) -> Arc<RegionVersion> {
+    pub(crate) fn load_version(&self) -> Arc<RegionVersion> {
         self.version.load_full()
     }
 
     /// Whether a file of the region is shared with its sibling since a split.
-    pub fn is_inherited(&self, file: FileId) -> bool {
+    pub(crate) fn is_inherited(&self, file: FileId) -> bool {
         self.inherited.contains(&file)
     }
 
     /// Whether the region still has files from before the split that made it.
-    pub fn has_inherited_files(&self) -> bool {
+    pub(crate) fn has_inherited_files(&self) -> bool {
         !self.inherited.is_empty() && {
             let version = self.version();
             version
@@ -284,24 +278,24 @@ impl Region {
     }
 
     /// Publishes the version that `derive` makes of the current one. `derive` may run more than once: it must be pure.
-    pub fn publish(&self, derive: impl Fn(&RegionVersion) -> RegionVersion) {
+    pub(crate) fn publish(&self, derive: impl Fn(&RegionVersion) -> RegionVersion) {
         self.version.publish(derive);
     }
 
     /// Whether `version` is still the current one.
-    pub fn is_current(&self, version: &Arc<RegionVersion>) -> bool {
+    pub(crate) fn is_current(&self, version: &Arc<RegionVersion>) -> bool {
         self.version.is(version)
     }
 
     /// The same of a version that is looked at.
-    pub fn is_still_current(&self, version: &Loaded<RegionVersion>) -> bool {
+    pub(crate) fn is_still_current(&self, version: &Loaded<RegionVersion>) -> bool {
         self.version.is_current(version)
     }
 
     /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every edit of the region up
     /// to the sequence id that is returned is in frozen memstores or files then, and every later one in neither.
     /// `_blocked` proves that no writer is between the log and the memstores.
-    pub fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
+    pub(crate) fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
         self.publish(|current| {
             let mut next = current.clone();
             for store in &mut next.stores {
@@ -321,30 +315,30 @@ impl Region {
     }
 
     /// Notes that nothing frozen is left.
-    pub fn note_flushed(&self) {
+    pub(crate) fn note_flushed(&self) {
         self.frozen_since_ms.store(0, Ordering::Relaxed);
     }
 
     /// Says that the manifest no longer has this region.
-    pub fn retire(&self) {
+    pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
 
     /// Whether the manifest no longer has this region.
-    pub fn is_retired(&self) -> bool {
+    pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
     /// The region is gone for good: its files are, too, as soon as the last reader lets go of them.
     /// REQUIRES: the manifest edit that drops the region is durable.
-    pub fn mark_files_obsolete(&self) {
+    pub(crate) fn mark_files_obsolete(&self) {
         for file in self.version().stores.iter().flat_map(|store| &store.files) {
             file.mark_obsolete();
         }
     }
 
     /// Notes at which moment the memstores began to hold edits, if that is now; `now_ms` is monotonic.
-    pub fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
+    pub(crate) fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
         if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
             let _ =
                 self.dirty_since_ms
@@ -353,7 +347,7 @@ impl Region {
     }
 
     /// Since when (monotonic milliseconds) the oldest edit that is in no store file has been waiting, about.
-    pub fn dirty_since_ms(&self) -> Option<u64> {
+    pub(crate) fn dirty_since_ms(&self) -> Option<u64> {
         let marks = [&self.frozen_since_ms, &self.dirty_since_ms];
         marks
             .iter()
@@ -362,13 +356,13 @@ impl Region {
     }
 
     /// Bytes of the memstores as of the last [`Self::account`].
-    pub fn accounted_bytes(&self) -> u64 {
+    pub(crate) fn accounted_bytes(&self) -> u64 {
         self.accounted_bytes.load(Ordering::Acquire)
     }
 
     /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every change enters the
     /// sum as a difference to what this region had entered before, so concurrent calls cannot make it drift.
-    pub fn account(&self, total: &AtomicU64) -> u64 {
+    pub(crate) fn account(&self, total: &AtomicU64) -> u64 {
         loop {
             if let Some(bytes) = self.account_as_of(&self.version(), total) {
                 return bytes;
@@ -388,7 +382,7 @@ impl Region {
     }
 
     /// Figures for metrics and pages.
-    pub fn stats(&self) -> RegionStats {
+    pub(crate) fn stats(&self) -> RegionStats {
         let version = self.version();
         RegionStats {
             region: self.info.clone(),
@@ -433,7 +427,7 @@ mod tests {
             table: Arc::new(TableDescriptor::new(name, vec![family])),
             stores: vec![Arc::new(store)],
         };
-        Region::new(meta, version, BTreeSet::new())
+        Region::new(&meta, version, BTreeSet::new())
     }
 
     /// A writer has looked at the version, and before it enters the figure a flush empties the memory.

@@ -18,7 +18,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// The pause after a write when memstores hold `used` bytes of at most `limit`: nothing up to [`FROM_PERCENT`], from there on as the square
 /// of what is left.
-pub fn pause(used: u64, limit: u64) -> Duration {
+pub(crate) fn pause(used: u64, limit: u64) -> Duration {
     let from = limit / 100 * FROM_PERCENT;
     if used <= from {
         return Duration::ZERO;
@@ -33,7 +33,7 @@ const ROW_FREE_MS: i64 = 100;
 /// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: the excess
 /// over [`ROW_FREE_MS`]. A client that deletes and rewrites a row over and over is thereby slowed
 /// to the pace of time instead of being refused.
-pub fn pause_of_row(ahead_ms: i64) -> Duration {
+pub(crate) fn pause_of_row(ahead_ms: i64) -> Duration {
     let over = u64::try_from(ahead_ms - ROW_FREE_MS).unwrap_or_default();
     Duration::from_millis(over).min(PAUSE_MAX)
 }

@@ -30,7 +30,7 @@ impl std::fmt::Display for ServerName {
 
 /// The servers, and whose turn it is to get a new region.
 #[derive(Debug, Default)]
-pub struct Servers {
+pub(crate) struct Servers {
     /// Set once, when the server is reachable; not empty then.
     names: OnceLock<Vec<ServerName>>,
     /// Counts regions that were placed, which take turns.
@@ -39,17 +39,17 @@ pub struct Servers {
 
 impl Servers {
     /// Says under which names the server can be reached. The first call that names one counts; tells whether this was it.
-    pub fn announce(&self, names: Vec<ServerName>) -> bool {
+    pub(crate) fn announce(&self, names: Vec<ServerName>) -> bool {
         !names.is_empty() && self.names.set(names).is_ok()
     }
 
     /// The servers that were announced.
-    pub fn names(&self) -> &[ServerName] {
+    pub(crate) fn names(&self) -> &[ServerName] {
         self.names.get().map_or(&[], Vec::as_slice)
     }
 
     /// Spreads new regions over the servers: each goes to the next one.
-    pub fn place(&self, regions: &[Arc<Region>]) {
+    pub(crate) fn place(&self, regions: &[Arc<Region>]) {
         let servers = self.names().len().max(1);
         for region in regions {
             let turn = self.placed.fetch_add(1, Ordering::Relaxed) % servers;
@@ -58,7 +58,7 @@ impl Servers {
     }
 
     /// Refuses data calls on a region that is not assigned, in HBase's words (`HRegionServer.getRegionByEncodedName`).
-    pub fn check_assigned(&self, region: &Region) -> Result<()> {
+    pub(crate) fn check_assigned(&self, region: &Region) -> Result<()> {
         let place = region.place();
         if !place.is_unassigned {
             return Ok(());

@@ -21,7 +21,7 @@ use crate::region::{LockMode, RowTimes};
 use crate::schema::{Cut, TableDescriptor};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
-pub fn check_row(row: &[u8]) -> Result<()> {
+pub(crate) fn check_row(row: &[u8]) -> Result<()> {
     if row.is_empty() {
         return Err(Error::InvalidArgument("Row length is 0".into()));
     }
@@ -35,7 +35,7 @@ pub fn check_row(row: &[u8]) -> Result<()> {
 }
 
 /// The position of a family in its table.
-pub fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usize> {
+pub(crate) fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usize> {
     const { assert!(FAMILY_MAX_BYTES <= u8::MAX as usize) };
     table
         .family(family)
@@ -57,12 +57,16 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
 }
 
 /// Checks everything that can be said of a mutation without looking at stored data; says how its row must be locked.
-pub fn check(table: &TableDescriptor, mutation: &RowMutation<'_>, cell_max_bytes: usize) -> Result<LockMode> {
+pub(crate) fn check(
+    table: &TableDescriptor,
+    mutation: &RowMutation<'_>,
+    cell_max_bytes: usize,
+) -> Result<LockMode> {
     check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
 }
 
 /// As [`check`], for the writes of a row.
-pub fn check_writes(
+pub(crate) fn check_writes(
     table: &TableDescriptor,
     row: &[u8],
     writes: &[Write<'_>],
@@ -127,7 +131,7 @@ fn given(timestamp: Option<i64>) -> Option<i64> {
 
 /// One cell that will be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedCell<'a> {
+pub(crate) struct PlannedCell<'a> {
     /// Position of its family in the table.
     pub family: usize,
     /// Qualifier.
@@ -144,7 +148,7 @@ pub struct PlannedCell<'a> {
 
 /// The cells of one row, sorted, each key once.
 #[derive(Clone, Debug)]
-pub struct RowPlan<'a> {
+pub(crate) struct RowPlan<'a> {
     /// The row.
     pub row: &'a [u8],
     /// The cells, in cell order.
@@ -155,7 +159,7 @@ pub struct RowPlan<'a> {
 
 /// What the server decides about a row's times.
 #[derive(Clone, Copy, Debug)]
-pub struct Times<'t> {
+pub(crate) struct Times<'t> {
     /// The time of this commit.
     pub now: i64,
     /// Puts without a time get at least this: the time of the cell that a check looked at.
@@ -194,7 +198,7 @@ impl<'a> RowPlan<'a> {
     /// `newest(family, qualifier)` lists the timestamps of a column's versions, newest first, as many as there are
     /// delete-version writes of the mutation; it is called only for those without a time.
     /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it said.
-    pub fn of_mutation(
+    pub(crate) fn of_mutation(
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,
         times: Times<'_>,
@@ -318,7 +322,7 @@ impl<'a> RowPlan<'a> {
     }
 
     /// Cells given in any order; of equal keys the last one stays.
-    pub fn of_cells(row: &'a [u8], mut cells: SmallVec<[PlannedCell<'a>; 1]>) -> Self {
+    pub(crate) fn of_cells(row: &'a [u8], mut cells: SmallVec<[PlannedCell<'a>; 1]>) -> Self {
         if cells.len() > 1 {
             // The sort is stable, so of equal keys the one given last stands last.
             cells.sort_by(|left, right| {

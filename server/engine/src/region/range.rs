@@ -8,7 +8,7 @@ use crate::region::RegionInfo;
 
 /// One end of a range of rows. An empty row is no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// The row.
     pub row: Vec<u8>,
     /// Whether the row itself is wanted.
@@ -17,7 +17,7 @@ pub struct Bound {
 
 /// The rows of a scan, the smaller bound first whatever the direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScanRange {
+pub(crate) struct ScanRange {
     /// Smallest rows.
     pub low: Bound,
     /// Greatest rows.
@@ -28,7 +28,7 @@ pub struct ScanRange {
 
 impl ScanRange {
     /// The range of a scan.
-    pub fn of_scan(scan: &Scan) -> Self {
+    pub(crate) fn of_scan(scan: &Scan) -> Self {
         let start = Bound {
             row: scan.start_row.clone(),
             included: scan.include_start,
@@ -50,7 +50,7 @@ impl ScanRange {
     }
 
     /// Whether the region may hold rows of the range.
-    pub fn overlaps(&self, region: &RegionInfo) -> bool {
+    pub(crate) fn overlaps(&self, region: &RegionInfo) -> bool {
         let below_end = region.end.is_empty() || self.low.row < region.end;
         let above_start = match self.high.row.as_slice().cmp(&region.start) {
             _ if self.high.row.is_empty() => true,

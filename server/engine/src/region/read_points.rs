@@ -19,7 +19,7 @@ use crate::sync::Mutex;
 
 /// The moments of all open scans of the server. Shared by all threads.
 #[derive(Debug, Default)]
-pub struct ReadPoints {
+pub(crate) struct ReadPoints {
     open: Mutex<Open>,
 }
 
@@ -31,7 +31,7 @@ struct Open {
 
 /// An open scan's entry. It ends with its drop.
 #[derive(Debug)]
-pub struct OpenMoment {
+pub(crate) struct OpenMoment {
     points: Arc<ReadPoints>,
     key: u64,
     moment: Moment,
@@ -39,7 +39,7 @@ pub struct OpenMoment {
 
 impl ReadPoints {
     /// Enters a scan of the table that reads at the moment that `now` gives, or later ([`OpenMoment::advance`]).
-    pub fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
+    pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
         let mut open = self.open.lock();
         let (key, moment) = (open.next, now());
         open.next += 1;
@@ -53,7 +53,7 @@ impl ReadPoints {
 
     /// The earliest moment at which somebody reads the table or may begin to: what `now` gives, if no open scan of it looks
     /// further back.
-    pub fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
+    pub(crate) fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
         let open = self.open.lock();
         let of_table = open.moments.values().filter(|(scanned, _)| scanned == table);
         of_table.fold(now(), |earliest, (_, moment)| Moment {
@@ -66,12 +66,12 @@ impl ReadPoints {
 
 impl OpenMoment {
     /// The moment.
-    pub fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> Moment {
         self.moment
     }
 
     /// Moves on to a later read point.
-    pub fn advance(&mut self, read_point: SeqId) {
+    pub(crate) fn advance(&mut self, read_point: SeqId) {
         assert!(read_point >= self.moment.read_point, "read points do not go back");
         self.moment.read_point = read_point;
         if let Some((_, moment)) = self.points.open.lock().moments.get_mut(&self.key) {

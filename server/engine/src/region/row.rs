@@ -9,7 +9,7 @@ use crate::seeded;
 use crate::store::Moment;
 
 /// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
-pub fn read_row(
+pub(crate) fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,
     row: &[u8],
@@ -30,7 +30,7 @@ pub fn read_row(
     clippy::too_many_arguments,
     reason = "what a read of one column takes, and where it goes"
 )]
-pub fn newest_cell<T>(
+pub(crate) fn newest_cell<T>(
     version: &RegionVersion,
     row: &[u8],
     family: usize,
@@ -63,7 +63,7 @@ pub fn newest_cell<T>(
 /// The timestamps of a column's visible versions, newest first, at most `versions`. Reads them into
 /// `scratch`.
 /// REQUIRES: as [`newest_cell`].
-pub fn newest_timestamps(
+pub(crate) fn newest_timestamps(
     version: &RegionVersion,
     row: &[u8],
     family: usize,
@@ -100,7 +100,7 @@ fn column_spec(
 }
 
 /// Sees what is applied, published or not.
-pub fn unpublished(moment: Moment) -> Moment {
+pub(crate) fn unpublished(moment: Moment) -> Moment {
     Moment {
         read_point: SeqId::MAX,
         ..moment

@@ -30,11 +30,11 @@ use crate::schema::escape;
 use crate::seeded;
 
 /// Maximum by which a row's time may be ahead of assigned time.
-pub const AHEAD_MAX_MS: i64 = 1_000;
+pub(crate) const AHEAD_MAX_MS: i64 = 1_000;
 
 /// The times recorded by a stripe of row locks. Changed under its lock, shared or exclusive.
 #[derive(Debug, Default)]
-pub struct RowTimes {
+pub(crate) struct RowTimes {
     /// The greatest timestamp assigned to a tombstone.
     tombstone_ms: AtomicI64,
     /// The greatest timestamp assigned to a put that went ahead of assigned time.
@@ -44,7 +44,7 @@ pub struct RowTimes {
 impl RowTimes {
     /// The timestamp of a put of `row` at the assigned time `now`.
     #[inline]
-    pub fn put(&self, row: &[u8], now: i64) -> Result<i64> {
+    pub(crate) fn put(&self, row: &[u8], now: i64) -> Result<i64> {
         let tombstone = self.tombstone_ms.load(Ordering::Acquire);
         if tombstone < now {
             return Ok(now);
@@ -69,7 +69,7 @@ impl RowTimes {
     }
 
     /// The timestamp of a tombstone at the assigned time `now`.
-    pub fn tombstone(&self, now: i64) -> i64 {
+    pub(crate) fn tombstone(&self, now: i64) -> i64 {
         let time = now.max(self.put_ms.load(Ordering::Acquire));
         if !seeded::is_on("tombstones-not-remembered") {
             self.tombstone_ms.fetch_max(time, Ordering::AcqRel);
@@ -79,7 +79,7 @@ impl RowTimes {
 
     /// Records a tombstone of one version, which has the version's timestamp. A timestamp later
     /// than any that was assigned is a client's, and is not recorded.
-    pub fn note_version(&self, timestamp: i64, now: i64) {
+    pub(crate) fn note_version(&self, timestamp: i64, now: i64) {
         if timestamp <= now.max(self.put_ms.load(Ordering::Acquire)) {
             self.tombstone_ms.fetch_max(timestamp, Ordering::AcqRel);
         }

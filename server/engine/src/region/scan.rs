@@ -39,7 +39,7 @@ use crate::store::{Moment, ReadRows, RowLimit, RowProgress, Sources, StoreScanne
 
 /// What [`RegionScanner::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Appended a whole row, or the last piece of one.
     Row,
     /// Appended a piece of a row; more of it follows.
@@ -54,7 +54,7 @@ pub enum Step {
 
 /// The treatment of a row that has more bytes than a fetch has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LongRow {
+pub(crate) enum LongRow {
     /// It is appended whole.
     Whole,
     /// It is cut into pieces. The cell that reaches this many bytes is the last one of a piece.
@@ -66,7 +66,7 @@ pub enum LongRow {
 
 /// Checks what can be said of a read without reading: families, versions, time ranges. HBase's `StoreScanner` refuses columns of
 /// a raw read, since it could not tell which of the family's tombstones belong to them.
-pub fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
+pub(crate) fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
     if spec.max_versions <= 0 {
         return Err(Error::InvalidArgument("maxVersions must be positive".into()));
     }
@@ -111,7 +111,7 @@ impl Part {
 
 /// Reads a region.
 #[derive(Debug)]
-pub struct RegionScanner {
+pub(crate) struct RegionScanner {
     /// The families asked for, in the table's order.
     parts: Vec<Part>,
     /// While it is paused: of each family that was not at its end, its place and the row to go on with.
@@ -137,7 +137,7 @@ pub struct RegionScanner {
 impl RegionScanner {
     /// A scanner over the rows of `range`.
     /// REQUIRES: [`check_read`] passed for the version's table.
-    pub fn open(
+    pub(crate) fn open(
         version: &RegionVersion,
         spec: &ReadSpec,
         range: ScanRange,
@@ -178,7 +178,7 @@ impl RegionScanner {
 
     /// A scanner over one row; `None` if no family asked for has anything of it.
     /// REQUIRES: as [`Self::open`].
-    pub fn open_row(
+    pub(crate) fn open_row(
         version: &RegionVersion,
         spec: &ReadSpec,
         row: &[u8],
@@ -207,7 +207,7 @@ impl RegionScanner {
 
     /// Lets go of the version it reads, unless it is in the middle of a row. Keeps its place and its filter: given a version
     /// again ([`Self::resume`]) it goes on as if nothing had been. Says whether it did.
-    pub fn pause(&mut self) -> bool {
+    pub(crate) fn pause(&mut self) -> bool {
         if self.in_row {
             return false;
         }
@@ -223,7 +223,7 @@ impl RegionScanner {
 
     /// Whether a row that has been begun can be begun again: not if a filter or batch limit has
     /// advanced meanwhile or a piece of it was returned, and only in a range.
-    pub fn can_leave_row(&self) -> bool {
+    pub(crate) fn can_leave_row(&self) -> bool {
         self.filter.is_none() && self.batch.is_none() && self.range.is_some() && !self.in_row
     }
 
@@ -237,7 +237,7 @@ impl RegionScanner {
 
     /// Goes on in `version`, if it was paused. After an error it is paused still.
     /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's, but for its tier.
-    pub fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
+    pub(crate) fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
         let Some(paused) = &self.paused else {
             return Ok(());
         };
@@ -269,13 +269,13 @@ impl RegionScanner {
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
     /// is of no more use, unless the error is [`Error::NotInMemory`] or [`Error::CallMemory`] and
     /// it [can leave rows](Self::can_leave_row): then it is paused before the row.
-    pub fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
+    pub(crate) fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
         self.step_with(out, LongRow::Whole)
     }
 
     /// Does what [`Self::step`] does, and treats a long row as `long_row` says. A filter that judges
     /// whole rows, or reads families on demand, gets whole rows.
-    pub fn step_with(&mut self, out: &mut CellBatch, long_row: LongRow) -> Result<Step> {
+    pub(crate) fn step_with(&mut self, out: &mut CellBatch, long_row: LongRow) -> Result<Step> {
         self.long_row = match long_row {
             LongRow::Whole => LongRow::Whole,
             cut if self.can_cut_rows() => cut,
@@ -351,17 +351,17 @@ impl RegionScanner {
     }
 
     /// Whether a piece of a row was returned that is not the last one.
-    pub fn is_in_row(&self) -> bool {
+    pub(crate) fn is_in_row(&self) -> bool {
         self.in_row
     }
 
     /// The row that was looked at last, or is the next one; empty before the first.
-    pub fn row(&self) -> &[u8] {
+    pub(crate) fn row(&self) -> &[u8] {
         &self.row
     }
 
     /// Whether there are no more rows, as far as that shows without reading. Between two rows only.
-    pub fn is_at_end(&mut self) -> bool {
+    pub(crate) fn is_at_end(&mut self) -> bool {
         if self.in_row {
             return false;
         }
@@ -380,7 +380,7 @@ impl RegionScanner {
     }
 
     /// Whether the filter wants no more rows of the region.
-    pub fn filter_is_done(&self) -> bool {
+    pub(crate) fn filter_is_done(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_some_and(|filter| filter.filter_all_remaining())
     }

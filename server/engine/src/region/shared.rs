@@ -20,7 +20,7 @@ use crate::wal::{Logging, Wal};
 
 /// The server around the regions: log, clocks, locks, limits. One for each open engine.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     /// The data directory.
     pub dir: PathBuf,
     /// Settings.
@@ -65,7 +65,7 @@ impl Shared {
         clippy::too_many_arguments,
         reason = "called in one place, which makes all of these"
     )]
-    pub fn new(
+    pub(crate) fn new(
         dir: PathBuf,
         options: Options,
         clock: Arc<dyn Clock>,
@@ -100,22 +100,22 @@ impl Shared {
     }
 
     /// An identity for a new store file.
-    pub fn next_file(&self) -> FileId {
+    pub(crate) fn next_file(&self) -> FileId {
         FileId(self.next_file.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Wall-clock milliseconds as cells have them.
-    pub fn now_ms(&self) -> i64 {
+    pub(crate) fn now_ms(&self) -> i64 {
         self.clock.wall_ms() as i64
     }
 
     /// The same for a get: up to 10 ms late.
-    pub fn coarse_now_ms(&self) -> i64 {
+    pub(crate) fn coarse_now_ms(&self) -> i64 {
         self.clock.coarse_wall_ms() as i64
     }
 
     /// The moment in which the server is.
-    pub fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> Moment {
         Moment {
             read_point: self.wal.read_point(),
             now_ms: self.now_ms(),
@@ -124,34 +124,34 @@ impl Shared {
     }
 
     /// How far back a flush or compaction of the table must look.
-    pub fn horizon(&self, table: &TableName) -> Moment {
+    pub(crate) fn horizon(&self, table: &TableName) -> Moment {
         self.read_points.horizon(table, || self.moment())
     }
 
     /// Monotonic milliseconds.
-    pub fn mono_ms(&self) -> u64 {
+    pub(crate) fn mono_ms(&self) -> u64 {
         self.clock.mono().as_millis() as u64
     }
 
     /// The memstore size at which a region of the table is flushed.
-    pub fn flush_bytes(&self, table: &TableDescriptor) -> u64 {
+    pub(crate) fn flush_bytes(&self, table: &TableDescriptor) -> u64 {
         table
             .memstore_flush_bytes()
             .unwrap_or(self.options.memstore_flush_bytes)
     }
 
     /// The memstore size at which a region of the table refuses writes.
-    pub fn blocking_bytes(&self, table: &TableDescriptor) -> u64 {
+    pub(crate) fn blocking_bytes(&self, table: &TableDescriptor) -> u64 {
         self.flush_bytes(table)
             .saturating_mul(self.options.memstore_block_multiplier)
     }
 
     /// Longest time an edit stays in memory only (HBase: `hbase.regionserver.optionalcacheflushinterval`).
-    pub const PERIODIC_FLUSH: Duration = Duration::from_hours(1);
+    pub(crate) const PERIODIC_FLUSH: Duration = Duration::from_hours(1);
 }
 
 /// How an edit of this durability goes through the log: its own, else the table's, else synced.
-pub fn logging_of(durability: Durability, table: &TableDescriptor) -> Logging {
+pub(crate) fn logging_of(durability: Durability, table: &TableDescriptor) -> Logging {
     let effective = match durability {
         Durability::UseDefault => table.durability(),
         own => own,
@@ -165,7 +165,7 @@ pub fn logging_of(durability: Durability, table: &TableDescriptor) -> Logging {
 }
 
 /// The stronger of two: a batch is one edit, written with the strongest durability that one of its rows asks for.
-pub fn stronger(left: Logging, right: Logging) -> Logging {
+pub(crate) fn stronger(left: Logging, right: Logging) -> Logging {
     let strength = |logging| match logging {
         Logging::Skip => 0,
         Logging::Async => 1,

@@ -12,7 +12,7 @@ use crate::schema::TableDescriptor;
 
 /// What an update takes over from the cell that it replaces.
 #[derive(Clone, Debug, Default)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// Its time.
     pub timestamp: i64,
     /// Its value.
@@ -22,7 +22,7 @@ pub struct Stored {
 }
 
 /// Checks what can be said of an update without looking at stored data.
-pub fn check_update(
+pub(crate) fn check_update(
     table: &TableDescriptor,
     row: &[u8],
     update: &RowUpdate<'_>,
@@ -51,7 +51,7 @@ pub fn check_update(
 /// column named twice gets both amounts, or both pieces in order. Without a `ttl_ms` of its own, a new cell lives as long
 /// from its time on as the one it replaces did from its own (HBase: `TagUtil.carryForwardTags`).
 /// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest version of a column.
-pub fn plan_update<'a>(
+pub(crate) fn plan_update<'a>(
     table: &TableDescriptor,
     row: &'a [u8],
     update: &RowUpdate<'a>,

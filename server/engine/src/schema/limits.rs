@@ -80,10 +80,10 @@ pub const USER_NAME: Limit = limit("user name", 255, "bytes");
 pub const QUOTAS: Limit = limit("quotas", 10_000, "quotas");
 
 /// Stores: one for each family of each region.
-pub const STORES: Limit = limit("stores", Totals::DEFAULT.stores, "stores");
+pub(crate) const STORES: Limit = limit("stores", Totals::DEFAULT.stores, "stores");
 
 /// Namespaces.
-pub const NAMESPACES: Limit = limit("namespaces", Totals::DEFAULT.namespaces, "namespaces");
+pub(crate) const NAMESPACES: Limit = limit("namespaces", Totals::DEFAULT.namespaces, "namespaces");
 
 /// Snapshots of tables.
 pub const SNAPSHOTS: Limit = limit("snapshots", Totals::DEFAULT.snapshots, "snapshots");

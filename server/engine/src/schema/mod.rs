@@ -20,8 +20,8 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
-pub(crate) use name::check_namespace_characters;
-pub use name::{NAMESPACE_TABLE, check_family_name, check_namespace_name, check_snapshot_name};
+pub use name::check_namespace_name;
+pub(crate) use name::{NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name};
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
@@ -46,7 +46,7 @@ impl NamespaceDescriptor {
     }
 
     /// Checks the limits of everything but the name.
-    pub fn check_properties(&self) -> Result<()> {
+    pub(crate) fn check_properties(&self) -> Result<()> {
         limits::check_namespace(self)
     }
 }

@@ -7,7 +7,7 @@ use crate::seeded;
 use crate::text::{Brief, Cut, Escaped};
 
 /// The system table of namespaces, in the system namespace.
-pub const NAMESPACE_TABLE: &str = "namespace";
+pub(crate) const NAMESPACE_TABLE: &str = "namespace";
 
 /// The rules for a name. Its parts are read in `crate::name`.
 impl TableName {
@@ -74,7 +74,7 @@ pub(crate) fn check_namespace_characters(name: &str) -> Result<()> {
 
 /// HBase's rule for the names of snapshots, which is that of table qualifiers
 /// (`TableName.isLegalTableQualifierName`). At most [`SNAPSHOT_NAME`], since it names a directory.
-pub fn check_snapshot_name(name: &str) -> Result<()> {
+pub(crate) fn check_snapshot_name(name: &str) -> Result<()> {
     SNAPSHOT_NAME.check(
         name.len(),
         format_args!("snapshot name {}", Brief(name.as_bytes())),
@@ -145,7 +145,7 @@ fn is_decimal_digit(letter: char) -> bool {
 }
 
 /// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
-pub fn check_family_name(name: &[u8]) -> Result<()> {
+pub(crate) fn check_family_name(name: &[u8]) -> Result<()> {
     let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Cut(name))));
     if name.is_empty() {
         return refuse("Column family name can not be empty".into());

@@ -45,7 +45,7 @@ impl SplitPolicy {
     ];
 
     /// The policy of that Java class, whose package may be left out.
-    pub fn from_class(class: &str) -> Option<Self> {
+    pub(crate) fn from_class(class: &str) -> Option<Self> {
         let name = class.strip_prefix(PACKAGE).unwrap_or(class);
         Self::CLASSES
             .iter()
@@ -207,13 +207,13 @@ impl SplitOptions {
     }
 
     /// The split row to take for one that was calculated. Empty: there is none.
-    pub fn calculated_row(&self, mut row: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn calculated_row(&self, mut row: Vec<u8>) -> Vec<u8> {
         self.calculated.cut(&mut row);
         self.given_row(row)
     }
 
     /// The split row to take for one that was given. Empty: there is none.
-    pub fn given_row(&self, mut row: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn given_row(&self, mut row: Vec<u8>) -> Vec<u8> {
         self.restriction.cut(&mut row);
         row
     }

@@ -99,7 +99,7 @@ impl TableDescriptor {
     }
 
     /// MAX_FILESIZE: a region with a larger store splits. `None`: the server's setting.
-    pub fn max_file_bytes(&self) -> Option<u64> {
+    pub(crate) fn max_file_bytes(&self) -> Option<u64> {
         self.optional_bytes(&MAX_FILESIZE)
     }
 
@@ -127,22 +127,22 @@ impl TableDescriptor {
     }
 
     /// SPLIT_ENABLED.
-    pub fn split_enabled(&self) -> bool {
+    pub(crate) fn split_enabled(&self) -> bool {
         parse_bool(&self.attributes, "SPLIT_ENABLED", true)
     }
 
     /// MERGE_ENABLED.
-    pub fn merge_enabled(&self) -> bool {
+    pub(crate) fn merge_enabled(&self) -> bool {
         parse_bool(&self.attributes, "MERGE_ENABLED", true)
     }
 
     /// When and where regions split. What cannot be read has its default: a table that was made without checks may have that.
-    pub fn split_options(&self) -> SplitOptions {
+    pub(crate) fn split_options(&self) -> SplitOptions {
         SplitOptions::of(&self.name, &self.attributes).unwrap_or_default()
     }
 
     /// Whether a family's REPLICATION_SCOPE is global.
-    pub fn has_global_scope(&self) -> bool {
+    pub(crate) fn has_global_scope(&self) -> bool {
         let mut scopes = self
             .families
             .iter()

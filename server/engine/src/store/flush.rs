@@ -27,11 +27,9 @@ const STEP_CELLS: u64 = 4096;
 
 /// What a flush did.
 #[derive(Clone, Debug)]
-pub struct Flushed {
+pub(crate) struct Flushed {
     /// The file; `None` when no cell survived (or there was none).
     pub file: Option<WrittenFile>,
-    /// Cells in the memstores.
-    pub cells_in: u64,
     /// Cells in the file.
     pub cells_out: u64,
 }
@@ -40,7 +38,7 @@ pub struct Flushed {
 /// are durable when this returns; its name is durable after [`super::sync_names`] of its directory.
 /// No read is at an earlier moment than `horizon`. `progress` counts the cells that have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
-pub fn flush(
+pub(crate) fn flush(
     context: &StoreContext,
     family: &FamilyDescriptor,
     memstores: &[Arc<Memstore>],
@@ -70,11 +68,7 @@ pub fn flush(
     );
     let cells_out = output.cells();
     let file = output.finish(false, NameSync::ByCaller)?;
-    Ok(Flushed {
-        file,
-        cells_in,
-        cells_out,
-    })
+    Ok(Flushed { file, cells_out })
 }
 
 fn write_kept(

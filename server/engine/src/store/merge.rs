@@ -22,7 +22,7 @@ use crate::cell::{Cell, CellCursor, Key};
 
 /// A merge of cursors over cells of one family.
 #[derive(Debug)]
-pub struct MergeCursor<C> {
+pub(crate) struct MergeCursor<C> {
     /// Newest source first.
     children: Vec<C>,
     /// The child under the cursor; it may stand at its end only when there is no other.
@@ -48,7 +48,7 @@ struct Confinement {
 
 impl<C: CellCursor> MergeCursor<C> {
     /// A merge of cursors that stand nowhere, newest source first.
-    pub fn new(children: Vec<C>) -> Self {
+    pub(crate) fn new(children: Vec<C>) -> Self {
         let parked = SmallVec::from_elem(false, children.len());
         Self {
             heap: SmallVec::new(),
@@ -62,13 +62,8 @@ impl<C: CellCursor> MergeCursor<C> {
     }
 
     /// Begins where its cursors stand, which have been positioned already, each at its first cell of interest.
-    pub fn take_positions(&mut self) {
+    pub(crate) fn take_positions(&mut self) {
         self.rebuild();
-    }
-
-    /// How many sources are merged.
-    pub fn source_count(&self) -> usize {
-        self.children.len()
     }
 
     /// The sources, newest first.

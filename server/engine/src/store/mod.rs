@@ -37,7 +37,7 @@ use crate::metrics::EventListener;
 use crate::schema::TableName;
 use crate::seeded;
 
-pub mod compact;
+pub(crate) mod compact;
 mod flush;
 mod load;
 mod matcher;
@@ -50,19 +50,20 @@ mod sorted_cells;
 mod source;
 mod version;
 
-pub use flush::{Flushed, flush};
-pub use load::{CopyJob, copy_file};
-pub use merge::MergeCursor;
-pub use opening::ReadRows;
-pub use output::{NewFile, WrittenFile, sync_names};
-pub use removals::Removals;
-pub use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
-pub use sorted_cells::SortedCells;
-pub use version::{Clip, DamagedFile, StoreFile, StoreVersion};
+pub(crate) use flush::{Flushed, flush};
+pub(crate) use load::{CopyJob, copy_file};
+pub(crate) use merge::MergeCursor;
+pub(crate) use opening::ReadRows;
+pub(crate) use output::{NewFile, WrittenFile, sync_names};
+pub(crate) use removals::Removals;
+pub(crate) use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
+pub(crate) use sorted_cells::SortedCells;
+pub use version::StoreFile;
+pub(crate) use version::{Clip, DamagedFile, StoreVersion};
 
 /// A moment: what a scan sees, and how far back flush and compaction must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub(crate) struct Moment {
     /// Edits up to here belong to it.
     pub read_point: SeqId,
     /// The time that decides what has expired, in milliseconds.
@@ -91,24 +92,24 @@ pub struct StoreContext {
 }
 
 /// The directory of a table's store files of one family: `tables/<namespace>/<table>/<family>` below `root`.
-pub fn store_dir(root: &Path, table: &TableName, family: &[u8]) -> PathBuf {
+pub(crate) fn store_dir(root: &Path, table: &TableName, family: &[u8]) -> PathBuf {
     table_dir(root, table).join(OsStr::from_bytes(family))
 }
 
 /// The directory of all of a table's files.
-pub fn table_dir(root: &Path, table: &TableName) -> PathBuf {
+pub(crate) fn table_dir(root: &Path, table: &TableName) -> PathBuf {
     root.join("tables")
         .join(table.namespace())
         .join(table.qualifier())
 }
 
 /// The directory of a snapshot's links: `snapshots/<name>` below `root`.
-pub fn snapshot_dir(root: &Path, snapshot: &str) -> PathBuf {
+pub(crate) fn snapshot_dir(root: &Path, snapshot: &str) -> PathBuf {
     root.join("snapshots").join(snapshot)
 }
 
 /// The directory of a snapshot's links to store files of one family: `snapshots/<name>/<namespace>/<table>/<family>` below `root`.
-pub fn snapshot_store_dir(root: &Path, snapshot: &str, table: &TableName, family: &[u8]) -> PathBuf {
+pub(crate) fn snapshot_store_dir(root: &Path, snapshot: &str, table: &TableName, family: &[u8]) -> PathBuf {
     snapshot_dir(root, snapshot)
         .join(table.namespace())
         .join(table.qualifier())
@@ -116,17 +117,22 @@ pub fn snapshot_store_dir(root: &Path, snapshot: &str, table: &TableName, family
 }
 
 /// The path of a store file in its directory.
-pub fn file_path(dir: &Path, id: FileId) -> PathBuf {
+pub(crate) fn file_path(dir: &Path, id: FileId) -> PathBuf {
     dir.join(id.to_string())
 }
 
 /// Makes sure that the directory of a family is there for good: creates what is missing and syncs each level's parent.
-pub fn create_store_dir(vfs: &dyn Vfs, root: &Path, table: &TableName, family: &[u8]) -> Result<PathBuf> {
+pub(crate) fn create_store_dir(
+    vfs: &dyn Vfs,
+    root: &Path,
+    table: &TableName,
+    family: &[u8],
+) -> Result<PathBuf> {
     create_dir(vfs, root, store_dir(root, table, family))
 }
 
 /// Makes sure that a directory somewhere below `root` is there for good.
-pub fn create_dir(vfs: &dyn Vfs, root: &Path, dir: PathBuf) -> Result<PathBuf> {
+pub(crate) fn create_dir(vfs: &dyn Vfs, root: &Path, dir: PathBuf) -> Result<PathBuf> {
     vfs.create_dir_all(&dir)
         .map_err(|source| Error::io("creating", &dir, source))?;
     for level in dir.ancestors().skip(1) {

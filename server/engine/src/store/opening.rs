@@ -28,7 +28,7 @@ use super::{StoreFile, StoreVersion};
 
 /// Which rows a scanner will be asked for. Only a hint for leaving files out; the caller stops by itself.
 #[derive(Clone, Copy, Debug)]
-pub enum ReadRows<'a> {
+pub(crate) enum ReadRows<'a> {
     /// Exactly one row.
     One(&'a [u8]),
     /// Rows from `low` to `high`, both included; empty: no bound on that side.

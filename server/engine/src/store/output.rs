@@ -14,7 +14,7 @@ use crate::schema::{FamilyDescriptor, TableName};
 
 /// Where a new file goes.
 #[derive(Clone, Debug)]
-pub struct NewFile {
+pub(crate) struct NewFile {
     /// Its identity, never used before: the name on disk is made of it.
     pub id: FileId,
     /// Its directory, which exists.
@@ -25,7 +25,7 @@ pub struct NewFile {
 
 /// A complete file whose bytes are durable, and that no manifest names yet.
 #[derive(Clone, Debug)]
-pub struct WrittenFile {
+pub(crate) struct WrittenFile {
     /// What the manifest is to say of it.
     pub meta: FileMeta,
     /// Open for reading.
@@ -188,7 +188,7 @@ impl<'a> FileOutput<'a> {
 }
 
 /// Makes the names of all files created in a directory durable.
-pub fn sync_names(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub(crate) fn sync_names(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.sync_dir(dir)
         .map_err(|source| Error::io("syncing", dir, source))
 }

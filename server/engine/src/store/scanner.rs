@@ -26,7 +26,7 @@ use super::{Moment, StoreVersion};
 
 /// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowLimit {
+pub(crate) struct RowLimit {
     /// Cells.
     pub cells: usize,
     /// Bytes of keys and values. The cell that crosses it is still delivered.
@@ -35,7 +35,8 @@ pub struct RowLimit {
 
 impl RowLimit {
     /// No limit.
-    pub const NONE: Self = Self {
+    #[cfg(test)]
+    pub(crate) const NONE: Self = Self {
         cells: usize::MAX,
         bytes: usize::MAX,
     };
@@ -52,7 +53,7 @@ impl RowLimit {
 
 /// How [`StoreScanner::read_row`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowProgress {
+pub(crate) enum RowProgress {
     /// The family has no more cells for this row; the scanner stands at its next row.
     Done,
     /// The limit is used up and the family has at least one more cell for this row: call again with the same row.
@@ -72,11 +73,11 @@ enum Walk {
 
 /// What a scanner reads: the sources of a store that can matter.
 #[derive(Debug)]
-pub struct Sources(Vec<Source>);
+pub(crate) struct Sources(Vec<Source>);
 
 impl Sources {
     /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is in the store.
-    pub fn of(
+    pub(crate) fn of(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
@@ -89,7 +90,7 @@ impl Sources {
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -98,7 +99,7 @@ impl Sources {
 ///
 /// After an error, drop the open row of the batch and call [`Self::seek_row`] before reading on.
 #[derive(Debug)]
-pub struct StoreScanner {
+pub(crate) struct StoreScanner {
     cursor: MergeCursor<Source>,
     matcher: ReadMatcher,
     family: Arc<FamilyDescriptor>,
@@ -125,7 +126,7 @@ impl StoreScanner {
     /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built where the caller keeps it: it
     /// is large. `selection`: what to read of this family; `None`: everything.
     #[inline]
-    pub fn over(
+    pub(crate) fn over(
         sources: Sources,
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
@@ -157,7 +158,7 @@ impl StoreScanner {
     }
 
     /// Positions a new scanner: `One` at that row, `Range` at `low` (reversed: at `high`).
-    pub fn go_to_begin(&mut self, rows: ReadRows<'_>) -> Result<()> {
+    pub(crate) fn go_to_begin(&mut self, rows: ReadRows<'_>) -> Result<()> {
         match rows {
             // Opening has sought the row in each source.
             ReadRows::One(_) => {
@@ -183,7 +184,7 @@ impl StoreScanner {
     }
 
     /// The row of the next visible raw cell: the row may turn out to have no result. `None` at the end.
-    pub fn row(&self) -> Option<&[u8]> {
+    pub(crate) fn row(&self) -> Option<&[u8]> {
         if self.finished {
             return None;
         }
@@ -198,7 +199,7 @@ impl StoreScanner {
     }
 
     /// Moves to the first row at or after `row`; reversed: to the greatest row at or before it.
-    pub fn seek_row(&mut self, row: &[u8]) -> Result<()> {
+    pub(crate) fn seek_row(&mut self, row: &[u8]) -> Result<()> {
         self.leave_row();
         self.finished = false;
         if self.walk == Walk::Reversed {
@@ -222,7 +223,7 @@ impl StoreScanner {
     }
 
     /// Moves past `row` in the direction of the scan.
-    pub fn skip_row(&mut self, row: &[u8]) -> Result<()> {
+    pub(crate) fn skip_row(&mut self, row: &[u8]) -> Result<()> {
         self.leave_row();
         match self.walk {
             Walk::Single => self.finished |= self.cursor.cell().is_some_and(|cell| cell.key.row() == row),
@@ -239,7 +240,7 @@ impl StoreScanner {
     /// Appends the visible cells of `row` to the open row of `out`, or continues to do so after `LimitReached`.
     /// `Done` at once when the scanner does not stand at `row`.
     /// REQUIRES: `filter` is an instance of `ReadSpec::filter`, the same one for the whole scan, if and only if the read has one.
-    pub fn read_row(
+    pub(crate) fn read_row(
         &mut self,
         row: &[u8],
         mut filter: Option<&mut (dyn Filter + '_)>,

@@ -36,7 +36,7 @@ impl Clip {
     }
 
     /// Whether the row lies before the end.
-    pub fn is_before_end(&self, row: &[u8]) -> bool {
+    pub(crate) fn is_before_end(&self, row: &[u8]) -> bool {
         self.end.is_empty() || row < self.end.as_slice()
     }
 }
@@ -86,7 +86,7 @@ impl DamagedFile {
     /// The file that could not be opened because of `error`; `None` if the error says nothing about
     /// the file itself (descriptors or memory are short, access is denied), so that a retry may
     /// help.
-    pub fn of_error(path: &Path, error: &Error) -> Option<Self> {
+    pub(crate) fn of_error(path: &Path, error: &Error) -> Option<Self> {
         let what = match error {
             Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
             Error::Io { during, source, .. } if is_damage(source) || seeded::is_on("shortage-is-damage") => {
@@ -158,7 +158,12 @@ impl StoreFile {
     }
 
     /// The first share in a file that has just been written.
-    pub fn adopt(context: &StoreContext, meta: FileMeta, reader: Arc<Reader>, clip: Clip) -> Arc<Self> {
+    pub(crate) fn adopt(
+        context: &StoreContext,
+        meta: FileMeta,
+        reader: Arc<Reader>,
+        clip: Clip,
+    ) -> Arc<Self> {
         let file = Arc::new(SharedFile {
             life: FileLife {
                 reader: Some(Arc::clone(&reader)),
@@ -171,7 +176,7 @@ impl StoreFile {
     }
 
     /// Another share in the same file, for a region that takes over rows of this one.
-    pub fn reclip(&self, clip: Clip) -> Arc<Self> {
+    pub(crate) fn reclip(&self, clip: Clip) -> Arc<Self> {
         Self::share(self.meta.clone(), Arc::clone(&self.file), clip)
     }
 
@@ -194,7 +199,7 @@ impl StoreFile {
     /// Says that this region needs the file no more. When all shares have been marked, the file is removed with the drop of
     /// the last of them.
     /// REQUIRES: the manifest edit that drops the file from the region is durable.
-    pub fn mark_obsolete(&self) {
+    pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
             self.file.life.live_shares.fetch_sub(1, Ordering::AcqRel);
         }
@@ -221,7 +226,7 @@ impl StoreFile {
     }
 
     /// The rows this share may see.
-    pub fn clip(&self) -> &Clip {
+    pub(crate) fn clip(&self) -> &Clip {
         &self.clip
     }
 
@@ -275,12 +280,12 @@ impl StoreVersion {
 
     /// Sets the files that cannot be used.
     #[must_use]
-    pub fn with_damaged(self, damaged: Vec<Arc<DamagedFile>>) -> Self {
+    pub(crate) fn with_damaged(self, damaged: Vec<Arc<DamagedFile>>) -> Self {
         Self { damaged, ..self }
     }
 
     /// A store of a system table.
-    pub fn of_cells(family: Arc<FamilyDescriptor>, cells: SortedCells) -> Self {
+    pub(crate) fn of_cells(family: Arc<FamilyDescriptor>, cells: SortedCells) -> Self {
         Self {
             system_cells: Some(Arc::new(cells)),
             ..Self::new(family, Vec::new(), Memstore::default())
@@ -288,7 +293,7 @@ impl StoreVersion {
     }
 
     /// The order of its rows.
-    pub fn row_order(&self) -> RowOrder {
+    pub(crate) fn row_order(&self) -> RowOrder {
         self.system_cells
             .as_ref()
             .map_or(RowOrder::Bytes, |cells| cells.order())
@@ -296,7 +301,7 @@ impl StoreVersion {
 
     /// The active memstore becomes the newest frozen one; `active` takes the writes from now on.
     #[must_use]
-    pub fn with_frozen(&self, active: Arc<Memstore>) -> Self {
+    pub(crate) fn with_frozen(&self, active: Arc<Memstore>) -> Self {
         let mut frozen = Vec::with_capacity(self.frozen.len() + 1);
         frozen.push(Arc::clone(&self.active));
         frozen.extend(self.frozen.iter().cloned());
@@ -309,7 +314,7 @@ impl StoreVersion {
 
     /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells survived.
     #[must_use]
-    pub fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
+    pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
         let mut next = self.clone();
         next.frozen
             .retain(|memstore| !flushed.iter().any(|gone| Arc::ptr_eq(gone, memstore)));
@@ -324,7 +329,7 @@ impl StoreVersion {
 
     /// This version with one more file, which is newer than all others.
     #[must_use]
-    pub fn with_loaded(&self, file: Arc<StoreFile>) -> Self {
+    pub(crate) fn with_loaded(&self, file: Arc<StoreFile>) -> Self {
         let mut next = self.clone();
         next.files.push(file);
         next
@@ -332,7 +337,7 @@ impl StoreVersion {
 
     /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing survived.
     #[must_use]
-    pub fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
+    pub(crate) fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
         let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());
         let first = self
             .files
@@ -357,7 +362,7 @@ impl StoreVersion {
 
     /// The same content under changed family options.
     #[must_use]
-    pub fn with_family(&self, family: Arc<FamilyDescriptor>) -> Self {
+    pub(crate) fn with_family(&self, family: Arc<FamilyDescriptor>) -> Self {
         Self {
             family,
             ..self.clone()
@@ -380,7 +385,7 @@ impl StoreVersion {
     }
 
     /// The greatest sequence id in the files.
-    pub fn files_max_seq(&self) -> SeqId {
+    pub(crate) fn files_max_seq(&self) -> SeqId {
         self.files.last().map_or(SeqId::ZERO, |file| file.meta.max_seq)
     }
 }

@@ -17,12 +17,12 @@ use self::model::{ArcSwap, Guard};
 pub use self::model::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(all(test, loom))]
 pub(crate) use self::model::{block_on, check};
-pub use self::published::{Loaded, Published};
+pub(crate) use self::published::{Loaded, Published};
 #[cfg(not(loom))]
 use arc_swap::{ArcSwap, Guard};
 #[cfg(loom)]
 pub use loom::sync::atomic;
 #[cfg(not(loom))]
-pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(loom))]
-pub use std::sync::atomic;
+pub(crate) use std::sync::atomic;

@@ -23,7 +23,7 @@ use super::{ArcSwap, Guard};
 
 /// A value of which readers take the current one. Never edited, only replaced.
 #[derive(Debug)]
-pub struct Published<T> {
+pub(crate) struct Published<T> {
     current: ArcSwap<T>,
     /// Publications that have begun.
     begun: AtomicU64,
@@ -33,7 +33,7 @@ pub struct Published<T> {
 
 /// A value that was current when it was loaded.
 #[derive(Debug)]
-pub struct Loaded<T> {
+pub(crate) struct Loaded<T> {
     value: Guard<Arc<T>>,
     /// Publications that were done before.
     done: u64,
@@ -49,7 +49,7 @@ impl<T> std::ops::Deref for Loaded<T> {
 
 impl<T> Published<T> {
     /// Begins with `value`.
-    pub fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self {
             current: ArcSwap::from_pointee(value),
             begun: AtomicU64::new(0),
@@ -58,7 +58,7 @@ impl<T> Published<T> {
     }
 
     /// The current one, for a short look. A thread that holds many of them makes the next ones slower.
-    pub fn load(&self) -> Loaded<T> {
+    pub(crate) fn load(&self) -> Loaded<T> {
         let done = self.done.load(Ordering::Acquire);
         Loaded {
             value: self.current.load(),
@@ -67,27 +67,27 @@ impl<T> Published<T> {
     }
 
     /// The current one, to keep.
-    pub fn load_full(&self) -> Arc<T> {
+    pub(crate) fn load_full(&self) -> Arc<T> {
         self.current.load_full()
     }
 
     /// Whether nothing was published since `loaded` was.
-    pub fn is_current(&self, loaded: &Loaded<T>) -> bool {
+    pub(crate) fn is_current(&self, loaded: &Loaded<T>) -> bool {
         self.begun.load(Ordering::Acquire) == loaded.done || self.is(loaded)
     }
 
     /// Whether `value` is the current one.
-    pub fn is(&self, value: &Arc<T>) -> bool {
+    pub(crate) fn is(&self, value: &Arc<T>) -> bool {
         Arc::ptr_eq(&self.current.load(), value)
     }
 
     /// Publishes what `derive` makes of the current one. `derive` may run more than once: it must be pure.
-    pub fn publish(&self, derive: impl Fn(&T) -> T) {
+    pub(crate) fn publish(&self, derive: impl Fn(&T) -> T) {
         self.swap(|current| Arc::new(derive(current)));
     }
 
     /// Publishes `value`. Of two at once the later one wins, whatever it was made of.
-    pub fn replace(&self, value: T) {
+    pub(crate) fn replace(&self, value: T) {
         let value = Arc::new(value);
         self.swap(|_| Arc::clone(&value));
     }

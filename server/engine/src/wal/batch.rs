@@ -11,7 +11,7 @@ use super::room::cost_of;
 use super::segment::KIND_EDITS;
 
 /// Longest edit: a frame holds at least one.
-pub const EDIT_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 1 - ENTRY_OVERHEAD_BYTES;
+pub(crate) const EDIT_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 1 - ENTRY_OVERHEAD_BYTES;
 
 /// A buffer that grew beyond this for one large group is given back afterwards.
 const KEPT_BYTES_MAX: usize = 4 << 20;

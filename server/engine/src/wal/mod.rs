@@ -66,12 +66,14 @@ use self::spare::Spare;
 use self::watch::Watch;
 use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
 
-pub use self::batch::EDIT_BYTES_MAX;
-pub use self::commit::{Appended, Commit};
-pub use self::dump::{dump, verify};
-pub use self::reader::{Cut, LogSummary, LoggedEdit, read_segments, refuse_newer, require_segments};
+pub(crate) use self::batch::EDIT_BYTES_MAX;
+pub(crate) use self::commit::Appended;
+pub use self::commit::Commit;
+pub use self::dump::dump;
+pub use self::reader::{LogSummary, LoggedEdit, read_segments};
+pub(crate) use self::reader::{refuse_newer, require_segments};
 pub use self::recover::recover;
-pub use self::room::Reserved;
+pub(crate) use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
 
 /// How an edit goes through the log.
@@ -289,7 +291,7 @@ impl Wal {
     /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id that has not
     /// been given out is an error.
     /// REQUIRES: this thread holds no [`Appended`].
-    pub fn wait_published(&self, seq: SeqId) -> Result<()> {
+    pub(crate) fn wait_published(&self, seq: SeqId) -> Result<()> {
         self.shared.queue.wait_published(seq)
     }
 
@@ -319,7 +321,7 @@ impl Wal {
     }
 
     /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when none goes.
-    pub fn first_kept(&self, flushed: SeqId) -> Option<u64> {
+    pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
         let old = self.shared.old.lock();
         let gone = old
             .iter()
@@ -329,7 +331,7 @@ impl Wal {
     }
 
     /// The last sequence id in segments before `first`; `None` without such segments.
-    pub fn last_seq_before(&self, first: u64) -> Option<SeqId> {
+    pub(crate) fn last_seq_before(&self, first: u64) -> Option<SeqId> {
         let old = self.shared.old.lock();
         let gone = old.iter().take_while(|segment| segment.number < first).last()?;
         Some(gone.last_seq)
@@ -338,7 +340,7 @@ impl Wal {
     /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have no hole after a crash.
     /// Returns how many.
     /// REQUIRES: it is a number that [`Self::first_kept`] has returned, for edits that are in store files.
-    pub fn remove_before(&self, first: u64) -> Result<usize> {
+    pub(crate) fn remove_before(&self, first: u64) -> Result<usize> {
         let _one_at_a_time = self.shared.removing.lock();
         let mut removed = 0;
         loop {
@@ -354,7 +356,7 @@ impl Wal {
     }
 
     /// When there are more than `kept` sealed segments: the last sequence id in those that would have to go.
-    pub fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
+    pub(crate) fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
         let old = self.shared.old.lock();
         let beyond = old.len().checked_sub(kept + 1)?;
         Some(old[beyond].last_seq)

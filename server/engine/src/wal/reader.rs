@@ -60,11 +60,6 @@ impl<'a> LoggedEdit<'a> {
         self.edit.first_seq()
     }
 
-    /// The sequence id of its last row; that before the first if it has none.
-    pub fn last_seq(&self) -> SeqId {
-        SeqId(self.edit.next_seq().0.saturating_sub(1))
-    }
-
     /// Each cell with its row's number in the edit. The cell carries its row's sequence id.
     pub fn cells(&self) -> impl Iterator<Item = (u32, Cell<'a>)> + use<'a> {
         self.edit
@@ -301,7 +296,7 @@ pub fn read_segments(
 }
 
 /// Refuses a directory without one of the segments `first` to `last`, which the manifest says to be there.
-pub fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
+pub(crate) fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
     let there = list_segments(vfs, dir)?;
     let is_end = |number: &u64| [first, last].contains(number);
     let missing = (first..=last)
@@ -497,7 +492,7 @@ fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHe
 
 /// Refuses a log that a newer release has written to. Its segments come last, so the last header that
 /// is intact decides. Reports nothing else that is wrong: recovery does.
-pub fn refuse_newer(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub(crate) fn refuse_newer(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for number in list_segments(vfs, dir)?.into_iter().rev() {
         let path = segment_path(dir, number);
         match header_of(vfs, &path)? {

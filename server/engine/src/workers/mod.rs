@@ -26,11 +26,12 @@ mod tick;
 
 use clock::ClockTold;
 
-pub use queue::{Compacting, Job, Lane, Queue, QueueStats, Work};
+pub use queue::{Compacting, QueueStats, Work};
+pub(crate) use queue::{Job, Lane, Queue};
 
 /// Background work of one engine. Shared by all threads.
 #[derive(Debug)]
-pub struct Workers {
+pub(crate) struct Workers {
     catalog: Arc<Catalog>,
     queue: Queue,
     /// Since when flushes wait for compaction, by region.
@@ -48,7 +49,7 @@ pub struct Workers {
 
 impl Workers {
     /// No threads yet.
-    pub fn new(catalog: Arc<Catalog>) -> Arc<Self> {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Arc<Self> {
         Arc::new(Self {
             catalog,
             queue: Queue::new(),
@@ -62,7 +63,7 @@ impl Workers {
     }
 
     /// Starts the threads. They end after [`Self::stop`].
-    pub fn start(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
+    pub(crate) fn start(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
         let options = &self.catalog.shared().options;
         let mut threads = Vec::new();
         for (lane, name, count) in [
@@ -93,23 +94,23 @@ impl Workers {
     }
 
     /// Asks for a job.
-    pub fn request(&self, job: Job) {
+    pub(crate) fn request(&self, job: Job) {
         self.queue.request(job);
     }
 
     /// What waits or runs.
-    pub fn stats(&self) -> QueueStats {
+    pub(crate) fn stats(&self) -> QueueStats {
         self.queue.stats()
     }
 
     /// The compactions of a region that wait or run.
-    pub fn compactions_of(&self, region: RegionId) -> Compacting {
+    pub(crate) fn compactions_of(&self, region: RegionId) -> Compacting {
         self.queue.compactions_of(region)
     }
 
     /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. A flush that runs is
     /// finished; a compaction that runs stands still.
-    pub fn pause(&self, work: Work, paused: bool) -> bool {
+    pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         if work == Work::Compactions {
             self.catalog.pause_compactions(paused);
         }
@@ -117,12 +118,12 @@ impl Workers {
     }
 
     /// Whether they are held back.
-    pub fn is_paused(&self, work: Work) -> bool {
+    pub(crate) fn is_paused(&self, work: Work) -> bool {
         self.queue.is_paused(work)
     }
 
     /// Hands out nothing more, asks running compactions to give up, and lets the thread for removals end when nothing waits for it.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         *self.stopped.lock() = true;
         self.stop_signal.notify_all();
         self.queue.stop();
@@ -132,7 +133,7 @@ impl Workers {
 
     /// Does what waits, and what comes of it, until nothing may run now; returns how many jobs that were. Failed jobs wait for
     /// their next try.
-    pub fn run_pending(&self) -> Result<usize> {
+    pub(crate) fn run_pending(&self) -> Result<usize> {
         self.tick()?;
         let now = || self.catalog.shared().clock.mono();
         let mut done = 0;

@@ -24,7 +24,7 @@ const BACKOFF_MAX: Duration = Duration::from_mins(1);
 
 /// One piece of background work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Job {
+pub(crate) enum Job {
     /// Bring a region's memstores to disk.
     Flush(RegionId),
     /// Compact one store: files of the policy's choice, or all of them.
@@ -53,7 +53,7 @@ pub enum Work {
 
 /// Which threads take a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub(crate) enum Lane {
     /// Flushes.
     Flush,
     /// Short compactions and splits.
@@ -64,7 +64,7 @@ pub enum Lane {
 
 impl Job {
     /// Which threads take it.
-    pub fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         match self {
             Self::Flush(_) => Lane::Flush,
             Self::Compact { long: true, .. } => Lane::LongCompact,
@@ -124,19 +124,19 @@ struct State {
 
 /// The queue. All methods may be called from any thread.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Queue {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Asks for a job. No effect when it waits already, delayed or not, or when the queue is stopped.
-    pub fn request(&self, job: Job) {
+    pub(crate) fn request(&self, job: Job) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
             state.ready[job.lane() as usize].push_back(job);
@@ -146,7 +146,7 @@ impl Queue {
     }
 
     /// Asks for a job at the moment `at`.
-    pub fn request_at(&self, job: Job, at: Duration) {
+    pub(crate) fn request_at(&self, job: Job, at: Duration) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
             state.delayed.push((at, job));
@@ -156,13 +156,13 @@ impl Queue {
     }
 
     /// Takes the next job of a lane that may run at `now`, if there is one.
-    pub fn take(&self, lane: Lane, now: Duration) -> Option<Job> {
+    pub(crate) fn take(&self, lane: Lane, now: Duration) -> Option<Job> {
         let mut state = self.state.lock();
         state.take(lane, now)
     }
 
     /// Takes the next job of a lane, waiting for one; `None` once the queue is stopped. `now` reads the monotonic clock.
-    pub fn wait(&self, lane: Lane, now: impl Fn() -> Duration) -> Option<Job> {
+    pub(crate) fn wait(&self, lane: Lane, now: impl Fn() -> Duration) -> Option<Job> {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -183,7 +183,7 @@ impl Queue {
     }
 
     /// Gives a job back that is done.
-    pub fn succeeded(&self, job: &Job) {
+    pub(crate) fn succeeded(&self, job: &Job) {
         let mut state = self.state.lock();
         state.running.remove(job);
         state.failures.remove(job);
@@ -192,7 +192,7 @@ impl Queue {
     }
 
     /// Gives a job back that failed; it is tried again after a pause. Returns the pause.
-    pub fn failed(&self, job: Job, now: Duration) -> Duration {
+    pub(crate) fn failed(&self, job: Job, now: Duration) -> Duration {
         let mut state = self.state.lock();
         state.running.remove(&job);
         let failures = state.failures.entry(job.clone()).or_default();
@@ -209,7 +209,7 @@ impl Queue {
     }
 
     /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be gone.
-    pub fn hurry(&self) {
+    pub(crate) fn hurry(&self) {
         let mut state = self.state.lock();
         for (_, job) in std::mem::take(&mut state.delayed) {
             state.ready[job.lane() as usize].push_back(job);
@@ -220,25 +220,25 @@ impl Queue {
     }
 
     /// Whether the last try of a job failed.
-    pub fn is_failing(&self, job: &Job) -> bool {
+    pub(crate) fn is_failing(&self, job: &Job) -> bool {
         self.state.lock().failures.contains_key(job)
     }
 
     /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that run are not
     /// touched.
-    pub fn pause(&self, work: Work, paused: bool) -> bool {
+    pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         let before = std::mem::replace(&mut self.state.lock().paused[work as usize], paused);
         self.changed.notify_all();
         before
     }
 
     /// Whether the jobs of a work are held back.
-    pub fn is_paused(&self, work: Work) -> bool {
+    pub(crate) fn is_paused(&self, work: Work) -> bool {
         self.state.lock().paused[work as usize]
     }
 
     /// Forgets what waits and hands out nothing more. Running jobs go on.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;
         state.ready = Default::default();
@@ -249,7 +249,7 @@ impl Queue {
     }
 
     /// What waits or runs.
-    pub fn stats(&self) -> QueueStats {
+    pub(crate) fn stats(&self) -> QueueStats {
         let state = self.state.lock();
         let mut stats = QueueStats::default();
         for job in state.jobs() {
@@ -266,7 +266,7 @@ impl Queue {
     }
 
     /// The compactions of a region that wait or run.
-    pub fn compactions_of(&self, wanted: RegionId) -> Compacting {
+    pub(crate) fn compactions_of(&self, wanted: RegionId) -> Compacting {
         let state = self.state.lock();
         let mut found = Compacting::default();
         for job in state.jobs() {

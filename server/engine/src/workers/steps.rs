@@ -87,7 +87,7 @@ impl Workers {
             long,
         };
         match self.catalog.compact_store(&region, family, major, patience)? {
-            CompactionOutcome::Done(_) => self.after_change(&region),
+            CompactionOutcome::Done => self.after_change(&region),
             CompactionOutcome::Long => self.queue.request(again(true)),
             CompactionOutcome::Busy => {
                 let now = self.catalog.shared().clock.mono();
@@ -127,7 +127,7 @@ impl Workers {
     }
 
     /// Asks for what new regions need: an end to the sharing of files.
-    pub fn after_replacement(&self, regions: &[RegionId]) {
+    pub(crate) fn after_replacement(&self, regions: &[RegionId]) {
         for id in regions {
             if let Ok((_, region)) = self.catalog.region(*id) {
                 self.after_change(&region);
@@ -136,7 +136,7 @@ impl Workers {
     }
 
     /// Asks for what a region needs now that its files have changed.
-    pub fn after_change(&self, region: &Region) {
+    pub(crate) fn after_change(&self, region: &Region) {
         for (family, major) in self.catalog.wanted_compactions(region) {
             self.queue.request(Job::Compact {
                 region: region.id(),

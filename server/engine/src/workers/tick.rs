@@ -74,7 +74,7 @@ impl Workers {
 
     /// Looks at the disk and does what follows from it (`disk` says what, and why). `problem`: what has just been refused for
     /// want of space.
-    pub fn look_at_disk(&self, problem: Option<Error>) {
+    pub(crate) fn look_at_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
         let memstore_bytes = shared.memstore_total_bytes.load(Ordering::Acquire);
         let mut problem = problem;
@@ -120,7 +120,7 @@ impl Workers {
 
     /// Whether all memstores together hold four fifths of their limit: early enough that a flush frees memory before writes are slowed
     /// (`region::pause`). HBase's lower limit is 95 %, which leaves a flush too little time where many regions are small.
-    pub fn memory_is_short(&self) -> bool {
+    pub(crate) fn memory_is_short(&self) -> bool {
         let shared = self.catalog.shared();
         let limit = shared.options.memstore_total_bytes;
         shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
@@ -128,7 +128,7 @@ impl Workers {
 
     /// Asks for a flush of the region that holds most memory, once until a flush has ended. A region whose last flush failed
     /// waits for its next try, so it is passed over for those that can free something now.
-    pub fn relieve_memory(&self) {
+    pub(crate) fn relieve_memory(&self) {
         if self.relief_requested.swap(true, Ordering::AcqRel) {
             return;
         }

@@ -112,7 +112,7 @@ pub(crate) fn verify(rig: &Rig, told: &Told, context: &str) {
         .try_open()
         .unwrap_or_else(|error| panic!("{context}: cannot be opened: {error}"));
     let table = name("t");
-    if engine.table(&table).is_err() {
+    if engine.describe_table(&table).is_err() {
         assert!(!told.created, "{context}: the table is lost");
         return;
     }

@@ -48,7 +48,7 @@ fn run(engine: &Engine, table: &TableName, group: &AtomicGroup<'_>) -> Result<(b
     let mut out = CellBatch::new();
     let GroupOutcome { processed, commit } = engine.apply_group(table, group, ReadTier::All, &mut out)?;
     let wrote = commit.is_some();
-    commit.map_or(Ok(()), basalt_engine::wal::Commit::wait)?;
+    commit.map_or(Ok(()), basalt_engine::Commit::wait)?;
     let counters = (0..out.cell_count()).map(|index| {
         let value = out.cell(index).value;
         i64::from_be_bytes(value.try_into().expect("a counter"))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{Open, Vfs};
-use basalt_engine::manifest::{Manifest, ManifestEdit, RegionMeta, SnapshotMeta};
+use basalt_engine::internals::manifest::{Manifest, ManifestEdit, RegionMeta, SnapshotMeta};
 use basalt_engine::op::{ReadSpec, Scan};
 use basalt_engine::options::{Options, Totals};
 use basalt_engine::schema::limits::{
@@ -673,7 +673,7 @@ fn a_database_from_before_limits_opens() {
     for table in ["hbase:namespace", "hbase:meta"] {
         assert!(read(table).iter().all(Result::is_ok), "{table}");
     }
-    let mut smaller = (*engine.table(&t).unwrap().0).clone();
+    let mut smaller = (*engine.describe_table(&t).unwrap().0).clone();
     let unchanged = engine.alter_table(smaller.clone()).unwrap_err().to_string();
     assert!(unchanged.contains("option value"), "{unchanged}");
     smaller.attributes.clear();

@@ -217,14 +217,8 @@ fn threads_flush_a_full_memstore() {
     let mut rig = Rig::on_disk(&dir);
     rig.options.memstore_flush_bytes = 256 << 10;
     let (sender, flushes) = channel();
-    let engine = Engine::open(
-        &rig.dir,
-        rig.options.clone(),
-        Arc::clone(&rig.vfs),
-        Arc::clone(&rig.clock),
-        Arc::new(Flushes(sender)),
-    )
-    .unwrap();
+    rig.listener = Arc::new(Flushes(sender));
+    let engine = rig.open();
     let table = create(&engine);
     for number in 0..400 {
         put(&engine, &table, &row(number), &[7; 1_000]);

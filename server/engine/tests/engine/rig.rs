@@ -82,13 +82,12 @@ impl Rig {
     }
 
     pub(crate) fn try_open(&self) -> Result<Arc<Engine>> {
-        Engine::open(
-            &self.dir,
-            self.options.clone(),
-            Arc::clone(&self.vfs),
-            Arc::clone(&self.clock),
-            Arc::clone(&self.listener),
-        )
+        Engine::builder()
+            .options(self.options.clone())
+            .file_system(Arc::clone(&self.vfs))
+            .clock(Arc::clone(&self.clock))
+            .listener(Arc::clone(&self.listener))
+            .open(&self.dir)
     }
 }
 

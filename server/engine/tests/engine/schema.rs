@@ -122,7 +122,7 @@ fn a_disabled_table_takes_no_data_calls_and_only_it_can_be_dropped() {
         Err(Error::TableNotDisabled(_))
     ));
     engine.disable_table(&table).unwrap();
-    assert_eq!(engine.table(&table).unwrap().1, TableState::Disabled);
+    assert_eq!(engine.describe_table(&table).unwrap().1, TableState::Disabled);
     let refused = apply(&engine, &table, &[mutation(b"a", &[value(b"q", b"w")])]).unwrap_err();
     assert_eq!(refused.to_string(), "t state is DISABLED");
     assert!(matches!(
@@ -135,7 +135,7 @@ fn a_disabled_table_takes_no_data_calls_and_only_it_can_be_dropped() {
     ));
     drop(engine);
     let engine = rig.open();
-    assert_eq!(engine.table(&table).unwrap().1, TableState::Disabled);
+    assert_eq!(engine.describe_table(&table).unwrap().1, TableState::Disabled);
     engine.enable_table(&table).unwrap();
     assert_eq!(get(&engine, &table, b"a"), Some(b"v".to_vec()));
     engine.disable_table(&table).unwrap();
@@ -169,7 +169,7 @@ fn truncate_empties_a_table_and_keeps_its_regions_if_asked() {
         let before = engine.regions(&table).unwrap();
         engine.disable_table(&table).unwrap();
         engine.truncate_table(&table, keep).unwrap();
-        assert_eq!(engine.table(&table).unwrap().1, TableState::Enabled);
+        assert_eq!(engine.describe_table(&table).unwrap().1, TableState::Enabled);
         let after = engine.regions(&table).unwrap();
         assert_eq!(after.len(), if keep { 2 } else { 1 });
         assert!(

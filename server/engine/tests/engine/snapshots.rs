@@ -160,7 +160,7 @@ fn a_restore_brings_everything_back() {
     let table = name("t");
     fill(&engine, &table, 0..10, "first");
     engine.snapshot(&table, "s", true, 0).unwrap();
-    let (before, expected) = (engine.table(&table).unwrap().0, rows(&engine, &table));
+    let (before, expected) = (engine.describe_table(&table).unwrap().0, rows(&engine, &table));
     fill(&engine, &table, 0..20, "later");
     engine.drop_family(&table, b"g").unwrap();
     engine.add_family(&table, FamilyDescriptor::new(b"h")).unwrap();
@@ -172,7 +172,7 @@ fn a_restore_brings_everything_back() {
     engine.disable_table(&table).unwrap();
     let newest = engine.regions(&table).unwrap()[0].created_ms;
     engine.restore_snapshot("s").unwrap();
-    let (after, state) = engine.table(&table).unwrap();
+    let (after, state) = engine.describe_table(&table).unwrap();
     assert_eq!((after, state), (before, TableState::Disabled));
     drop(engine);
     let engine = rig.open();
@@ -187,7 +187,7 @@ fn a_restore_brings_everything_back() {
     engine.restore_snapshot("s").unwrap();
     engine.drop_table(&table).unwrap();
     engine.restore_snapshot("s").unwrap();
-    assert_eq!(engine.table(&table).unwrap().1, TableState::Enabled);
+    assert_eq!(engine.describe_table(&table).unwrap().1, TableState::Enabled);
     assert_eq!(rows(&engine, &table), expected);
     drop(engine);
     assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());

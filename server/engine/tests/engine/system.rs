@@ -355,7 +355,7 @@ fn system_tables_are_listed_and_cannot_be_changed() {
             .all(|stats| !stats.region.table.is_system())
     );
     for table in [meta(), namespaces()] {
-        let (descriptor, state) = engine.table(&table).unwrap();
+        let (descriptor, state) = engine.describe_table(&table).unwrap();
         assert_eq!(state, TableState::Enabled);
         let put = engine.mutate(&table, &[mutation(b"r", &[value(b"q", b"v")])]);
         assert!(matches!(put, Err(Error::DoNotRetry(_))));

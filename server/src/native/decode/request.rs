@@ -5,7 +5,7 @@ use std::sync::Arc;
 use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::op::{
-    ColumnAppend, ColumnIncrement, ReadSpec, RowMutation, RowUpdate, Scan, TimeRange, Write,
+    ColumnAppend, ColumnIncrement, ReadSpec, RowMutation, RowUpdate, Scan, TimeRange, Write, Writes,
 };
 use basalt_engine::schema::{Cut, Durability};
 use basalt_engine::{Error, Result};
@@ -264,7 +264,7 @@ pub fn write<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<R
     let row = row(mutation)?;
     let ttl_ms = ttl(mutation)?;
     let cells = cells(mutation, block)?;
-    let mut writes = smallvec::SmallVec::new();
+    let mut writes = Writes::new();
     match mutation.mutate_type() {
         MutationType::Put | MutationType::Delete => {}
         other => {
@@ -333,7 +333,7 @@ pub fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<
         let next = write(mutation, &mut block)?;
         match rows.last_mut() {
             Some(last) if last.row == next.row && last.durability == next.durability => {
-                last.writes.extend(next.writes);
+                last.writes.extend(next.writes.iter().copied());
             }
             _ => rows.push(next),
         }

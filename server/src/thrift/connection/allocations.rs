@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use allocation_counter::measure;
 use basalt_engine::Engine;
-use basalt_engine::clock::SystemClock;
-use basalt_engine::fs::RealFs;
-use basalt_engine::metrics::NoListener;
 use basalt_engine::options::{Background, Options, WalSync};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::{Call, write_call};
@@ -51,15 +48,10 @@ fn calls_allocate_as_much_as_is_stated() {
         wal_sync: WalSync::Os,
         ..config.engine_options()
     };
-    let clock = Arc::new(SystemClock::new());
-    let engine = Engine::open(
-        &dir.path().join("data"),
-        options,
-        Arc::new(RealFs),
-        clock,
-        Arc::new(NoListener),
-    )
-    .unwrap();
+    let engine = Engine::builder()
+        .options(options)
+        .open(dir.path().join("data"))
+        .unwrap();
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table.clone(), vec![FamilyDescriptor::new(b"f")]);
     engine.create_table(descriptor, Vec::new()).unwrap();

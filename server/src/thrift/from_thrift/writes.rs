@@ -121,7 +121,7 @@ pub(in crate::thrift) fn row_mutations(
             )));
         }
         whole.durability = stronger(whole.durability, part.durability, table_default);
-        whole.writes.extend(part.writes);
+        whole.writes.extend(part.writes.iter().copied());
     }
     Ok(whole)
 }

@@ -22,7 +22,7 @@ pub(super) fn user_tables(server: &Server) -> impl Iterator<Item = (TableName, T
 }
 
 pub(super) fn is_enabled(server: &Server, table: Option<&Bytes>) -> Result<bool, Failure> {
-    Ok(server.engine().table(&from_thrift::table(table)?)?.1 == TableState::Enabled)
+    Ok(server.engine().describe_table(&from_thrift::table(table)?)?.1 == TableState::Enabled)
 }
 
 /// The argument is a table's name or a region's, full or encoded. HBase's gateway runs a minor compaction for `majorCompact`; we
@@ -37,7 +37,7 @@ pub(super) fn column_descriptors(
     server: &Server,
     table: Option<&Bytes>,
 ) -> Result<BTreeMap<Bytes, thrift1::ColumnDescriptor>, Failure> {
-    let (table, _) = server.engine().table(&from_thrift::table(table)?)?;
+    let (table, _) = server.engine().describe_table(&from_thrift::table(table)?)?;
     Ok(table
         .families
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn create_table(
 ) -> Result<(), Failure> {
     let name = from_thrift::table(table)?;
     // HBase's gateway looks for the table before it looks at the families.
-    if server.engine().table(&name).is_ok() {
+    if server.engine().describe_table(&name).is_ok() {
         return Err(Failure::from(basalt_engine::Error::TableExists(name)).into_already_exists());
     }
     let families = families

@@ -156,7 +156,7 @@ pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> R
 fn default_durability(server: &Server, table: &TableName) -> Durability {
     server
         .engine()
-        .table(table)
+        .describe_table(table)
         .map(|(table, _)| table.durability())
         .unwrap_or_default()
 }

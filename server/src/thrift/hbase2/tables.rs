@@ -55,7 +55,7 @@ pub(super) fn descriptor(
     server: &Server,
     name: &thrift2::TTableName,
 ) -> Result<thrift2::TTableDescriptor, Failure> {
-    let (table, _) = server.engine().table(&schema::table_name(name)?)?;
+    let (table, _) = server.engine().describe_table(&schema::table_name(name)?)?;
     Ok(schema::to_table(&table))
 }
 
@@ -66,7 +66,7 @@ pub(super) fn descriptors(
 ) -> Result<Vec<thrift2::TTableDescriptor>, Failure> {
     let mut found = Vec::with_capacity(names.len());
     for name in names {
-        match server.engine().table(&schema::table_name(name)?) {
+        match server.engine().describe_table(&schema::table_name(name)?) {
             Ok((table, _)) => found.push(schema::to_table(&table)),
             Err(basalt_engine::Error::NoSuchTable(_)) => {}
             Err(error) => return Err(error.into()),
@@ -78,11 +78,11 @@ pub(super) fn descriptors(
 pub(super) fn table_exists(server: &Server, name: Option<&thrift2::TTableName>) -> Result<bool, Failure> {
     let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
     let name = schema::table_name(name)?;
-    Ok(server.engine().table(&name).is_ok())
+    Ok(server.engine().describe_table(&name).is_ok())
 }
 
 pub(super) fn state(server: &Server, name: &thrift2::TTableName) -> Result<TableState, Failure> {
-    Ok(server.engine().table(&schema::table_name(name)?)?.1)
+    Ok(server.engine().describe_table(&schema::table_name(name)?)?.1)
 }
 
 /// Missing or disabled tables are not available; that is no error.
@@ -90,7 +90,7 @@ pub(super) fn is_available(server: &Server, name: &thrift2::TTableName) -> Resul
     let name = schema::table_name(name)?;
     Ok(server
         .engine()
-        .table(&name)
+        .describe_table(&name)
         .is_ok_and(|(_, state)| state == TableState::Enabled))
 }
 

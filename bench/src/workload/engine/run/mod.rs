@@ -4,14 +4,13 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use basalt_engine::Kind;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, Scanner};
-use basalt_engine::error::Kind;
 use basalt_engine::op::{FetchLimits, Get, ReadSpec, RowMutation, Scan, Write};
 use basalt_engine::schema::Durability;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use smallvec::smallvec;
 
 use super::database::{Database, FAMILY, during};
 use super::keys::{KEY_BYTES, Values, key, missing_key};
@@ -374,7 +373,7 @@ fn mutate(database: &Database, number: u64, write: Write<'_>, sync: bool) -> Res
     let row = key(number);
     let mutations = [RowMutation {
         row: &row,
-        writes: smallvec![write],
+        writes: [write].into(),
         durability: if sync {
             Durability::FsyncWal
         } else {

@@ -139,7 +139,7 @@ impl<'a> Filled<'a> {
                 table: Arc::clone(table),
                 stores,
             };
-            Region::new(state.meta.clone(), version, region.clipped)
+            Region::new(&state.meta, version, region.clipped)
         };
         states.iter().zip(self.regions).map(region).collect()
     }

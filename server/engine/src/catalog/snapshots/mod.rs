@@ -37,7 +37,13 @@ mod links;
 
 impl Catalog {
     /// Takes a snapshot of a table; `ttl_seconds` 0: for ever.
-    pub fn snapshot(&self, table: &TableName, name: &str, flush: bool, ttl_seconds: u64) -> Result<()> {
+    pub(crate) fn snapshot(
+        &self,
+        table: &TableName,
+        name: &str,
+        flush: bool,
+        ttl_seconds: u64,
+    ) -> Result<()> {
         check_snapshot_name(name)?;
         if table.is_system() {
             return Err(Error::InvalidArgument(
@@ -122,7 +128,7 @@ impl Catalog {
     }
 
     /// Removes a snapshot.
-    pub fn delete_snapshot(&self, name: &str) -> Result<()> {
+    pub(crate) fn delete_snapshot(&self, name: &str) -> Result<()> {
         check_snapshot_name(name)?;
         let schema = self.schema.lock();
         self.delete_known_snapshot(&*self.known_snapshot(name)?, &schema)
@@ -162,7 +168,7 @@ impl Catalog {
     }
 
     /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next call will.
-    pub fn remove_expired_snapshots(&self) -> Result<()> {
+    pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
         let now_ms = self.shared.clock.wall_ms();
         let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);
         if !self.tables().snapshots.values().any(|it| is_expired(&it)) {
@@ -183,14 +189,14 @@ impl Catalog {
     }
 
     /// Creates a table of a snapshot, enabled. Returns its regions.
-    pub fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<Vec<RegionId>> {
+    pub(crate) fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;
         self.clone_locked(&snapshot, table)
     }
 
     /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created, enabled. Returns its regions.
-    pub fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
+    pub(crate) fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;
         let table_name = &snapshot.descriptor.name;

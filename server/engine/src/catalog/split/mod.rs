@@ -35,7 +35,7 @@ const REGION_SPLIT_LIMIT: usize = 1000;
 impl Catalog {
     /// Splits a region at `row`, or near its middle: there the files it shares with its sibling since a split are compacted
     /// first, since their middle is that of both. Returns the two halves.
-    pub fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
+    pub(crate) fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
         row.map_or(Ok(()), check_split_key)?;
         let _schema = self.schema.lock();
         let (table, region) = self.region(id)?;
@@ -84,7 +84,7 @@ impl Catalog {
     }
 
     /// Merges adjacent regions of one table into one.
-    pub fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
+    pub(crate) fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
         let _schema = self.schema.lock();
         let (table, mut regions) = self.merge_candidates(ids)?;
         if !table.descriptor.merge_enabled() {
@@ -177,7 +177,7 @@ impl Catalog {
         drop(version);
         for family in &families {
             let outcome = self.compact_locked(region, family, true, Patience::Any)?;
-            if !matches!(outcome, CompactionOutcome::Done(_)) {
+            if !matches!(outcome, CompactionOutcome::Done) {
                 return Err(Error::RegionTooBusy(format!(
                     "Region {} still shares store files with its neighbours after a split, and compacting them was cancelled",
                     region.info().encoded_name
@@ -253,7 +253,7 @@ impl Catalog {
     }
 
     /// Whether a region should be split by itself, as the table's policy says.
-    pub fn should_split(&self, region: &Region) -> bool {
+    pub(crate) fn should_split(&self, region: &Region) -> bool {
         let Ok((table, _)) = self.region(region.id()) else {
             return false;
         };
@@ -325,7 +325,7 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
     } else {
         versions.iter().flat_map(files).collect()
     };
-    let region = Region::new(meta, RegionVersion { table, stores }, inherited);
+    let region = Region::new(&meta, RegionVersion { table, stores }, inherited);
     // Both halves of a split stay on the server; what is merged goes to the first one's, as in HBase.
     region.set_place(old[0].place());
     region

@@ -30,7 +30,7 @@ mod rows;
 
 /// One of the system tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SystemTable {
+pub(crate) enum SystemTable {
     /// `hbase:meta`: regions, and the states of tables.
     Meta,
     /// `hbase:namespace`: namespaces.
@@ -39,10 +39,10 @@ pub enum SystemTable {
 
 impl SystemTable {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Meta, Self::Namespace];
+    pub(crate) const ALL: [Self; 2] = [Self::Meta, Self::Namespace];
 
     /// The system table of that name.
-    pub fn named(name: &TableName) -> Option<Self> {
+    pub(crate) fn named(name: &TableName) -> Option<Self> {
         if !name.is_system() {
             return None;
         }
@@ -52,7 +52,7 @@ impl SystemTable {
     }
 
     /// The system table that has that region.
-    pub fn of_region(id: RegionId) -> Option<Self> {
+    pub(crate) fn of_region(id: RegionId) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.region_id() == id)
     }
 
@@ -109,7 +109,7 @@ struct Listed {
 
 /// Both system tables. Shared by all threads.
 #[derive(Debug)]
-pub struct SystemTables {
+pub(crate) struct SystemTables {
     /// In the order of [`SystemTable::ALL`].
     descriptors: [Arc<TableDescriptor>; 2],
     /// In the same order. Held while a table is listed, so that readers who come together list it once.
@@ -128,19 +128,19 @@ impl Default for SystemTables {
 
 impl SystemTables {
     /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this returns.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         for listed in &self.listed {
             *listed.lock() = None;
         }
     }
 
     /// A system table's descriptor.
-    pub fn descriptor(&self, table: SystemTable) -> &Arc<TableDescriptor> {
+    pub(crate) fn descriptor(&self, table: SystemTable) -> &Arc<TableDescriptor> {
         &self.descriptors[table as usize]
     }
 
     /// The table as of `tables`, whose regions are on these servers.
-    pub fn table(
+    pub(crate) fn table(
         &self,
         table: SystemTable,
         tables: &Arc<Tables>,
@@ -186,7 +186,7 @@ impl SystemTables {
             descriptor: Arc::clone(descriptor),
             state: TableState::Enabled,
             regions: vec![Region::new(
-                table.region(&descriptor.name),
+                &table.region(&descriptor.name),
                 version,
                 BTreeSet::new(),
             )],

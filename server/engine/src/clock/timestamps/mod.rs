@@ -224,7 +224,7 @@ impl Timestamps {
     }
 
     /// Records that a row has gone ahead to this timestamp.
-    pub fn note_row(&self, timestamp: i64) {
+    pub(crate) fn note_row(&self, timestamp: i64) {
         self.rows_ms
             .fetch_max(u64::try_from(timestamp).unwrap_or_default(), Ordering::AcqRel);
     }
@@ -237,18 +237,18 @@ impl Timestamps {
 
     /// Moves assigned time beyond every assigned timestamp. Must be called when rows get other row
     /// locks, which have not recorded the rows' times.
-    pub fn pass_rows(&self) {
+    pub(crate) fn pass_rows(&self) {
         let passed = self.greatest().saturating_add(1).min(LAST_MS);
         self.last_ms.fetch_max(passed, Ordering::AcqRel);
     }
 
     /// Records that the manifest states this as the greatest assigned timestamp.
-    pub fn set_marked(&self, ms: u64) {
+    pub(crate) fn set_marked(&self, ms: u64) {
         self.marked_ms.fetch_max(ms, Ordering::AcqRel);
     }
 
     /// Whether the mark on disk should be updated in the background.
-    pub fn lags_mark(&self) -> bool {
+    pub(crate) fn lags_mark(&self) -> bool {
         self.greatest() >= self.marked_ms.load(Ordering::Acquire).saturating_add(MARK_LAG_MS)
     }
 
@@ -256,7 +256,7 @@ impl Timestamps {
     /// Otherwise recovery would take the timestamp for a client's, and assign smaller ones after
     /// it. Happens after a pause and after a forward jump of the clock.
     #[inline]
-    pub fn is_beyond_mark(&self, now: i64) -> bool {
+    pub(crate) fn is_beyond_mark(&self, now: i64) -> bool {
         let limit = self
             .marked_ms
             .load(Ordering::Acquire)

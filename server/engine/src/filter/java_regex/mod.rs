@@ -159,7 +159,7 @@ impl JavaRegex {
     }
 
     /// With flags of `java.util.regex.Pattern` and a Java charset name.
-    pub fn with_flags(pattern: &str, flags: i32, charset: &str) -> Result<Self> {
+    pub(crate) fn with_flags(pattern: &str, flags: i32, charset: &str) -> Result<Self> {
         Self::compile(pattern, flags, charset, |translated| translated)
     }
 
@@ -217,7 +217,7 @@ impl JavaRegex {
     }
 
     /// The Java charset name.
-    pub fn charset_name(&self) -> &'static str {
+    pub(crate) fn charset_name(&self) -> &'static str {
         self.charset.name()
     }
 }

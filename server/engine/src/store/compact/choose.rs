@@ -21,7 +21,7 @@ const STUCK_BETTER_BY: f64 = 1.05;
 
 /// What choosing needs to know of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileView {
+pub(crate) struct FileView {
     /// Its identity.
     pub id: FileId,
     /// Its size.
@@ -42,7 +42,7 @@ pub struct FileView {
 
 /// What else choosing needs to know of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactionState {
+pub(crate) struct CompactionState {
     /// A user asked for a major compaction.
     pub major_requested: bool,
     /// TTL of the family in milliseconds; `i64::MAX` for ever.
@@ -60,7 +60,7 @@ impl Default for CompactionState {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// Nothing.
     Nothing,
     /// Compact these neighbours (indexes into the files given): some of the files.
@@ -71,7 +71,7 @@ pub enum Choice {
 
 /// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other compaction of the store
 /// runs; until then the answer is `Nothing`.
-pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Choice {
+pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Choice {
     let busy = files.iter().filter(|file| file.busy).count();
     let first = files
         .iter()
@@ -100,7 +100,7 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
 }
 
 /// Whether a store of these files should ask for a compaction: enough files, or files from before a split.
-pub fn needs_compaction(files: &[FileView], options: &Options) -> bool {
+pub(crate) fn needs_compaction(files: &[FileView], options: &Options) -> bool {
     let mut idle = files.iter().filter(|file| !file.busy);
     idle.clone().any(|file| file.clipped) || idle.by_ref().count() >= min_files(options)
 }
@@ -128,7 +128,12 @@ fn scramble(mut bits: u64) -> u64 {
 }
 
 /// Whether all files should be compacted because of their age: not when that was done already and nothing has expired since.
-pub fn is_major_due(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> bool {
+pub(crate) fn is_major_due(
+    files: &[FileView],
+    options: &Options,
+    now_ms: u64,
+    state: &CompactionState,
+) -> bool {
     if major_due_ms(files, options).is_none_or(|due_ms| now_ms < due_ms) {
         return false;
     }

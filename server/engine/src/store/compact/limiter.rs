@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Bytes per second over all compactions.
 #[derive(Debug)]
-pub struct RateLimiter {
+pub(crate) struct RateLimiter {
     clock: Arc<dyn Clock>,
     bucket: Mutex<Bucket>,
     changed: Condvar,
@@ -47,7 +47,7 @@ impl Bucket {
 
 impl RateLimiter {
     /// A limiter of `bytes_per_second`; 0 is unlimited.
-    pub fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
         let at = clock.mono();
         Self {
             clock,
@@ -62,7 +62,8 @@ impl RateLimiter {
     }
 
     /// Changes the rate; waiting compactions notice.
-    pub fn set_rate(&self, bytes_per_second: u64) {
+    #[cfg(test)]
+    fn set_rate(&self, bytes_per_second: u64) {
         let mut bucket = self.bucket.lock();
         bucket.refill(self.clock.mono());
         bucket.bytes_per_second = bytes_per_second;
@@ -71,13 +72,13 @@ impl RateLimiter {
     }
 
     /// Holds back everybody, or lets them go on.
-    pub fn pause(&self, paused: bool) {
+    pub(crate) fn pause(&self, paused: bool) {
         self.bucket.lock().paused = paused;
         self.changed.notify_all();
     }
 
     /// Takes `bytes` and waits until they are due; `false` when `cancel` was set before that.
-    pub fn take(&self, bytes: u64, cancel: &AtomicBool) -> bool {
+    pub(crate) fn take(&self, bytes: u64, cancel: &AtomicBool) -> bool {
         if cancel.load(Ordering::Acquire) {
             return false;
         }
@@ -105,7 +106,7 @@ impl RateLimiter {
     }
 
     /// Wakes those who wait, so that they look at their `cancel`.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // The lock orders this after a waiter's last look.
         drop(self.bucket.lock());
         self.changed.notify_all();

@@ -34,7 +34,7 @@ const STEP_CELLS: u64 = 4096;
 
 /// One compaction.
 #[derive(Debug)]
-pub struct CompactionJob<'a> {
+pub(crate) struct CompactionJob<'a> {
     /// What the store shares with all others.
     pub context: &'a StoreContext,
     /// The family.
@@ -57,13 +57,9 @@ pub struct CompactionJob<'a> {
 
 /// What a compaction did.
 #[derive(Clone, Debug)]
-pub struct Compacted {
+pub(crate) struct Compacted {
     /// The output; `None` when no cell survived.
     pub file: Option<WrittenFile>,
-    /// Cells read, of this region.
-    pub cells_in: u64,
-    /// Cells written.
-    pub cells_out: u64,
     /// Bytes of the input files.
     pub read_bytes: u64,
     /// Bytes of the output file.
@@ -72,7 +68,7 @@ pub struct Compacted {
 
 /// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result: manifest edit, then
 /// `StoreVersion::with_compacted`, then marks the inputs obsolete.
-pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
+pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     let meta_sum = |of: fn(&StoreFile) -> u64| job.inputs.iter().map(|file| of(file)).sum::<u64>();
     let max_seq = job
         .inputs
@@ -106,14 +102,11 @@ pub fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
             format!("this file and its neighbours gave {cells_in} cells, the manifest says {expected}"),
         ));
     }
-    let cells_out = output.cells();
     let file = output.finish(true, NameSync::Now)?;
     Ok(Some(Compacted {
         written_bytes: file.as_ref().map_or(0, |file| file.meta.bytes),
         read_bytes: meta_sum(|file| file.meta().bytes),
         file,
-        cells_in,
-        cells_out,
     }))
 }
 

@@ -22,7 +22,6 @@ use basalt_engine::schema::{
     Durability, FamilyDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName, TableState,
 };
 use basalt_engine::{Engine, Error, Kind};
-use smallvec::smallvec;
 
 use super::{Owner, Settings, UserScope, messages};
 
@@ -41,7 +40,7 @@ const ODD_CELLS_TOLD: usize = 10;
 /// can write to the table and alter it, and nothing there must keep the server from starting.
 pub(super) fn load(engine: &Engine) -> Result<Vec<(Owner, Settings)>, Error> {
     let table = table_name()?;
-    match engine.table(&table) {
+    match engine.describe_table(&table) {
         Err(Error::NoSuchTable(_)) => return Ok(Vec::new()),
         Ok((_, TableState::Disabled)) => {
             tracing::warn!("{table} is disabled: no quota counts");
@@ -118,7 +117,7 @@ fn read(engine: &Engine, table: &TableName, found: &mut Vec<(Owner, Settings)>) 
 /// Makes an owner's settings durable; none: takes them away.
 pub(super) fn store(engine: &Engine, owner: &Owner, settings: &Settings) -> Result<(), Error> {
     let table = table_name()?;
-    match engine.table(&table) {
+    match engine.describe_table(&table) {
         Err(Error::NoSuchTable(_)) => engine.create_table(descriptor(table.clone())?, Vec::new())?,
         described => drop(described?),
     }
@@ -141,7 +140,7 @@ pub(super) fn store(engine: &Engine, owner: &Owner, settings: &Settings) -> Resu
     };
     let mutation = RowMutation {
         row: &row,
-        writes: smallvec![write],
+        writes: [write].into(),
         durability: Durability::UseDefault,
     };
     engine.mutate(&table, &[mutation])?.wait()
