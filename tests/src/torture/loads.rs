@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use basalt_client::{Client, Error, Scan};
 use basalt_engine::cell::{Cell, CellType, KeyBuf};
 use basalt_engine::fs::{Open, RealFs, Vfs as _};
-use basalt_engine::hfile::{Writer, WriterOptions};
 use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 use basalt_histcheck::loads::{self, Found};
 use basalt_idl::native::messages::bulk_load_h_file_request::FamilyPath;
@@ -30,10 +30,9 @@ use rand::rngs::SmallRng;
 
 use super::Problem;
 use super::calls::{Ended, Findings, ended};
-use super::life::{BREATH, Life, Tasks, columns};
+use super::life::{BREATH, Life, Tasks, Upkeep, columns};
 use super::native::{LOADED, Native, TABLE};
 use super::report::Figures;
-use super::upkeep::Upkeep;
 
 const NAME: &str = "loads";
 /// Files of each family in a load.

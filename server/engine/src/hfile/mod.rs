@@ -70,7 +70,7 @@ use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor}
 
 pub(crate) use blocks::Block;
 pub(crate) use cursor::FileCursor;
-pub use dump::{IndexEntry, Summary, dump, index_entries, summary};
+pub use dump::{dump, index_entries, summary};
 pub use reader::Reader;
 pub use writer::Writer;
 

@@ -41,6 +41,15 @@ impl TableName {
     }
 }
 
+/// As [`TableName::parse`] does.
+impl std::str::FromStr for TableName {
+    type Err = Error;
+
+    fn from_str(full: &str) -> Result<Self> {
+        Self::parse(full.as_bytes())
+    }
+}
+
 /// HBase's rule for namespaces (`TableName.isLegalNamespaceName`): letters and digits of any
 /// script, and underscore. At most [`NAMESPACE_NAME`].
 pub fn check_namespace_name(name: &str) -> Result<()> {
