@@ -10,7 +10,7 @@ use basalt_engine::Commit;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange};
+use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
