@@ -62,6 +62,12 @@ pub(super) async fn call(
         if has_old_condition {
             result.processed = None;
         }
+        // Those clients do not look for results of increments and appends.
+        if has_old_condition && !is_conditional {
+            for done in &mut result.result_or_exception {
+                done.result = None;
+            }
+        }
         answer.region_action_result.push(result);
     }
     reply.with_cells(&answer, block);

@@ -421,17 +421,24 @@ fn outcomes_are_where_clients_read_them() {
             region_action: vec![RegionAction {
                 region: rig.region.clone(),
                 atomic: Some(true),
-                action: vec![Action {
-                    mutation: Some(Box::new(put("r", "other", "x"))),
-                    ..Action::default()
-                }],
+                action: vec![
+                    action(0, put("r", "other", "x")),
+                    action(1, append("r", "log", "x")),
+                ],
                 condition: of_group,
             }],
-            condition: of_request,
+            condition: of_request.clone(),
             ..MultiRequest::default()
         };
         let answer: MultiResponse = rig.client.ask("Multi", &call);
-        (answer.processed, answer.region_action_result[0].processed)
+        let group = &answer.region_action_result[0];
+        assert!(
+            group
+                .result_or_exception
+                .iter()
+                .all(|done| of_request.is_none() || done.result.is_none())
+        );
+        (answer.processed, group.processed)
     };
     let (absent, there) = (is("r", CompareType::Equal, ""), is("r", CompareType::Equal, "v"));
     assert_eq!(outcomes(None, None), (Some(true), Some(true)));

@@ -230,6 +230,13 @@ fn a_filter_that_is_done_ends_the_region_or_the_scan() {
     };
     let (answer, cells) = table.ask(&table.open(stop, 2));
     assert_eq!((cells.len(), flags(&answer)), (0, (Some(false), Some(false))));
+    let no_rows = Scan {
+        start_row: Some(Bytes::from_static(b"c")),
+        stop_row: Some(Bytes::from_static(b"a")),
+        ..filtered("PageFilter", vec![8, 0])
+    };
+    let (answer, cells) = table.ask(&table.open(no_rows, 2));
+    assert_eq!((cells.len(), flags(&answer)), (0, (Some(false), Some(false))));
     let (answer, cells) = table.ask(&table.open(passes_nothing(), 2));
     assert_eq!(
         (cells.len(), flags(&answer)),

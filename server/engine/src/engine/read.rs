@@ -171,12 +171,16 @@ impl Scanner {
         if range.reversed {
             ahead.make_contiguous().reverse();
         }
+        // A filter may be done before it has seen a row, as PageFilter of no rows: without a region
+        // there is no scanner to ask.
+        let filter = scan.spec.filter.as_ref().filter(|_| ahead.is_empty());
+        let ended_by_filter = filter.is_some_and(|filter| filter.create().filter_all_remaining());
         Ok(Self {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
             reads: 0,
             seen: RowsSeen::default(),
-            ended_by_filter: false,
+            ended_by_filter,
             ended_before_end: false,
             shared,
             scan,

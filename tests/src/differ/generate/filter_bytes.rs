@@ -162,7 +162,7 @@ impl Generator {
         match choice {
             0 => named("KeyOnlyFilter", &Message::new().bool(1, self.chance(0.5))),
             1 => named("FirstKeyOnlyFilter", &Message::new()),
-            2 => named("PrefixFilter", &values([self.row_bytes()])),
+            2 => named("PrefixFilter", &values([self.row_prefix()])),
             3 => named("ColumnPrefixFilter", &values([self.qualifier_name()])),
             4 => {
                 let prefixes = self.distinct(0..=3, Self::qualifier_name, |name| *name);

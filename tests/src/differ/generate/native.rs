@@ -6,10 +6,14 @@
 //! - In a batch or group all puts and deletes have timestamps, and there is at most one increment or append.
 //! - A nonce is repeated at once or never: later writes would show, here and not in HBase.
 //! - A scan has a batch or a filter or a limit of rows, not several of them, as over Thrift.
-//! - A scan with a batch is read to its end, without probes and metrics: hidden cells make HBase answer
-//!   once more at the end of a region, and count rows later (rule `may-have-more`).
+//! - A scan with a batch is read to its end, without probes: hidden cells make HBase answer once more
+//!   at the end of a region (rule `may-have-more`).
+//! - Only scans without batch, filter and time ranges have metrics, and a scan with a filter has no time
+//!   ranges: each server looks at other rows, which metrics count and which may end a filter.
 //!
 //! Conditions compare with BinaryComparator: HBase takes any other comparator for one.
+
+use basalt_engine::filter::FilterSpec;
 
 use crate::dynamic::native::{ClientKind, Probe};
 use crate::dynamic::{Api, Value};
@@ -129,7 +133,7 @@ impl Generator {
                 "mutation",
                 Some(self.native_mutation(kind, row.clone(), Time::Any)),
             ),
-            ("condition", Some(self.condition(row))),
+            ("condition", Some(self.condition(row, Self::readable_filter))),
         ];
         self.native("mutate", args);
     }
@@ -167,7 +171,7 @@ impl Generator {
         let old_condition = self.maybe(0.1, |_| true.into());
         let groups = self.list(1..=if old_condition.is_some() { 1 } else { 2 }, |this| {
             let rows = this.list(1..=2, Self::row);
-            let condition = this.maybe(0.5, |this| this.condition(rows[0].clone()));
+            let condition = this.maybe(0.5, |this| this.condition(rows[0].clone(), Self::known_filter));
             // A condition is for one row in HBase.
             let rows = if condition.is_some() {
                 &rows[..1]
@@ -206,7 +210,7 @@ impl Generator {
                 let ttl = self.one_of(&TIMES_TO_LIVE_MS).to_be_bytes();
                 (Some(self.put_cells()), self.attribute(0.03, "_ttl", &ttl))
             }
-            DELETE => (self.delete_cells(), self.attribute(0.03, "color", b"blue")),
+            DELETE => (self.delete_cells(time), self.attribute(0.03, "color", b"blue")),
             INCREMENT => (Some(self.increment_cells()), self.attribute(0.1, "_rr_", b"\0")),
             _ => (Some(self.append_cells()), self.attribute(0.1, "_rr_", b"\0")),
         };
@@ -243,14 +247,17 @@ impl Generator {
     }
 
     /// `None` deletes the row.
-    fn delete_cells(&mut self) -> Option<Vec<Value>> {
+    ///
+    /// The timestamp of a mutation is not that of its cells inside the message.
+    fn delete_cells(&mut self, time: Time) -> Option<Vec<Value>> {
+        let has_time = if time == Time::Explicit { 1.0 } else { 0.3 };
         self.maybe(0.8, |this| {
             this.list(1..=2, |this| {
                 let delete = this.int(0..=3);
                 record([
                     ("family", Some(this.family())),
                     ("qualifier", (delete < DELETE_FAMILY).then(|| this.qualifier())),
-                    ("timestamp", this.maybe(0.3, Self::timestamp)),
+                    ("timestamp", this.maybe(has_time, Self::timestamp)),
                     ("delete", Some(delete.into())),
                 ])
             })
@@ -280,10 +287,10 @@ impl Generator {
         self.distinct(1..=2, cell, column_of)
     }
 
-    fn condition(&mut self, row: Value) -> Value {
+    fn condition(&mut self, row: Value, filter: fn(&mut Self) -> Vec<u8>) -> Value {
         let time_range = self.maybe(0.1, Self::range);
         if self.chance(0.3) {
-            let filter = Value::Bytes(self.readable_filter());
+            let filter = Value::Bytes(filter(self));
             return record([
                 ("row", Some(row)),
                 ("timeRange", time_range),
@@ -307,6 +314,17 @@ impl Generator {
             let decoded: Result<basalt_idl::native::messages::Filter, _> =
                 prost::Message::decode(&filter[..]);
             if decoded.is_ok() {
+                return filter;
+            }
+        }
+    }
+
+    /// A filter that both servers know. HBase takes the cells of a group whose condition has another one
+    /// for those of the next group.
+    fn known_filter(&mut self) -> Vec<u8> {
+        loop {
+            let filter = self.readable_filter();
+            if FilterSpec::decode(&filter, 0).is_ok() {
                 return filter;
             }
         }
@@ -376,6 +394,10 @@ impl Generator {
         let batch = (choice == 4 || choice == 5).then(|| self.int(1..=3).into());
         let is_in_pieces = batch.is_some();
         let limit = (choice == 6 || choice == 7).then(|| self.int(1..=6).into());
+        let ranges = if filter.is_none() { 1.0 } else { 0.0 };
+        let time_range = self.maybe(0.2 * ranges, Self::range);
+        let family_ranges = self.maybe(0.1 * ranges, Self::native_family_ranges);
+        let is_plain = filter.is_none() && time_range.is_none() && family_ranges.is_none() && !is_in_pieces;
         let scan = record([
             ("startRow", self.maybe(0.4, Self::row)),
             ("stopRow", self.maybe(0.3, Self::row)),
@@ -384,14 +406,14 @@ impl Generator {
             ("columns", self.maybe(0.4, Self::native_columns)),
             ("attributes", self.attribute(0.02, "_raw_", b"\xff")),
             ("filter", filter),
-            ("timeRange", self.maybe(0.2, Self::range)),
+            ("timeRange", time_range),
             ("maxVersions", self.maybe(0.5, |this| this.int(1..=5).into())),
             ("cacheBlocks", self.maybe(0.1, |this| this.chance(0.5).into())),
             ("batchSize", batch),
             ("storeLimit", self.maybe(0.05, |this| this.int(1..=3).into())),
             ("storeOffset", self.maybe(0.05, |this| this.int(0..=2).into())),
             ("reversed", reversed.map(Value::Bool)),
-            ("familyRanges", self.maybe(0.1, Self::native_family_ranges)),
+            ("familyRanges", family_ranges),
             ("readType", self.maybe(0.1, |this| this.int(0..=2).into())),
         ]);
         let probe = self.maybe(0.1, |this| this.one_of(&Probe::ALL[1..]));
@@ -409,7 +431,7 @@ impl Generator {
             ("partials", self.maybe(0.7, |_| true.into())),
             (
                 "metrics",
-                self.maybe(if is_in_pieces { 0.0 } else { 0.1 }, |_| true.into()),
+                self.maybe(if is_plain { 0.2 } else { 0.0 }, |_| true.into()),
             ),
             ("probe", probe.map(|probe| Value::Int(probe as i64))),
         ];
