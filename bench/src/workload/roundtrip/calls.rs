@@ -251,6 +251,8 @@ fn succeeded<C: Call>(reply: Bytes) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]

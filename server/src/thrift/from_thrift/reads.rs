@@ -125,30 +125,6 @@ mod tests {
         Bytes::from_static(text.as_bytes())
     }
 
-    /// HBase: the later of overlapping selections wins.
-    #[test]
-    fn overlapping_selections() {
-        let (f, g) = (bytes("f"), bytes("g"));
-        let selected = select([
-            (f.clone(), Some(bytes("b"))),
-            (f.clone(), None),
-            (g.clone(), None),
-        ]);
-        assert_eq!(
-            selected.iter().map(|family| &family.columns).collect::<Vec<_>>(),
-            [&Columns::All, &Columns::All]
-        );
-        let selected = select([
-            (f.clone(), None),
-            (f.clone(), Some(bytes("b"))),
-            (f, Some(bytes("a"))),
-        ]);
-        assert_eq!(
-            selected[0].columns,
-            Columns::Only(vec![b"a".to_vec(), b"b".to_vec()])
-        );
-    }
-
     #[test]
     fn the_bytes_of_a_filter_win_but_the_string_must_be_one() {
         let string = bytes("PageFilter(1)");
