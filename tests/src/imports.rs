@@ -139,16 +139,16 @@ impl Sources {
             let folder = folders.entry(import.from[..common].to_vec()).or_default();
             folder.entry(pair).or_insert(import);
         }
-        folders.into_values().flat_map(circles_in).collect()
+        folders.values().flat_map(circles_in).collect()
     }
 }
 
 /// The shortest circle of each group of modules that reach each other.
-fn circles_in(edges: BTreeMap<(String, String), Import>) -> Vec<Vec<Import>> {
+fn circles_in(edges: &BTreeMap<(String, String), Import>) -> Vec<Vec<Import>> {
     let mut left: BTreeSet<&String> = edges.keys().map(|(from, _)| from).collect();
     let mut found = Vec::new();
     while let Some(start) = left.pop_first() {
-        if let Some(circle) = way_back(start, &edges) {
+        if let Some(circle) = way_back(start, edges) {
             for import in &circle {
                 left.retain(|name| !import.from.contains(name));
             }
@@ -297,7 +297,7 @@ fn tree<'c>(mut code: &'c str, prefix: &[&'c str], found: &mut Vec<Vec<&'c str>>
         let end = code.find(|c| !is_word(c)).unwrap_or(code.len());
         let (word, rest) = code.split_at(end);
         code = rest.strip_prefix('*').unwrap_or(rest);
-        if !word.is_empty() && !(word == "self" && !path.is_empty()) {
+        if !word.is_empty() && (word != "self" || path.is_empty()) {
             path.push(word);
         }
         let Some(rest) = code.strip_prefix("::") else {

@@ -16,11 +16,10 @@ pub(crate) enum Target {
 impl Target {
     /// Flushes it and waits.
     pub(crate) fn flush(&self, engine: &Engine) -> Result<()> {
-        let flushed = match self {
+        match self {
             Self::Table(table) => engine.flush(table),
             Self::Region(region) => engine.flush_region(region.id),
-        };
-        flushed
+        }
     }
 
     /// Compacts it, or one family of it; with `wait`, returns when it is done.
@@ -31,11 +30,10 @@ impl Target {
         major: bool,
         wait: bool,
     ) -> Result<()> {
-        let compacted = match self {
+        match self {
             Self::Table(table) => engine.compact(table, family, major, wait),
             Self::Region(region) => engine.compact_region(region.id, family, major, wait),
-        };
-        compacted
+        }
     }
 }
 
@@ -50,7 +48,7 @@ pub(crate) fn target(engine: &Engine, name: &[u8]) -> Result<Target> {
     }
     match (region(engine, name), table) {
         (Ok(region), _) => Ok(Target::Region(region)),
-        (Err(_), Ok(table)) => Err(Error::NoSuchTable(table).into()),
+        (Err(_), Ok(table)) => Err(Error::NoSuchTable(table)),
         (Err(error), Err(_)) => Err(error),
     }
 }
@@ -79,7 +77,7 @@ pub(crate) fn region(engine: &Engine, name: &[u8]) -> Result<RegionInfo> {
     candidates
         .into_iter()
         .find(is_called)
-        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Cut(name))).into())
+        .ok_or_else(|| Error::NoSuchRegion(format!("no region is called {}", Cut(name))))
 }
 
 /// A region's full name for people.

@@ -126,4 +126,28 @@ mod tests {
             assert!(table(Some(&bytes("a/b"))).is_err());
         }
     }
+
+    /// HBase: the later of overlapping selections wins.
+    #[test]
+    fn overlapping_selections() {
+        let (f, g) = (bytes("f"), bytes("g"));
+        let selected = select([
+            (f.clone(), Some(bytes("b"))),
+            (f.clone(), None),
+            (g.clone(), None),
+        ]);
+        assert_eq!(
+            selected.iter().map(|family| &family.columns).collect::<Vec<_>>(),
+            [&Columns::All, &Columns::All]
+        );
+        let selected = select([
+            (f.clone(), None),
+            (f.clone(), Some(bytes("b"))),
+            (f, Some(bytes("a"))),
+        ]);
+        assert_eq!(
+            selected[0].columns,
+            Columns::Only(vec![b"a".to_vec(), b"b".to_vec()])
+        );
+    }
 }

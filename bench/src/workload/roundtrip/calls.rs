@@ -249,6 +249,8 @@ fn succeeded<C: Call>(reply: Bytes) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]

@@ -4,12 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_idl::wire::{MessageScanner, Protocol, Scan};
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::calls::{Exchange, Kind, Wire};
+use super::calls::{Exchange, Kind, Known, Wire};
 use super::replies::{Replies, Reply, broken};
 use super::{clients, native, window};
 use crate::error::{Error, Result};
@@ -71,7 +70,7 @@ pub(super) async fn learn(
     for message in &messages {
         let sent = stream.write_all(message).await;
         sent.map_err(|error| broken(address, &error))?;
-        let (reply, _) = received.next(&mut stream, address, None).await?;
+        let reply = received.whole(&mut stream, address).await?;
         let reply = Bytes::copy_from_slice(reply);
         known = wire.check(kind, &reply)?;
         replies.push(reply);

@@ -69,8 +69,8 @@ impl Replies {
         })
     }
 
-    /// The next frame of native RPC.
-    pub(super) async fn frame(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<&[u8]> {
+    /// The next message, which is whole when its bytes say so: a frame of native RPC, for example.
+    pub(super) async fn whole(&mut self, stream: &mut TcpStream, address: SocketAddr) -> Result<&[u8]> {
         Ok(self.next(stream, address, None).await?.0)
     }
 

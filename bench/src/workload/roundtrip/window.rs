@@ -59,7 +59,7 @@ pub(super) async fn call_until(
             return Ok((window.calls, window.latencies));
         }
         loop {
-            window.take(replies.frame(&mut stream, address).await?)?;
+            window.take(replies.whole(&mut stream, address).await?)?;
             if !replies.has_frame() {
                 break;
             }

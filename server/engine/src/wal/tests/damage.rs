@@ -104,7 +104,7 @@ fn every_flip_of_a_stated_log_is_detected() {
         wal.tick().unwrap();
     });
     let stated = ends[2] + 1;
-    let marker_end = stated + segment::MARKER_BYTES;
+    let marker_end = stated + layout::MARKER_BYTES;
     assert!(clean[stated..marker_end].iter().any(|byte| *byte != 0));
     let mut detected = 0;
     for bit in 0..(marker_end + 40) * 8 {
@@ -153,7 +153,7 @@ fn zeros_or_garbage_before_durable_frames_are_damage() {
     let (clean, ends) = tagged_groups();
     for (index, fill) in [(0, 0), (1, 0), (2, 0xff), (3, 0)] {
         let start = if index == 0 {
-            segment::HEADER_BLOCK_BYTES
+            layout::HEADER_BLOCK_BYTES
         } else {
             ends[index - 1]
         };
@@ -308,14 +308,14 @@ fn a_segment_that_was_cut_is_refused() {
     for left in [
         0,
         1,
-        segment::HEADER_BLOCK_BYTES - 1,
-        segment::HEADER_BLOCK_BYTES,
+        layout::HEADER_BLOCK_BYTES - 1,
+        layout::HEADER_BLOCK_BYTES,
         bytes - 1,
     ] {
         let fs = long_log();
         fs.open(&last, Open::Write).unwrap().set_len(left as u64).unwrap();
         let error = recover_from(&fs, 0).unwrap_err();
-        let expected = if left < segment::HEADER_BLOCK_BYTES {
+        let expected = if left < layout::HEADER_BLOCK_BYTES {
             "the file ends inside the segment header".to_owned()
         } else {
             format!("offset {left}: the file ends here, and {bytes} bytes were preallocated for it")
@@ -335,8 +335,8 @@ fn a_segment_that_was_cut_is_refused() {
 fn a_newer_format_is_refused_as_such() {
     let (mut bytes, _) = tagged_groups();
     bytes[8] = 3;
-    let crc = crate::checksum::crc32c(&bytes[..segment::HEADER_BLOCK_BYTES - 4]);
-    bytes[segment::HEADER_BLOCK_BYTES - 4..segment::HEADER_BLOCK_BYTES].copy_from_slice(&crc.to_le_bytes());
+    let crc = crate::checksum::crc32c(&bytes[..layout::HEADER_BLOCK_BYTES - 4]);
+    bytes[layout::HEADER_BLOCK_BYTES - 4..layout::HEADER_BLOCK_BYTES].copy_from_slice(&crc.to_le_bytes());
     let error = recover_from(&disk_with(&bytes), 0).unwrap_err();
     assert!(
         error.to_string().contains(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::segment::segment_path;
+use super::layout::segment_path;
 use super::*;
 use crate::cell::CellType;
 use crate::fs::Vfs;
@@ -121,7 +121,7 @@ fn append(wal: &Arc<Wal>, tag: &str, rows: u32, logging: Logging) -> Result<Comm
 fn segments(fs: &SimFs) -> Vec<PathBuf> {
     let is_segment = |path: &PathBuf| {
         path.file_name()
-            .is_some_and(|name| segment::segment_number(Path::new(name)).is_some())
+            .is_some_and(|name| layout::segment_number(Path::new(name)).is_some())
     };
     fs.files().into_iter().filter(is_segment).collect()
 }
@@ -154,7 +154,7 @@ impl EventListener for Told {
 fn segment_names() {
     let name = |number| segment_path(Path::new(""), number);
     for number in [0, 1, 0xabc, u64::MAX] {
-        assert_eq!(segment::segment_number(&name(number)), Some(number));
+        assert_eq!(layout::segment_number(&name(number)), Some(number));
     }
     for other in [
         "1.wal",
@@ -162,7 +162,7 @@ fn segment_names() {
         "+000000000000001.wal",
         "0000000000000001.wal.new",
     ] {
-        assert_eq!(segment::segment_number(Path::new(other)), None, "{other}");
+        assert_eq!(layout::segment_number(Path::new(other)), None, "{other}");
     }
 }
 
