@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p basalt-client --example counters [HOST:PORT]`; without an address, 127.0.0.1:9090.
 
-use basalt_client::{Client, FamilySchema, Get, Increment, Result, TableSchema, counter_from_value};
+use basalt_client::{Client, FamilySchema, Get, Increment, Result, Table, TableSchema, counter_from_value};
 
 const TABLE: &str = "example_counters";
 
@@ -15,22 +15,8 @@ async fn main() -> Result<()> {
         .await?;
     let visits = client.table(TABLE)?;
 
-    // Clones of a client share its connections.
-    let visitors: Vec<_> = (0..8)
-        .map(|_| {
-            let visits = visits.clone();
-            tokio::spawn(async move {
-                for _ in 0..25 {
-                    // Both counters of the row change together or not at all.
-                    let visit = Increment::new("/index")
-                        .column("f", "total", 1)
-                        .column("f", "bytes", 512);
-                    visits.increment(visit).await?;
-                }
-                Ok(())
-            })
-        })
-        .collect();
+    // Clones of a table share its client's connections.
+    let visitors: Vec<_> = (0..8).map(|_| tokio::spawn(visit(visits.clone()))).collect();
     for visitor in visitors {
         visitor.await.expect("a visitor does not panic")?;
     }
@@ -50,4 +36,15 @@ async fn main() -> Result<()> {
 
     client.disable_table(TABLE).await?;
     client.drop_table(TABLE).await
+}
+
+async fn visit(visits: Table) -> Result<()> {
+    for _ in 0..25 {
+        // Both counters of the row change together or not at all.
+        let visit = Increment::new("/index")
+            .column("f", "total", 1)
+            .column("f", "bytes", 512);
+        visits.increment(visit).await?;
+    }
+    Ok(())
 }
