@@ -145,11 +145,14 @@ fn differs_by_empty_ends(hbase: &Answer, basalt: &Answer) -> bool {
     };
     let mut theirs = theirs.iter();
     let all = ours.iter().all(|ours| {
-        let same = |answer: &Value| answer == ours || is_last_of(answer, ours, theirs.clone().next());
-        let Some(answer) = theirs.next().filter(|answer| same(answer)) else {
+        let Some(answer) = theirs.next() else {
             return false;
         };
-        answer == ours || theirs.next().is_some()
+        if answer == ours {
+            return true;
+        }
+        let end = theirs.next();
+        end.is_some() && is_last_of(answer, ours, end)
     });
     all && theirs.next().is_none()
 }
