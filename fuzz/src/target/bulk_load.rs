@@ -13,16 +13,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use basalt_engine::cache::BlockCache;
 use basalt_engine::cell::{CallMemory, CellCursor as _, KeyBuf};
 use basalt_engine::clock::ManualClock;
 use basalt_engine::fs::sim::SimFs;
 use basalt_engine::fs::{HandleCache, Vfs as _};
 use basalt_engine::id::{FileId, SeqId};
+use basalt_engine::internals::BlockCache;
 use basalt_engine::internals::hfile::{ReadOptions, Reader, ReaderContext};
+use basalt_engine::internals::store::{Clip, CopyJob, NewFile, StoreContext, WrittenFile, copy_file};
 use basalt_engine::metrics::{Counters, NoListener};
 use basalt_engine::schema::{FamilyDescriptor, TableName};
-use basalt_engine::store::{Clip, CopyJob, NewFile, StoreContext, WrittenFile, copy_file};
 
 use super::{hash_of, hfile};
 use crate::{disk, memory};

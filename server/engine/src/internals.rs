@@ -27,3 +27,8 @@ pub mod record {
 pub mod wal {
     pub use crate::wal::{LogSummary, LoggedEdit, Logging, Wal, WalOptions, dump, read_segments, recover};
 }
+
+/// Files that are taken over by a bulk load.
+pub mod store {
+    pub use crate::store::{Clip, CopyJob, NewFile, StoreContext, WrittenFile, copy_file};
+}

@@ -221,7 +221,7 @@ fn calls_in_flight_on_one_connection_are_bounded() {
             }
         };
         let all = async { tokio::join!(sent, bounded, answered) };
-        let limit = Duration::from_secs(120);
+        let limit = Duration::from_mins(2);
         tokio::time::timeout(limit, all)
             .await
             .expect("every call is answered");

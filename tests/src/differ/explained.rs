@@ -197,6 +197,7 @@ fn with_row_passed_over(answer: &Value) -> Option<Value> {
     Some(answer)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers make it for this call")]
 fn set(answer: &mut Value, name: &str, to: Value) {
     let Value::Struct(fields) = answer else { return };
     for (_, value) in fields.iter_mut().filter(|(field, _)| *field == name) {

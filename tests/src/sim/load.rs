@@ -46,7 +46,7 @@ impl Life {
             .tell(format!("write {}: loads {table}/{keys:?}", self.told.writes));
         let files = self.write_files(table, &rows, at)?;
         let after = self.after_load(table, &rows, at);
-        self.load_offered(Offered {
+        self.load_offered(&Offered {
             table: table.to_owned(),
             files,
             after,
@@ -70,7 +70,7 @@ impl Life {
     }
 
     /// Loads files, and removes them.
-    fn load_offered(&mut self, offered: Offered) -> std::result::Result<(), Stop> {
+    fn load_offered(&mut self, offered: &Offered) -> std::result::Result<(), Stop> {
         let Some((first, _)) = offered.after.first() else {
             return Ok(());
         };
@@ -94,7 +94,7 @@ impl Life {
             self.told.set_row(&offered.table, row, state.clone());
         }
         self.done();
-        self.check_sources(&offered)?;
+        self.check_sources(offered)?;
         self.told.offered = None;
         for file in files {
             self.machine
@@ -113,7 +113,7 @@ impl Life {
         };
         self.check_sources(&offered)?;
         self.told.tell(format!("loads {} again", offered.table));
-        self.load_offered(offered)
+        self.load_offered(&offered)
     }
 
     /// The files are as they were offered.

@@ -182,8 +182,10 @@ impl Loader<'_> {
     fn load_all(&mut self, life: &Life, mut random: SmallRng, loaded: &AtomicU64) -> Option<()> {
         self.load_again()?;
         while !life.stopped() {
-            let Some(pending) = self.draw(&mut random)? else {
-                continue;
+            let pending = match self.draw(&mut random) {
+                Ended::Done(pending) => pending,
+                Ended::Refused => continue,
+                Ended::Gone => return None,
             };
             let rows = pending.rows.iter().cloned().collect();
             let mut known = locked(self.known);
@@ -207,9 +209,8 @@ impl Loader<'_> {
         Some(())
     }
 
-    /// Draws rows and writes the files of a load into a staging directory. The inner `None` is a
-    /// refusal.
-    fn draw(&mut self, random: &mut SmallRng) -> Option<Option<Pending>> {
+    /// Draws rows and writes the files of a load into a staging directory.
+    fn draw(&mut self, random: &mut SmallRng) -> Ended<Pending> {
         let all: Vec<Bytes> = (0..ROWS).map(|row| format!("load-{row:02}").into()).collect();
         let row = &all[random.random_range(0..ROWS)];
         let drawn = self.native.region(row, &all).and_then(|(region, inside)| {
@@ -227,24 +228,27 @@ impl Loader<'_> {
             // No region has the row: it is being split or merged.
             Ended::Done((rows, _)) if rows.is_empty() => {
                 self.native.forget_regions();
-                return Some(None);
+                return Ended::Refused;
             }
             Ended::Done(drawn) => drawn,
-            Ended::Refused => return Some(None),
-            Ended::Gone => return None,
+            Ended::Refused => return Ended::Refused,
+            Ended::Gone => return Ended::Gone,
         };
         let mut known = locked(self.known);
         known.last += 1;
         let number = known.last;
         drop(known);
         match write_files(&token, number, &rows) {
-            Ok(files) => Some(Some(Pending {
+            Ok(files) => Ended::Done(Pending {
                 number,
                 rows,
                 token,
                 files,
-            })),
-            Err(error) => self.stop(format!("the files of a load cannot be written: {error}")),
+            }),
+            Err(error) => {
+                self.stop::<()>(format!("the files of a load cannot be written: {error}"));
+                Ended::Gone
+            }
         }
     }
 

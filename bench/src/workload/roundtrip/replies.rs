@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use basalt_client::idl::wire::{MessageScanner, Protocol, Scan};
+use basalt_idl::wire::{MessageScanner, Protocol, Scan};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 

@@ -78,9 +78,9 @@ impl Catalog {
             Ok(commit) => {
                 commit.map_or(Ok(()), Commit::wait)?;
                 if seeded::is_on("load-removes-its-source") {
-                    files
-                        .iter()
-                        .for_each(|file| drop(self.shared.store.vfs.remove_file(&file.path)));
+                    for file in files {
+                        drop(self.shared.store.vfs.remove_file(&file.path));
+                    }
                 }
                 Ok(copies.iter().map(|copy| copy.file.meta.cells).sum())
             }

@@ -448,6 +448,7 @@ impl Catalog {
     }
 
     /// A region without data.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it for this call")]
     fn empty_region(&self, meta: RegionMeta, table: &Arc<TableDescriptor>) -> Arc<Region> {
         let stores = table
             .families

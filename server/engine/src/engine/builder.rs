@@ -77,6 +77,7 @@ impl Builder {
     }
 
     /// The options, and the components in the order in which recovery takes them.
+    #[expect(clippy::type_complexity, reason = "the parts have no name of their own")]
     pub(super) fn into_parts(self) -> (Options, Arc<dyn Vfs>, Arc<dyn Clock>, Arc<dyn EventListener>) {
         (self.options, self.vfs, self.clock, self.listener)
     }

@@ -180,7 +180,7 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// For background work that reads a whole file once: past the cache.
-    pub(crate) const WHOLE_FILE: Self = Self {
+    pub const WHOLE_FILE: Self = Self {
         cache_blocks: false,
         priority: Priority::Single,
         memory_only: false,

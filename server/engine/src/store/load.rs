@@ -28,7 +28,7 @@ const STEP_CELLS: u64 = 4096;
 
 /// A copy of one file.
 #[derive(Debug)]
-pub(crate) struct CopyJob<'a> {
+pub struct CopyJob<'a> {
     /// The state that all stores share.
     pub context: &'a StoreContext,
     /// The family that the file is offered for.
@@ -49,7 +49,7 @@ pub(crate) struct CopyJob<'a> {
 
 /// Copies the file. `None` for a file without cells. Nothing is left behind when it fails. The
 /// copy's name is durable after [`super::sync_names`] of its directory.
-pub(crate) fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
+pub fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
     let context = job.context.reader.clone();
     let reader = Reader::open(job.source.to_owned(), job.source_id, context)?;
     let copied = copy_cells(job, &reader);

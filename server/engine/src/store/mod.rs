@@ -51,15 +51,17 @@ mod source;
 mod version;
 
 pub(crate) use flush::{Flushed, flush};
-pub(crate) use load::{CopyJob, copy_file};
+pub use load::{CopyJob, copy_file};
 pub(crate) use merge::MergeCursor;
 pub(crate) use opening::ReadRows;
-pub(crate) use output::{NewFile, WrittenFile, sync_names};
+pub(crate) use output::sync_names;
+pub use output::{NewFile, WrittenFile};
 pub(crate) use removals::Removals;
 pub(crate) use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub(crate) use sorted_cells::SortedCells;
+pub use version::Clip;
 pub use version::StoreFile;
-pub(crate) use version::{Clip, DamagedFile, StoreVersion};
+pub(crate) use version::{DamagedFile, StoreVersion};
 
 /// A moment: what a scan sees, and how far back flush and compaction must look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

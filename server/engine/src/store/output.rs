@@ -14,7 +14,7 @@ use crate::schema::{FamilyDescriptor, TableName};
 
 /// Where a new file goes.
 #[derive(Clone, Debug)]
-pub(crate) struct NewFile {
+pub struct NewFile {
     /// Its identity, never used before: the name on disk is made of it.
     pub id: FileId,
     /// Its directory, which exists.
@@ -25,7 +25,7 @@ pub(crate) struct NewFile {
 
 /// A complete file whose bytes are durable, and that no manifest names yet.
 #[derive(Clone, Debug)]
-pub(crate) struct WrittenFile {
+pub struct WrittenFile {
     /// What the manifest is to say of it.
     pub meta: FileMeta,
     /// Open for reading.

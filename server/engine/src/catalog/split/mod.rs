@@ -299,6 +299,7 @@ impl Catalog {
 }
 
 /// A region whose stores have shares in the files of `old`.
+#[expect(clippy::needless_pass_by_value, reason = "callers make it for this call")]
 fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
     let clip = Clip {
         start: meta.start.clone(),
