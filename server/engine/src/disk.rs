@@ -23,6 +23,7 @@
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
+use crate::seeded;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -171,6 +172,7 @@ impl DiskSpace {
                 Change::Suspended(self.reason(&seen))
             }
             None => Change::Nothing,
+            Some(_) if seeded::is_on("stuck-after-no-space") => Change::Nothing,
             Some(since) if seen.problem.is_none() && free_bytes >= self.resume_at(memstore_bytes) => {
                 seen.suspended_since = None;
                 self.suspended.store(false, Ordering::Release);

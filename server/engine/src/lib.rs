@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! row 0  codec checksum id clock options fs sync name text      words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  seeded                                                 known bugs that tests switch on
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
@@ -29,6 +30,7 @@ pub mod jobs;
 pub mod metrics;
 pub(crate) mod name;
 pub mod options;
+pub mod seeded;
 pub mod sync;
 pub(crate) mod text;
 

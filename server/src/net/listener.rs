@@ -6,6 +6,7 @@
 //! never served. The places are at most the port's share of the limit of open files. A flood of
 //! them fills no log: there is a line a second, which says how many were left out.
 
+use basalt_engine::seeded;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::Arc;
@@ -90,7 +91,9 @@ impl Listener {
                 }
             };
             self.port.accepted.increment(1);
-            let place = if socket.as_raw_fd() < self.descriptors_end {
+            let place = if socket.as_raw_fd() < self.descriptors_end
+                || seeded::is_on("connections-take-files-descriptors")
+            {
                 Arc::clone(&places)
                     .try_acquire_owned()
                     .map_err(|_| format!("{} is reached", self.setting))

@@ -80,7 +80,7 @@ enum Command {
         #[arg(long, default_value_t = 16)]
         directories: usize,
     },
-    /// Puts known bugs (tests/seeded-bugs) into a copy of the engine, each of which must be caught.
+    /// Switches known bugs on, one at a time, each of which must be caught.
     Seeded {
         /// Only bugs with this in their names.
         #[arg(default_value = "")]

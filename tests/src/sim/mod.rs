@@ -11,7 +11,7 @@
 //! errors    EIO, ENOSPC and EDQUOT at every call of the file system
 //! bits      every bit of a reference directory flipped; files missing, swapped, truncated
 //! reference those directories
-//! seeded    known bugs put into a copy of the engine, each of which one of the above must catch
+//! seeded    known bugs, one at a time, each of which one of the above must catch
 //! jobs      work on several threads, with a line of progress
 //! ```
 //!
@@ -33,6 +33,7 @@ use basalt_engine::{Engine, Error};
 mod act;
 mod answers;
 pub mod bits;
+pub mod bugs;
 pub mod cuts;
 pub mod errors;
 pub mod jobs;

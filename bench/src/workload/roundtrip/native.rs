@@ -296,6 +296,9 @@ mod tests {
         assert_eq!(frame_len(&reply), Some(reply.len()));
         assert_eq!(place_of(&reply[..5]), None);
         let error = check(Kind::Get, &Bytes::from(reply)).unwrap_err();
-        assert!(error.to_string().contains("not the result"), "{error}");
+        assert!(
+            error.to_string().contains("not have the requested result"),
+            "{error}"
+        );
     }
 }

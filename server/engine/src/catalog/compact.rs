@@ -4,6 +4,7 @@
 //! later one takes only files that are newer than those of the earlier ones, so all have neighbours as inputs, whoever ends first. Flushes
 //! of the region go on meanwhile: they only add files behind the ones chosen.
 
+use crate::seeded;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -162,7 +163,8 @@ impl Catalog {
             let files = inputs.iter().map(|file| file.id()).collect();
             return Ok(Chosen {
                 family: Arc::clone(&store.family),
-                all_files: inputs.len() == store.files.len(),
+                all_files: inputs.len() == store.files.len()
+                    || seeded::is_on("compaction-beside-another-is-major"),
                 inputs,
                 _claim: region.claims.claim(claims, files),
             });
@@ -239,7 +241,11 @@ impl Catalog {
             inputs: &chosen.inputs,
             all_files: chosen.all_files,
             target: &target,
-            horizon: self.shared.horizon(&region.info().table),
+            horizon: if seeded::is_on("compaction-forgets-open-scans") {
+                self.shared.moment()
+            } else {
+                self.shared.horizon(&region.info().table)
+            },
             limiter: &self.limiter,
             cancel: &region.cancel_compaction,
             progress,

@@ -22,6 +22,7 @@
 //! Without background threads the caller's thread does everything, in the order of region ids, so
 //! that a simulation is repeatable.
 
+use crate::seeded;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +120,11 @@ impl Share<'_> {
             .filter_map(|family| Some((family.family.clone(), family.result.file.as_ref()?.meta.clone())));
         ManifestEdit::Flush {
             region: self.region.id(),
-            flushed: self.flushed,
+            flushed: if seeded::is_on("flush-claims-later-edits") {
+                SeqId(self.flushed.0 + 3)
+            } else {
+                self.flushed
+            },
             files: files.collect(),
         }
     }
@@ -213,7 +218,9 @@ impl Catalog {
             .collect();
         if shares.iter().any(Share::is_open) {
             self.write_all(&mut shares);
-            self.sync_all_names(&mut shares);
+            if !seeded::is_on("no-dir-sync-after-create") {
+                self.sync_all_names(&mut shares);
+            }
             self.install_all(&mut shares, began);
         }
         shares.into_iter().map(|share| self.conclude(share)).collect()
@@ -319,7 +326,11 @@ impl Catalog {
                 &store.family,
                 &store.frozen,
                 &target,
-                self.shared.horizon(table),
+                if seeded::is_on("flush-forgets-open-scans") {
+                    self.shared.moment()
+                } else {
+                    self.shared.horizon(table)
+                },
                 job.progress(),
             );
             match written {
@@ -366,6 +377,12 @@ impl Catalog {
             }
         }
         let edits: Vec<_> = open.iter().map(|share| share.edit()).collect();
+        if seeded::is_on("log-removed-before-manifest") {
+            let flushed = open.iter().map(|share| share.flushed).min();
+            if let Some(first) = flushed.and_then(|seq| self.shared.wal.first_kept(seq)) {
+                drop(self.shared.wal.remove_before(first));
+            }
+        }
         let appended = self.append_flushes(&mut manifest, &edits);
         for (share, appended) in open.into_iter().zip(appended) {
             match appended {
@@ -415,7 +432,7 @@ impl Catalog {
         // Once cells are in files, recovery no longer learns from the log which times were
         // assigned.
         let mark = self.high_water();
-        if manifest.state().timestamp_ms < mark.timestamp_ms {
+        if manifest.state().timestamp_ms < mark.timestamp_ms && !seeded::is_on("times-not-noted-at-flush") {
             edits.push(mark.into());
         }
         edits.extend_from_slice(flushes);

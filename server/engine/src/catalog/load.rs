@@ -21,6 +21,7 @@
 //!
 //! Lock order: `flushing` -> `updates` -> `manifest`, as for a flush.
 
+use crate::seeded;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -159,9 +160,15 @@ impl Catalog {
         let mut reserved = self.shared.wal.reserve(0, 0)?;
         let appended = self.shared.wal.append(&mut reserved, &[], 1, Logging::Skip)?;
         let seq = appended.first_seq();
-        let installed = self
-            .check_still_there(region, copies)
-            .and_then(|()| self.append(&mut manifest, &edit(region.id(), seq, copies)));
+        let installed = self.check_still_there(region, copies).and_then(|()| {
+            let at_once = if seeded::is_on("load-in-several-edits") {
+                1
+            } else {
+                copies.len()
+            };
+            let mut parts = copies.chunks(at_once);
+            parts.try_for_each(|files| self.append(&mut manifest, &edit(region.id(), seq, files)))
+        });
         if installed.is_ok() {
             self.publish_load(region, seq, copies);
             self.restart_writers(&manifest, &region.info().table);

@@ -1,5 +1,6 @@
 //! Get and Scan.
 
+use crate::seeded;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -438,7 +439,12 @@ impl Scanner {
             self.shared.servers.check_assigned(region)?;
             region.check_undamaged()?;
         }
-        let (spec, moment) = (&self.scan.spec, self.open.moment());
+        let spec = &self.scan.spec;
+        let moment = if seeded::is_on("scan-with-two-read-points") {
+            self.shared.moment()
+        } else {
+            self.open.moment()
+        };
         let scanner = match &mut self.current {
             Some(scanner) => {
                 scanner.resume(version, spec, moment)?;

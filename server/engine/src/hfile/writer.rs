@@ -11,6 +11,7 @@
 //!
 //! Not for several threads at once. After an error the file is of no use and its creator removes it.
 
+use crate::seeded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -402,10 +403,12 @@ impl Writer {
         };
         self.sink.buffer.extend_from_slice(&trailer.encode());
         self.sink.flush()?;
-        self.sink
-            .file
-            .sync_data()
-            .map_err(|source| Error::io("syncing", &self.sink.path, source))?;
+        if !seeded::is_on("store-file-not-synced") {
+            self.sink
+                .file
+                .sync_data()
+                .map_err(|source| Error::io("syncing", &self.sink.path, source))?;
+        }
         Ok(Written {
             bytes: self.sink.flushed_bytes,
             checksum: self.sink.checksum,

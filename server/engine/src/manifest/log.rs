@@ -10,6 +10,7 @@
 //! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
 //! so the log is poisoned.
 
+use crate::seeded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,6 +104,12 @@ impl Manifest {
             None => (ManifestState::new(draw_uuid(&*vfs, dir)?), 0),
         };
         let number = file_numbers(&*vfs, dir)?.last().map_or(1, |last| last + 1);
+        if let Some(previous) = &previous
+            && seeded::is_on("old-manifest-removed-first")
+        {
+            let removed = vfs.remove_file(previous).and_then(|()| vfs.sync_dir(dir));
+            removed.map_err(|source| Error::io("removing", previous, source))?;
+        }
         let live = install(&*vfs, dir, number, &state, last_edit)?;
         let mut manifest = Self {
             vfs,
@@ -177,7 +184,9 @@ impl Manifest {
         let payload = encode_edit(edit);
         check_payload(&payload, "a manifest edit")?;
         let growth = growth(&self.state, edit, payload.len());
-        self.size.check(&self.state, grown + growth, is_schema(edit))?;
+        if !seeded::is_on("state-size-not-checked") {
+            self.size.check(&self.state, grown + growth, is_schema(edit))?;
+        }
         self.live.check_length(bytes + frame_bytes(&payload))?;
         Ok((payload, growth))
     }
@@ -216,7 +225,9 @@ impl Manifest {
     fn unless_poisoned(&mut self, result: Result<()>) -> Result<()> {
         result.map_err(|error| {
             let why = error.to_string();
-            self.poisoned = Some(why.clone());
+            if !seeded::is_on("manifest-not-poisoned") {
+                self.poisoned = Some(why.clone());
+            }
             // Not the error itself, which looks as if trying again could help: whether the edit is on disk is unknown.
             Error::Poisoned(why)
         })
@@ -298,6 +309,11 @@ impl LiveFile {
         for (number, payload) in (first..).zip(payloads) {
             self.write(number, payload)?;
         }
+        let is_group = payloads.len() > 1;
+        if seeded::is_on("manifest-edit-not-synced") || is_group && seeded::is_on("manifest-group-not-synced")
+        {
+            return Ok(());
+        }
         self.sync()
     }
 
@@ -357,13 +373,18 @@ fn install(
     let live = prepared.map_err(not_switched)?;
     let current = dir.join(CURRENT);
     let switching = |source| Error::io("switching", &current, source);
+    if seeded::is_on("current-removed-first") && vfs.exists(&current).is_ok_and(|exists| exists) {
+        drop(vfs.remove_file(&current).and_then(|()| vfs.sync_dir(dir)));
+    }
     match vfs.rename(&dir.join(CURRENT_TEMPORARY), &current) {
         Ok(()) => {}
         Err(source) if is_disk_full(&source) => return Err(not_switched(switching(source))),
         Err(source) => return Err(Failed::Unknown(switching(source))),
     }
-    vfs.sync_dir(dir)
-        .map_err(|source| Failed::Unknown(switching(source)))?;
+    if !seeded::is_on("no-dir-sync-after-current-rename") {
+        vfs.sync_dir(dir)
+            .map_err(|source| Failed::Unknown(switching(source)))?;
+    }
     Ok(live)
 }
 
@@ -398,7 +419,9 @@ fn write_snapshot(
         let file = vfs.open(path, Open::CreateNew)?;
         file.allocate(reserved)?;
         file.write_at(&bytes, 0)?;
-        file.sync_all()?;
+        if !seeded::is_on("snapshot-not-synced") {
+            file.sync_all()?;
+        }
         vfs.sync_dir(dir)?;
         Ok(file)
     };

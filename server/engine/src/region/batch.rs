@@ -3,6 +3,7 @@
 //! Cells are encoded once, for the log, and copied once, from there into the memstores' arenas; replay of the log after a
 //! crash goes through the same [`insert_cells`].
 
+use crate::seeded;
 use std::cell::RefCell;
 
 use smallvec::SmallVec;
@@ -50,8 +51,12 @@ pub fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> 
 /// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores.
 /// Each row gets a sequence id of its own. The edit has the nonce, which is known from then on.
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for a nonce; `_updates` is the region's lock; the rows' locks are held; the
+/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held; the
 /// plans were made for the region's table as it is.
+#[expect(
+    clippy::only_used_in_recursion,
+    reason = "the guard proves that the lock is held"
+)]
 pub fn write_rows(
     shared: &Shared,
     region: &Region,
@@ -59,9 +64,19 @@ pub fn write_rows(
     nonce: Option<Nonce>,
     logging: Logging,
     reserved: &mut Reserved<'_>,
-    _updates: &RwLockReadGuard<'_, ()>,
+    updates: &RwLockReadGuard<'_, ()>,
 ) -> Result<Commit> {
     let version = region.version();
+    if seeded::is_on("batch-in-several-edits") && rows.len() > 1 {
+        let mut last = None;
+        for row in rows.chunks(1) {
+            let mut own = shared.wal.reserve(1, check_edit(&version.table, row)?)?;
+            let commit = write_rows(shared, region, row, nonce, logging, &mut own, updates)?;
+            shared.wal.wait_published(commit.seq())?;
+            last = Some(commit);
+        }
+        return Ok(last.expect("there is more than one row"));
+    }
     EDIT.with_borrow_mut(|edit| {
         edit.begin(region.id());
         for plan in rows {
@@ -80,7 +95,9 @@ pub fn write_rows(
             }
         }
         let count = edit.rows();
-        if let Some(nonce) = nonce {
+        if let Some(nonce) = nonce
+            && !seeded::is_on("nonce-not-logged")
+        {
             edit.nonce(nonce, shared.clock.wall_ms());
         }
         let payload = edit.finish();
@@ -89,7 +106,7 @@ pub fn write_rows(
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));
         let commit = appended.applied();
-        // While `_updates` keeps the region from being flushed, and so this edit in the log.
+        // While `updates` keeps the region from being flushed, and so this edit in the log.
         if let Some(nonce) = nonce {
             shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
         }

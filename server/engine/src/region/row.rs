@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::region::{RegionScanner, RegionVersion, Step};
+use crate::seeded;
 use crate::store::Moment;
 
 /// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
@@ -45,7 +46,13 @@ pub fn newest_cell<T>(
         time_range,
         ..column_spec(version, family, qualifier, 1, tier)
     };
-    if !read_row(version, &spec, row, unpublished(moment), usize::MAX, scratch)? {
+    let mut newest = unpublished(moment);
+    if let Some(file) = version.stores[family].files.last()
+        && seeded::is_on("increment-misses-memstore")
+    {
+        newest.read_point = file.meta().max_seq;
+    }
+    if !read_row(version, &spec, row, newest, usize::MAX, scratch)? {
         return Ok(None);
     }
     let taken = take(scratch.cell(first));

@@ -23,6 +23,7 @@
 //! ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes
 //! anything.
 
+use crate::seeded;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::error::{Error, Result};
@@ -61,14 +62,18 @@ impl RowTimes {
                 escape(row)
             )));
         }
-        self.put_ms.fetch_max(time, Ordering::AcqRel);
+        if !seeded::is_on("puts-ahead-not-remembered") {
+            self.put_ms.fetch_max(time, Ordering::AcqRel);
+        }
         Ok(time)
     }
 
     /// The timestamp of a tombstone at the assigned time `now`.
     pub fn tombstone(&self, now: i64) -> i64 {
         let time = now.max(self.put_ms.load(Ordering::Acquire));
-        self.tombstone_ms.fetch_max(time, Ordering::AcqRel);
+        if !seeded::is_on("tombstones-not-remembered") {
+            self.tombstone_ms.fetch_max(time, Ordering::AcqRel);
+        }
         time
     }
 

@@ -5,6 +5,7 @@
 //! a share in the same file, each clipped to its own rows. The file goes away when every share in it has been marked
 //! obsolete and the last reader is done.
 
+use crate::seeded;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,7 +89,9 @@ impl DamagedFile {
     pub fn of_error(path: &Path, error: &Error) -> Option<Self> {
         let what = match error {
             Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
-            Error::Io { during, source, .. } if is_damage(source) => format!("{during}: {source}"),
+            Error::Io { during, source, .. } if is_damage(source) || seeded::is_on("shortage-is-damage") => {
+                format!("{during}: {source}")
+            }
             _ => return None,
         };
         Some(Self {

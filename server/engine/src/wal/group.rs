@@ -23,6 +23,7 @@
 //!
 //! A failure is final: nothing is published any more, and everybody who waits or comes is told.
 
+use crate::seeded;
 use std::fmt::Debug;
 use std::task::{Poll, Waker};
 
@@ -379,6 +380,9 @@ impl<L: Lead> Queue<L> {
         state.leader_blocks = baton.lead.blocks(&baton.batch);
         drop(state);
 
+        if seeded::is_on("read-point-before-sync") {
+            self.read_point.store(last, Ordering::Release);
+        }
         let written = baton.lead.write(&mut baton.batch);
         baton.batch.clear();
         // Without the lock, so that others can join the open group meanwhile.

@@ -14,6 +14,7 @@
 //! Only the last one's seal itself may be in the page cache alone, and so may its name, if a start was killed between 2's renaming and the
 //! sync of the directory: the seal is written again in its place and synced, and so is the directory.
 
+use crate::seeded;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{Open, Vfs};
@@ -120,7 +121,9 @@ fn rewrite(vfs: &dyn Vfs, dir: &Path, summary: &mut LogSummary) -> Result<()> {
     vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
     vfs.rename(&new_path, &path)
         .map_err(|e| Error::io("renaming", &new_path, e))?;
-    vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
+    if !seeded::is_on("no-dir-sync-after-copy-rename") {
+        vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
+    }
     summary.sealed = true;
     Ok(())
 }
@@ -150,5 +153,8 @@ fn remove_unfinished(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 /// Removes a file, durably. It may be gone already: an earlier call may have failed between its two steps.
 pub(super) fn remove(vfs: &dyn Vfs, dir: &Path, path: &Path) -> Result<()> {
     remove_if_there(vfs, path)?;
+    if seeded::is_on("log-removal-not-synced") {
+        return Ok(());
+    }
     vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
 }

@@ -33,6 +33,7 @@
 //! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has an intact header, and
 //! without a seal it is not shorter than what was preallocated for it.
 
+use crate::seeded;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -278,6 +279,9 @@ impl SegmentWriter {
         vfs.rename(&self.path, &path)
             .map_err(|e| Error::io("renaming", &self.path, e))?;
         self.path = path;
+        if seeded::is_on("no-dir-sync-after-segment-rename") {
+            return Ok(());
+        }
         vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
     }
 
@@ -329,7 +333,11 @@ impl SegmentWriter {
             &self.uuid,
             self.end + ahead as u64,
             first_seq,
-            self.durable,
+            if seeded::is_on("no-durable-upto") {
+                0
+            } else {
+                self.durable
+            },
         );
         self.chain = chain_after(self.chain, checksum);
         self.stated = self.durable;
@@ -337,9 +345,11 @@ impl SegmentWriter {
 
     /// Writes frames whose headers are filled in.
     pub(super) fn write(&mut self, frames: &[u8]) -> Result<()> {
-        self.file
-            .write_at(frames, self.end)
-            .map_err(|e| Error::io("writing", &self.path, e))?;
+        match self.file.write_at(frames, self.end) {
+            Err(_) if seeded::is_on("failed-write-acknowledged") => {}
+            Err(e) if crate::fs::is_disk_full(&e) && seeded::is_on("no-space-acknowledged") => {}
+            written => written.map_err(|e| Error::io("writing", &self.path, e))?,
+        }
         self.end += frames.len() as u64;
         self.hand_over();
         Ok(())
@@ -373,9 +383,11 @@ impl SegmentWriter {
 
     /// Makes everything written durable.
     pub(super) fn sync(&mut self) -> Result<()> {
-        self.file
-            .sync_data()
-            .map_err(|e| Error::io("syncing", &self.path, e))?;
+        let synced = match self.file.sync_data() {
+            Err(_) if seeded::is_on("sync-again-after-failed-sync") => self.file.sync_data(),
+            synced => synced,
+        };
+        synced.map_err(|e| Error::io("syncing", &self.path, e))?;
         self.durable = self.end;
         Ok(())
     }
@@ -388,9 +400,11 @@ impl SegmentWriter {
         let mut payload = vec![KIND_SEAL];
         payload.extend_from_slice(&self.chain.to_le_bytes());
         self.write_frame(next_seq, &payload)?;
-        self.file
-            .sync_all()
-            .map_err(|e| Error::io("syncing", &self.path, e))?;
+        if !seeded::is_on("seal-not-synced") {
+            self.file
+                .sync_all()
+                .map_err(|e| Error::io("syncing", &self.path, e))?;
+        }
         self.durable = self.end;
         // Only now: a file without a seal that is shorter than it was preallocated is taken for damaged. What a crash leaves of the
         // space behind a seal is zeros.

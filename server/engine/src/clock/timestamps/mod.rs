@@ -26,6 +26,7 @@
 //!
 //! Reasons and costs: docs/decisions/0016-timestamps.md.
 
+use crate::seeded;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ impl Timestamps {
         let first = if greatest_ms == 0 {
             0
         } else {
-            greatest_ms.saturating_add(1)
+            greatest_ms.saturating_add(u64::from(!seeded::is_on("times-start-where-they-ended")))
         };
         Self {
             last_ms: AtomicU64::new(first.min(LAST_MS)),
@@ -139,6 +140,7 @@ impl Timestamps {
         let last = self.last_ms.load(Ordering::Acquire);
         let wall = clock.wall_ms();
         let now = match wall.cmp(&last) {
+            std::cmp::Ordering::Less if seeded::is_on("times-stand-still") => last,
             std::cmp::Ordering::Less => self.go_on(&mut self.course.lock(), clock),
             _ if self.ahead_from_ms.load(Ordering::Acquire) != u64::MAX => self.catch_up(wall, clock),
             std::cmp::Ordering::Equal => last,

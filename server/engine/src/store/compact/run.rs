@@ -10,6 +10,7 @@
 //! what is newer has a greater id. With older files left out they are kept: a cell there of the same version would win.
 //! Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
+use crate::seeded;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -128,7 +129,9 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
         .collect();
     let mut cursor = MergeCursor::new(sources);
     cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
-    let old_enough = if job.all_files {
+    let old_enough = if seeded::is_on("sequence-ids-dropped-early") {
+        SeqId::MAX
+    } else if job.all_files {
         job.horizon.read_point
     } else {
         SeqId::ZERO
@@ -162,7 +165,7 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
 }
 
 fn purge(job: &CompactionJob<'_>) -> Purge {
-    if !job.all_files {
+    if !job.all_files && !seeded::is_on("tombstones-dropped-early") {
         return Purge::KeepTombstones;
     }
     let earliest_put = job
