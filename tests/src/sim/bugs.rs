@@ -47,9 +47,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "connections-take-files-descriptors",
         what: "a connection takes the last file descriptors, which flushes and the log need",
-        caught_by: &[Test(
-            "-p basalt --bin basalt wire::tests::a_connection_that_would_take",
-        )],
+        caught_by: &[Test("-p basalt --lib net::tests::a_connection_that_would_take")],
     },
     Bug {
         name: "current-removed-first",
@@ -154,7 +152,7 @@ pub const BUGS: &[Bug] = &[
         name: "memory-limit-not-checked",
         what: "a reservation of memory for calls is granted whatever calls hold already",
         caught_by: &[Test(
-            "-p basalt --bin basalt api::tests::a_result_that_there_is_no_memory_for",
+            "-p basalt --lib thrift::tests::a_result_that_there_is_no_memory_for",
         )],
     },
     Bug {
@@ -273,9 +271,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "slow-clients-keep-memory",
         what: "half-sent messages and unread replies keep memory that others need",
-        caught_by: &[Test(
-            "-p basalt --bin basalt wire::connection::tests::half_a_message",
-        )],
+        caught_by: &[Test("-p basalt --lib thrift::connection::tests::half_a_message")],
     },
     Bug {
         name: "snapshot-not-synced",
