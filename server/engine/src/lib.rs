@@ -82,7 +82,8 @@
 //! `tests/rows.rs`, which reads this table:
 //!
 //! ```text
-//! row 0  codec checksum id clock options fs sync name text seeded   words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  codec checksum id clock options fs sync name text      words that know nothing; fs = the Vfs trait: real and simulated
+//! row 0  seeded                                                 known bugs that tests switch on
 //! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
 //! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
 //! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format

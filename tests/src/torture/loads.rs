@@ -245,10 +245,9 @@ impl Loader<'_> {
                 token,
                 files,
             }),
-            Err(error) => {
-                self.stop::<()>(format!("the files of a load cannot be written: {error}"));
-                Ended::Gone
-            }
+            Err(error) => self
+                .native
+                .found(format!("the files of a load cannot be written: {error}")),
         }
     }
 
