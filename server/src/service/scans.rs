@@ -357,7 +357,10 @@ struct Wanted {
 
 /// The end of a fetch. Of a Thrift client's fetch, only `is_of_scan` is set.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own for native clients")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own for native clients"
+)]
 pub(crate) struct FetchEnd {
     /// Whether the scan is at its end, too.
     pub(crate) is_of_scan: bool,

@@ -292,7 +292,10 @@ impl ReadSpec {
 mod tests {
     use super::*;
 
-    fn selected(spec: &ReadSpec) -> Vec<(&[u8], Option<Vec<&[u8]>>)> {
+    /// A family and its qualifiers; `None` stands for all.
+    type Selected<'a> = (&'a [u8], Option<Vec<&'a [u8]>>);
+
+    fn selected(spec: &ReadSpec) -> Vec<Selected<'_>> {
         spec.families
             .iter()
             .map(|selection| {
