@@ -118,8 +118,6 @@ mod sync;
 mod wal;
 mod workers;
 
-pub mod filter;
-pub mod metrics;
 pub mod options;
 pub mod schema;
 
@@ -136,6 +134,10 @@ mod engine;
 #[cfg(feature = "server")]
 pub mod engine;
 #[cfg(not(feature = "server"))]
+mod filter;
+#[cfg(feature = "server")]
+pub mod filter;
+#[cfg(not(feature = "server"))]
 mod fs;
 #[cfg(feature = "server")]
 pub mod fs;
@@ -147,6 +149,10 @@ pub mod id;
 mod jobs;
 #[cfg(feature = "server")]
 pub mod jobs;
+#[cfg(not(feature = "server"))]
+mod metrics;
+#[cfg(feature = "server")]
+pub mod metrics;
 #[cfg(not(feature = "server"))]
 mod op;
 #[cfg(feature = "server")]
@@ -160,13 +166,11 @@ pub mod seeded;
 pub mod internals;
 
 pub use cell::{Cell, CellType, Key};
-pub use engine::{Builder, Engine, Removed, Row, Rows, Table};
+pub use engine::{Builder, Engine, Row, Rows, Table};
 pub use error::{Error, Kind, Result};
-pub use id::{RegionId, SeqId, Uuid};
+pub use id::RegionId;
 pub use manifest::SnapshotMeta;
-pub use op::{
-    Check, Columns, CompareOp, Delete, FamilySelection, Get, Put, ReadSpec, ReadTier, RowMutation, Scan,
-    TimeRange, Write, Writes,
-};
+pub use metrics::{CompactionEvent, EventListener, FlushEvent};
+pub use op::{Check, CompareOp, Delete, Get, Put, RowMutation, Scan, TimeRange, Write, Writes};
 pub use region::RegionInfo;
 pub use wal::Commit;

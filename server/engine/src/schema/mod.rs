@@ -9,6 +9,9 @@ use std::fmt;
 use crate::error::{Error, Result};
 
 mod family;
+#[cfg(not(feature = "server"))]
+pub(crate) mod limits;
+#[cfg(feature = "server")]
 pub mod limits;
 mod name;
 mod split;
@@ -17,10 +20,17 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
+pub use name::TableName;
 pub(crate) use name::{
     DEFAULT_NAMESPACE, NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name,
 };
-pub use name::{META_TABLE, SYSTEM_NAMESPACE, TableName, check_namespace_name};
+#[cfg(not(feature = "server"))]
+pub(crate) use name::{META_TABLE, SYSTEM_NAMESPACE, check_namespace_name};
+#[cfg(feature = "server")]
+pub use name::{META_TABLE, SYSTEM_NAMESPACE, check_namespace_name};
+#[cfg(not(feature = "server"))]
+pub(crate) use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
+#[cfg(feature = "server")]
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 
