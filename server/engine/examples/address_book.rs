@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use basalt_engine::filter::FilterSpec;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
 use basalt_engine::{Check, CompareOp, Delete, Engine, Get, Put, Result, Scan};
 
@@ -70,10 +69,9 @@ pub(crate) fn run(dir: &Path) -> Result<Vec<String>> {
         report.push(format!("{} lives in {}", text(row.key()), text(city)));
     }
 
-    let filter = FilterSpec::parse(b"SingleColumnValueFilter('c', 'city', =, 'binary:Boston', true, true)")?;
-    let in_boston = people
-        .scan(Scan::new().filter(filter))
-        .collect::<Result<Vec<_>>>()?;
+    let boston =
+        Scan::new().filter("SingleColumnValueFilter('c', 'city', =, 'binary:Boston', true, true)")?;
+    let in_boston = people.scan(boston).collect::<Result<Vec<_>>>()?;
     report.push(format!("{} in Boston", in_boston.len()));
     engine.close()?;
     Ok(report)

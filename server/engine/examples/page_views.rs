@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use basalt_engine::metrics::{EventListener, FlushEvent};
 use basalt_engine::options::{Options, WalSync};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
-use basalt_engine::{Engine, Result, Scan, Table};
+use basalt_engine::{Engine, EventListener, FlushEvent, Result, Scan, Table};
 
 const THREADS: usize = 4;
 const VIEWS_EACH: usize = 250;

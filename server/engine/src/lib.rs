@@ -119,8 +119,6 @@ mod sync;
 mod wal;
 mod workers;
 
-pub mod filter;
-pub mod metrics;
 mod name;
 pub mod options;
 pub mod schema;
@@ -139,6 +137,10 @@ mod engine;
 #[cfg(feature = "server")]
 pub mod engine;
 #[cfg(not(feature = "server"))]
+mod filter;
+#[cfg(feature = "server")]
+pub mod filter;
+#[cfg(not(feature = "server"))]
 mod fs;
 #[cfg(feature = "server")]
 pub mod fs;
@@ -150,6 +152,10 @@ pub mod id;
 mod jobs;
 #[cfg(feature = "server")]
 pub mod jobs;
+#[cfg(not(feature = "server"))]
+mod metrics;
+#[cfg(feature = "server")]
+pub mod metrics;
 #[cfg(not(feature = "server"))]
 mod op;
 #[cfg(feature = "server")]
@@ -163,13 +169,11 @@ pub mod seeded;
 pub mod internals;
 
 pub use cell::{Cell, CellType, Key};
-pub use engine::{Builder, Engine, Removed, Row, Rows, Table};
+pub use engine::{Builder, Engine, Row, Rows, Table};
 pub use error::{Error, Kind, Result};
-pub use id::{RegionId, SeqId, Uuid};
+pub use id::RegionId;
 pub use manifest::SnapshotMeta;
-pub use op::{
-    Check, Columns, CompareOp, Delete, FamilySelection, Get, Put, ReadSpec, ReadTier, RowMutation, Scan,
-    TimeRange, Write, Writes,
-};
+pub use metrics::{CompactionEvent, EventListener, FlushEvent};
+pub use op::{Check, CompareOp, Delete, Get, Put, RowMutation, Scan, TimeRange, Write, Writes};
 pub use region::RegionInfo;
 pub use wal::Commit;

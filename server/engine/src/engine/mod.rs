@@ -171,6 +171,7 @@ impl Engine {
     }
 
     /// The database's identity.
+    #[cfg(feature = "server")]
     pub fn cluster_id(&self) -> Uuid {
         self.cluster_id
     }
@@ -508,7 +509,7 @@ impl Engine {
             Err(error) => {
                 match error {
                     Error::RegionTooBusy(_) => self.workers.relieve_memory(),
-                    Error::DiskSpace(_) => self.counters().suspended_writes.increment(),
+                    Error::DiskSpace(_) => self.catalog.shared().counters.suspended_writes.increment(),
                     _ => {}
                 }
                 Err(error)
@@ -519,6 +520,7 @@ impl Engine {
     // State.
 
     /// Engine-wide counters.
+    #[cfg(feature = "server")]
     pub fn counters(&self) -> &Counters {
         &self.catalog.shared().counters
     }

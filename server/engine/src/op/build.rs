@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::{Columns, FamilySelection, Get, ReadSpec, RowMutation, Scan, TimeRange, Write, Writes};
+use crate::error::Result;
 use crate::filter::FilterSpec;
 use crate::schema::Durability;
 
@@ -250,11 +251,11 @@ macro_rules! reads {
                 self
             }
 
-            /// Reads what the filter lets through.
-            #[must_use]
-            pub fn filter(mut self, filter: FilterSpec) -> Self {
-                self.spec.filter = Some(Arc::new(filter));
-                self
+            /// Reads what the filter lets through, in HBase's filter language:
+            /// `PrefixFilter('a') AND ValueFilter(=, 'binary:b')`.
+            pub fn filter(mut self, text: impl AsRef<[u8]>) -> Result<Self> {
+                self.spec.filter = Some(Arc::new(FilterSpec::parse(text.as_ref())?));
+                Ok(self)
             }
         }
     )+ };

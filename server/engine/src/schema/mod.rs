@@ -12,6 +12,9 @@ pub use crate::name::{DEFAULT_NAMESPACE, META_TABLE, SYSTEM_NAMESPACE};
 pub use crate::text::{Cut, Escaped, escape};
 
 mod family;
+#[cfg(not(feature = "server"))]
+pub(crate) mod limits;
+#[cfg(feature = "server")]
 pub mod limits;
 mod name;
 mod split;
@@ -20,8 +23,14 @@ mod table;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
+#[cfg(not(feature = "server"))]
+pub(crate) use name::check_namespace_name;
+#[cfg(feature = "server")]
 pub use name::check_namespace_name;
 pub(crate) use name::{NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name};
+#[cfg(not(feature = "server"))]
+pub(crate) use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
+#[cfg(feature = "server")]
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use table::{Durability, TableDescriptor, TableState};
 

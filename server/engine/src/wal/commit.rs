@@ -97,11 +97,13 @@ impl Commit {
 
     /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that the longer the first poll is
     /// put off, the more edits share that write.
+    #[cfg(feature = "server")]
     pub fn is_synced(&self) -> bool {
         self.sync
     }
 
     /// The sequence id of its last row: published once this is.
+    #[cfg(feature = "server")]
     pub fn seq(&self) -> SeqId {
         self.seq
     }
