@@ -144,14 +144,15 @@ fn differs_by_empty_ends(hbase: &Answer, basalt: &Answer) -> bool {
         return false;
     };
     let mut theirs = theirs.iter();
-    let all = ours.iter().all(|ours| {
-        let same = |answer: &Value| answer == ours || is_last_of(answer, ours, theirs.clone().next());
-        let Some(answer) = theirs.next().filter(|answer| same(answer)) else {
+    for ours in ours {
+        let Some(answer) = theirs.next() else {
             return false;
         };
-        answer == ours || theirs.next().is_some()
-    });
-    all && theirs.next().is_none()
+        if answer != ours && !is_last_of(answer, ours, theirs.next()) {
+            return false;
+        }
+    }
+    theirs.next().is_none()
 }
 
 /// Whether `ours` is HBase's `answer` but for the end of the region, which `end` shows.
