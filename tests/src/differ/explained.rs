@@ -144,17 +144,15 @@ fn differs_by_empty_ends(hbase: &Answer, basalt: &Answer) -> bool {
         return false;
     };
     let mut theirs = theirs.iter();
-    let all = ours.iter().all(|ours| {
+    for ours in ours {
         let Some(answer) = theirs.next() else {
             return false;
         };
-        if answer == ours {
-            return true;
+        if answer != ours && !is_last_of(answer, ours, theirs.next()) {
+            return false;
         }
-        let end = theirs.next();
-        end.is_some() && is_last_of(answer, ours, end)
-    });
-    all && theirs.next().is_none()
+    }
+    theirs.next().is_none()
 }
 
 /// Whether `ours` is HBase's `answer` but for the end of the region, which `end` shows.
