@@ -105,18 +105,19 @@ pub(super) async fn call(
         scanner_id: Some(id),
         ..ScanResponse::default()
     };
+    let renews = call.renew == Some(true);
+    if !renews && call.close_scanner == Some(true) && rows_wanted(&call) == 0 {
+        close(connection, id);
+        reply.message(&answer);
+        return Ok(());
+    }
     if connection.scanners.lock().check_ended(id, call.next_call_seq)? {
         reply.message(&answer);
         return Ok(());
     }
-    if call.renew == Some(true) {
+    if renews {
         renew(connection, id)?;
         connection.scanners.lock().check_next(id, call.next_call_seq)?;
-        reply.message(&answer);
-        return Ok(());
-    }
-    if call.close_scanner == Some(true) && rows_wanted(&call) == 0 {
-        close(connection, id);
         reply.message(&answer);
         return Ok(());
     }
