@@ -1,7 +1,7 @@
 //! What workloads write: generated values, or the flights of a file.
 //!
-//! A workload whose rows have no columns of their own writes the flights' columns, one flight a row ([`Flights`]). One with
-//! columns of its own takes values that are text of flights ([`Data`]).
+//! A workload whose rows have no columns of their own writes the flights' columns, one flight a row
+//! ([`Flights`]). One with columns of its own takes values that are text of flights ([`Data`]).
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::values::{Lines, Values};
 /// The data set.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct DataOptions {
-    /// The flights of this Parquet file in place of generated values: flights-3m.parquet of the npm package vega-datasets,
-    /// or any file with its columns.
+    /// The flights of this Parquet file in place of generated values: flights-3m.parquet of the npm package
+    /// vega-datasets, or any file with its columns.
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 }

@@ -8,12 +8,12 @@
 //! destination  BYTE_ARRAY, UTF-8
 //! ```
 //!
-//! Every flight is a row: its minute is the date's, rounded down, its sequence number the place in the file, from 0.
-//! Each column becomes a cell of family `f` as text; a null is no cell. Dates are written as
+//! Every flight is a row: its minute is the date's, rounded down, its sequence number the place in the file,
+//! from 0. Each column becomes a cell of family `f` as text; a null is no cell. Dates are written as
 //! `2001-01-01T00:01:00`, with six more digits if there is a part of a second.
 //!
-//! The whole file is in memory, 48 bytes a flight, so that reading it does not compete with the server that is
-//! measured. Columns are read side by side, airports are kept once.
+//! The whole file is in memory, 48 bytes a flight, so that reading it does not compete with the server that
+//! is measured. Columns are read side by side, airports are kept once.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -45,7 +45,8 @@ pub(crate) struct Flights {
     origin: Vec<Option<u32>>,
     destination: Vec<Option<u32>>,
     airports: Vec<Bytes>,
-    /// Places in the file in the order of keys; empty when the file is in this order, as the published one is.
+    /// Places in the file in the order of keys; empty when the file is in this order, as the published one
+    /// is.
     order: Vec<u32>,
 }
 
@@ -184,7 +185,8 @@ impl Flights {
             .collect()
     }
 
-    /// The flight with the `index`th key as text; a number that is null is left out, an airport that is null is `-`.
+    /// The flight with the `index`th key as text; a number that is null is left out, an airport that is null
+    /// is `-`.
     pub(crate) fn line(&self, index: u64) -> String {
         let place = self.place(index);
         let mut words = vec![date_text(self.date[place])];
@@ -337,8 +339,8 @@ pub(crate) mod tests {
         optional binary destination (STRING);
     }";
 
-    /// Writes a file of this schema, ZSTD, with one row group for each list of rows. A row is date, delay and origin;
-    /// the distance is always 100, the destination `XYZ`.
+    /// Writes a file of this schema, ZSTD, with one row group for each list of rows. A row is date, delay and
+    /// origin; the distance is always 100, the destination `XYZ`.
     pub(crate) fn write(schema: &str, groups: &[&[(i64, Option<i64>, &str)]]) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         let level = ZstdLevel::try_new(3).unwrap();

@@ -27,7 +27,8 @@ pub(crate) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Whether calls about tables go through Thrift 1. Basalt answers both on one port, and Thrift 2 can do more.
+    /// Whether calls about tables go through Thrift 1. Basalt answers both on one port, and Thrift 2 can do
+    /// more.
     fn through_thrift1(&self) -> bool {
         self.target.api == Api::Thrift1 && !self.target.is_basalt
     }
@@ -57,8 +58,8 @@ impl Tables<'_> {
         self.create_schema(name, schema, splits).await
     }
 
-    /// The same for a whole schema. HBase's Thrift 1 leaves the table's attributes out, and families have what its
-    /// interface knows.
+    /// The same for a whole schema. HBase's Thrift 1 leaves the table's attributes out, and families have
+    /// what its interface knows.
     pub(crate) async fn create_schema(
         &self,
         name: &str,
@@ -175,8 +176,8 @@ fn region_place(region: TRegionInfo) -> RegionPlace {
     }
 }
 
-/// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. What is not set gets Thrift 2's
-/// defaults, so that both interfaces make the same table.
+/// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. What is not set
+/// gets Thrift 2's defaults, so that both interfaces make the same table.
 fn column_descriptor(family: &ColumnFamilyDescriptor) -> Result<ColumnDescriptor> {
     let name = family.name.escape_ascii();
     if family.block_size.is_some() || family.data_block_encoding.is_some() {

@@ -15,8 +15,8 @@ const OPERATION_TIMEOUT: Duration = Duration::from_mins(1);
 /// Where and how to reach the server.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetOptions {
-    /// Address of the server: Basalt, or HBase's Thrift server of the interface chosen. With --api native, ZooKeeper's
-    /// address; Basalt answers on one port.
+    /// Address of the server: Basalt, or HBase's Thrift server of the interface chosen. With --api native,
+    /// ZooKeeper's address; Basalt answers on one port.
     #[arg(long, default_value = "127.0.0.1:9090", value_name = "ADDR")]
     pub(crate) target: String,
     /// The interface to call.

@@ -1,5 +1,5 @@
-//! The text of a logical key: 22 digits that sort by time. The calendar is the toolkit's; its digits are put into the
-//! order that sorts.
+//! The text of a logical key: 22 digits that sort by time. The calendar is the toolkit's; its digits are put
+//! into the order that sorts.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Values to write: random bytes, or real flights as text. Each is a slice of one pool, so that making values costs nothing
-//! beside sending them.
+//! Values to write: random bytes, or real flights as text. Each is a slice of one pool, so that making values
+//! costs nothing beside sending them.
 //!
 //! The pool of flights has a line for each flight, in the order of time, as many as fit [`TEXT_BYTES_MAX`]:
 //!
@@ -7,8 +7,8 @@
 //! 2001-01-01T00:01:00 delay=5 distance=300 LAS PHX
 //! ```
 //!
-//! A value begins where a flight begins and goes on with the following ones until it has its length. Behind the last flight
-//! of the pool comes the first.
+//! A value begins where a flight begins and goes on with the following ones until it has its length. Behind
+//! the last flight of the pool comes the first.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Apache's crate `thrift` with the types of `basalt-idl`: for programs that have transports and protocols of that crate
-//! already, and need HBase's interface but no generated code.
+//! Apache's crate `thrift` with the types of `basalt-idl`: for programs that have transports and protocols of
+//! that crate already, and need HBase's interface but no generated code.
 //!
 //! `cargo run -p basalt-client --features thrift --example apache_thrift [HOST:PORT]`; without an address,
-//! 127.0.0.1:9090. The transport and the protocol are those of HBase's Thrift server by default: unframed, binary.
+//! 127.0.0.1:9090. The transport and the protocol are those of HBase's Thrift server by default: unframed,
+//! binary.
 
 use basalt_idl::apache::call;
 use basalt_idl::thrift2::{

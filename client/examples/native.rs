@@ -1,7 +1,8 @@
-//! HBase's native protocol, as its Java client uses it: the same program works with Basalt and with a cluster of HBase.
+//! HBase's native protocol, as its Java client uses it: the same program works with Basalt and with a cluster
+//! of HBase.
 //!
-//! A registry names the servers, and there are two: ZooKeeper, and the RPC registry of HBase 2.5 and later. Basalt
-//! answers both, and everything else, on its one port.
+//! A registry names the servers, and there are two: ZooKeeper, and the RPC registry of HBase 2.5 and later.
+//! Basalt answers both, and everything else, on its one port.
 //!
 //! `cargo run -p basalt-client --example native [HOST:PORT]`; without an address, 127.0.0.1:9090.
 

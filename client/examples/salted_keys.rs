@@ -1,5 +1,5 @@
-//! Salted keys: keys that grow with time would send every write to the last region. A bucket byte in front spreads
-//! them, and a range is read from all buckets at once, merged into the order of the keys.
+//! Salted keys: keys that grow with time would send every write to the last region. A bucket byte in front
+//! spreads them, and a range is read from all buckets at once, merged into the order of the keys.
 //!
 //! `cargo run -p basalt-client --example salted_keys [HOST:PORT]`; without an address, 127.0.0.1:9090.
 

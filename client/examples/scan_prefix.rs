@@ -1,6 +1,8 @@
-//! A scan by prefix: rows are sorted by key, so a key that begins with what is asked for makes a query one short scan.
+//! A scan by prefix: rows are sorted by key, so a key that begins with what is asked for makes a query one
+//! short scan.
 //!
-//! The key is `user/9999 - month`: a user's rows lie together, and counting the time down puts the newest first.
+//! The key is `user/9999 - month`: a user's rows lie together, and counting the time down puts the newest
+//! first.
 //!
 //! `cargo run -p basalt-client --example scan_prefix [HOST:PORT]`; without an address, 127.0.0.1:9090.
 

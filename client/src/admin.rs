@@ -72,8 +72,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart of the server ends a
-    /// pause.
+    /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart
+    /// of the server ends a pause.
     pub async fn pause(&self, work: BackgroundWork, paused: bool) -> Result<bool> {
         self.client.call(&args::BasaltPause { work, paused }).await
     }
@@ -122,8 +122,9 @@ impl Admin {
         self.client.call(&args::BasaltCacheState {}).await
     }
 
-    /// Moves a region to the virtual server of that name, `host,port,startcode`, or to the one with the fewest regions. Regions are
-    /// named in full or by their 32 hex digits. This and the next three calls need a server that rehearses a cluster.
+    /// Moves a region to the virtual server of that name, `host,port,startcode`, or to the one with the
+    /// fewest regions. Regions are named in full or by their 32 hex digits. This and the next three calls
+    /// need a server that rehearses a cluster.
     pub async fn move_region(&self, region: impl IntoBytes, server_name: Option<String>) -> Result<()> {
         let region_name = region.into_bytes();
         self.client
@@ -151,7 +152,8 @@ impl Admin {
         self.client.call(&args::BasaltBalance {}).await
     }
 
-    /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of its owner.
+    /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of
+    /// its owner.
     pub async fn set_quota(&self, quota: Throttle) -> Result<()> {
         self.client.call(&args::BasaltSetQuota { quota }).await
     }
@@ -171,8 +173,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Takes a snapshot of a table: with `flush` of everything that was acknowledged before, else of what is in store files. It is
-    /// removed after `ttl_seconds`; 0: never.
+    /// Takes a snapshot of a table: with `flush` of everything that was acknowledged before, else of what is
+    /// in store files. It is removed after `ttl_seconds`; 0: never.
     pub async fn snapshot(&self, table: &str, name: &str, flush: bool, ttl_seconds: i64) -> Result<()> {
         let call = args::BasaltSnapshot {
             name: name.to_owned(),
@@ -206,7 +208,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is created, enabled.
+    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is
+    /// created, enabled.
     pub async fn restore_snapshot(&self, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.client.call(&args::BasaltRestoreSnapshot { name }).await

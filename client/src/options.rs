@@ -1,7 +1,8 @@
-//! Options of requests and schemas, under the names that they have in HBase's Java client, and the kinds of failure
-//! that no interface declares.
+//! Options of requests and schemas, under the names that they have in HBase's Java client, and the kinds of
+//! failure that no interface declares.
 //!
-//! Options and kinds are open sets of codes: one that a newer server sends is kept, although it has no name here.
+//! Options and kinds are open sets of codes: one that a newer server sends is kept, although it has no name
+//! here.
 
 #[doc(inline)]
 pub use basalt_idl::call::TApplicationExceptionType as FailureKind;

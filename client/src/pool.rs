@@ -120,9 +120,10 @@ impl Pool {
         self.open(Some(permit)).await
     }
 
-    /// A connection for a scan, which keeps it to its end, since a server may let only the connection that opened a
-    /// scanner fetch from it. It is not counted against the pool's limit and never waited for: merged scans wait for each
-    /// other's rows, and whoever reads rows calls for more in between, so a wait could be for ever.
+    /// A connection for a scan, which keeps it to its end, since a server may let only the connection that
+    /// opened a scanner fetch from it. It is not counted against the pool's limit and never waited for:
+    /// merged scans wait for each other's rows, and whoever reads rows calls for more in between, so a wait
+    /// could be for ever.
     pub async fn acquire_for_scan(&self) -> Result<Pooled> {
         match self.take_idle() {
             Some(connection) => Ok(self.lend(connection, None)),

@@ -7,8 +7,8 @@
 //! - no scanner is left behind by a consumer that stops early or is cancelled, even in the middle of a call;
 //!   only a runtime that shuts down leaves one to its lease;
 //! - a connection is held for one call at a time, and never by a stream that nobody polls;
-//! - while the consumer works on one batch the next is on its way. At most three batches are in memory: one being
-//!   consumed, one in the channel, one fetched.
+//! - while the consumer works on one batch the next is on its way. At most three batches are in memory: one
+//!   being consumed, one in the channel, one fetched.
 //!
 //! The end is an empty batch. A short one says nothing: servers cut fetches by bytes and time.
 
@@ -95,7 +95,8 @@ async fn run(client: Client, table: Bytes, plan: ScanPlan, sender: mpsc::Sender<
         let mut connection = client.pool().acquire_for_scan().await?;
         match connection.call(&open).await {
             Ok(scanner_id) => Ok((connection, scanner_id)),
-            // An idle connection that the server has closed meanwhile says nothing of a new one; the others are as old.
+            // An idle connection that the server has closed meanwhile says nothing of a new one; the others
+            // are as old.
             Err(lost) if lost.is_connection_lost() => {
                 drop(connection);
                 let mut connection = client.pool().acquire_new_for_scan().await?;

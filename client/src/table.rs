@@ -262,8 +262,8 @@ impl Table {
         RowStream::start(self.client.clone(), self.table(), scan)
     }
 
-    /// The first rows of a scan, at most `rows`, in one call that leaves no scanner open: for scans that are known to be
-    /// short. Fails for a reversed scan of a prefix, which takes more than one.
+    /// The first rows of a scan, at most `rows`, in one call that leaves no scanner open: for scans that are
+    /// known to be short. Fails for a reversed scan of a prefix, which takes more than one.
     pub async fn first_rows(&self, scan: Scan, rows: usize) -> Result<Vec<Row>> {
         let plan = scan.into_plan()?;
         if plan.keep.is_some() {

@@ -27,8 +27,8 @@ impl Client {
         self.create_table_split(schema, Vec::new()).await
     }
 
-    /// Creates a table with one region more than split keys. See [`keys::presplit`](crate::keys::presplit) for
-    /// keys that spread evenly.
+    /// Creates a table with one region more than split keys. See [`keys::presplit`](crate::keys::presplit)
+    /// for keys that spread evenly.
     pub async fn create_table_split(&self, schema: TableSchema, split_keys: Vec<Vec<u8>>) -> Result<()> {
         let split_keys: Vec<Bytes> = split_keys.into_iter().map(Bytes::from).collect();
         let call = args::CreateTable {
@@ -174,8 +174,8 @@ impl Client {
         self.call(&args::GetClusterId {}).await
     }
 
-    /// Which of HBase's services the server takes this client's calls for. `ONE` means that the port is that of
-    /// a Thrift 1 server, which understands nothing else this client says.
+    /// Which of HBase's services the server takes this client's calls for. `ONE` means that the port is that
+    /// of a Thrift 1 server, which understands nothing else this client says.
     pub async fn server_type(&self) -> Result<ServerType> {
         self.call(&args::GetThriftServerType {}).await
     }

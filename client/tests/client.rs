@@ -1,4 +1,5 @@
-//! The client against a server that behaves badly on purpose: what is sent, what is tried again, what is closed.
+//! The client against a server that behaves badly on purpose: what is sent, what is tried again, what is
+//! closed.
 
 mod fake;
 

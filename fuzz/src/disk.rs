@@ -33,7 +33,8 @@ pub(crate) const TRAILER_MARK_AT: usize = TRAILER_BYTES - 16;
 const TRAILER_SUM_AT: usize = TRAILER_BYTES - 8;
 const TRAILER_VERSION_AT: usize = TRAILER_BYTES - 4;
 
-/// An HFile of its blocks and the beginning of its trailer; with the mark and checksum of ours if it is `marked`.
+/// An HFile of its blocks and the beginning of its trailer; with the mark and checksum of ours if it is
+/// `marked`.
 pub(crate) fn hfile(blocks: &[u8], trailer: &[u8], marked: bool) -> Vec<u8> {
     let mut file = blocks.to_vec();
     let mut tail = trailer.to_vec();

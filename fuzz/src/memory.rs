@@ -1,8 +1,8 @@
 //! The limit of memory: what is refused has taken little, and what is accepted has taken what is stated.
 //!
-//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them, beyond what was there before.
-//! (Zstandard's own contexts, which are C and made once for each thread, are not seen.) The count is the process's: measure
-//! in one thread, while the others wait.
+//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them, beyond what
+//! was there before. (Zstandard's own contexts, which are C and made once for each thread, are not seen.) The
+//! count is the process's: measure in one thread, while the others wait.
 
 use peak_alloc::PeakAlloc;
 
@@ -31,8 +31,8 @@ pub fn limit(received: usize) -> usize {
     received * PER_INPUT_BYTE + BASE_BYTES
 }
 
-/// Runs `handle`, which reads an input of `received` bytes. Panics when a refusal took more than [`limit`] and `beside`, or
-/// an acceptance more than [`DECODED_BYTES`] above that.
+/// Runs `handle`, which reads an input of `received` bytes. Panics when a refusal took more than [`limit`]
+/// and `beside`, or an acceptance more than [`DECODED_BYTES`] above that.
 pub fn bounded<T, E>(received: usize, beside: usize, handle: impl Fn() -> Result<T, E>) -> Result<T, E> {
     let refused = limit(received) + beside;
     let allowed = |result: &Result<T, E>| refused + if result.is_ok() { DECODED_BYTES } else { 0 };
@@ -44,7 +44,8 @@ pub fn within<T>(received: usize, allowed: usize, handle: impl Fn() -> T) -> T {
     checked(received, |_| allowed, handle)
 }
 
-/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not the input's.
+/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not
+/// the input's.
 fn checked<T>(received: usize, allowed: impl Fn(&T) -> usize, handle: impl Fn() -> T) -> T {
     let (result, peak) = peak_of(&handle);
     if peak <= allowed(&result) {

@@ -1,4 +1,5 @@
-//! Damage that follows from a seed, for tests that run the same everywhere. libFuzzer has mutations of its own.
+//! Damage that follows from a seed, for tests that run the same everywhere. libFuzzer has mutations of its
+//! own.
 
 use basalt_engine::fs::sim::SplitMix64;
 

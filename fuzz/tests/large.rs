@@ -1,6 +1,6 @@
-//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers, who prefer short ones, do not try. Method: parts of
-//! filters repeated up to the limits, accepted or with something wrong at the end. One test, since memory is counted for the whole
-//! process.
+//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers, who prefer short ones, do
+//! not try. Method: parts of filters repeated up to the limits, accepted or with something wrong at the end.
+//! One test, since memory is counted for the whole process.
 
 use basalt_engine::filter::{
     FILTER_BYTES_MAX, FILTER_STRING_MAX_BYTES as STRING_BYTES, FilterSpec, ListOperator, RowRange,
@@ -52,7 +52,8 @@ const FILTERS: &[(&str, &str)] = &[
     ("MultipleColumnPrefixFilter('a','b','c','d')", " AND "),
 ];
 
-/// Parses a filter string, and again with a parenthesis too many at its end: what was read before it has taken its memory.
+/// Parses a filter string, and again with a parenthesis too many at its end: what was read before it has
+/// taken its memory.
 fn parse(filters: &str) {
     for end in ["", ")"] {
         let input = format!("{filters}{end}");

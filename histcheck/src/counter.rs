@@ -1,13 +1,13 @@
 //! Counters that only grow.
 //!
-//! A column counts here if it is incremented by positive amounts and changed by nothing else. Every value that a get or an increment
-//! returned must hold
+//! A column counts here if it is incremented by positive amounts and changed by nothing else. Every value
+//! that a get or an increment returned must hold
 //!
 //! - all increments that were acknowledged before the call was invoked, and its own;
 //! - nothing but increments that were invoked before the call returned, and were not refused.
 //!
-//! And no value is smaller than one that was returned before the call was invoked, to whichever client and before whichever crash;
-//! an increment's is larger.
+//! And no value is smaller than one that was returned before the call was invoked, to whichever client and
+//! before whichever crash; an increment's is larger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,8 @@ fn check_bounds(
     column: &Bytes,
     first: i64,
 ) -> Result<(), String> {
-    // Sums of what had been acknowledged, by time of return, and of what had been sent, by time of invocation.
+    // Sums of what had been acknowledged, by time of return, and of what had been sent, by time of
+    // invocation.
     let sums = |mut steps: Vec<(u64, i64)>| {
         steps.sort_unstable();
         let mut sum = first;

@@ -2,14 +2,14 @@
 //!
 //! For each row, each crash, and the first get after it that no write can have disturbed:
 //!
-//! - *Nothing acknowledged is lost.* A write that returned before the crash is what the get shows, or something that may have come after it
-//!   is.
-//! - *Nothing seen is lost.* What a get showed before the crash is there, or something that may have come after. This finds reads of
-//!   what was not durable yet.
+//! - *Nothing acknowledged is lost.* A write that returned before the crash is what the get shows, or
+//!   something that may have come after it is.
+//! - *Nothing seen is lost.* What a get showed before the crash is there, or something that may have come
+//!   after. This finds reads of what was not durable yet.
 //!
-//! "May have come after": the write of what is shown had not returned when the other call was invoked. This looks at two calls at a
-//! time and at one column at a time; [`crate::linear`] sees more, and this says plainly what happened. Columns that are incremented or
-//! appended to are left to others.
+//! "May have come after": the write of what is shown had not returned when the other call was invoked. This
+//! looks at two calls at a time and at one column at a time; [`crate::linear`] sees more, and this says
+//! plainly what happened. Columns that are incremented or appended to are left to others.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,8 @@ fn check_column(
     let before = &calls[..calls.partition_point(|call| call.invoked <= crash)];
     let found = after.row_read().and_then(|columns| columns.get(column));
     let show = |value: Option<&Bytes>| value.map_or("nothing".to_owned(), |value| notation::token(value));
-    // When the last call that may have written what is there had ended; `Some(None)` if it was there before all calls.
+    // When the last call that may have written what is there had ended; `Some(None)` if it was there before
+    // all calls.
     let written = before
         .iter()
         .filter(|call| change_of(call, column) == Some(found))

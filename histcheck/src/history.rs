@@ -1,7 +1,8 @@
 //! What clients did and saw.
 //!
 //! 1. Clients and the harness write [`Event`]s.
-//! 2. [`History::from_events`] pairs invocations with returns into [`Call`]s, and closes unknown calls at the next crash.
+//! 2. [`History::from_events`] pairs invocations with returns into [`Call`]s, and closes unknown calls at the
+//!    next crash.
 //!
 //! A client makes one call at a time; several threads are several clients.
 
@@ -138,7 +139,8 @@ pub struct Call {
     pub op: Op,
     /// When it was made.
     pub invoked: Time,
-    /// When it ended. For an unknown one: the next crash, or [`Time::MAX`], since it may take effect until then.
+    /// When it ended. For an unknown one: the next crash, or [`Time::MAX`], since it may take effect until
+    /// then.
     pub returned: Time,
     /// How it ended.
     pub outcome: Outcome,

@@ -1,8 +1,9 @@
 //! Checkers of what clients saw.
 //!
-//! Clients of a server note every call twice, when they make it and when it has ended, and somebody notes every crash. From these
-//! [`Event`]s comes a [`History`], and the checkers say whether a server that keeps its promises can have answered so. They know the
-//! promises and nothing of any server: no code of one is in here.
+//! Clients of a server note every call twice, when they make it and when it has ended, and somebody notes
+//! every crash. From these [`Event`]s comes a [`History`], and the checkers say whether a server that keeps
+//! its promises can have answered so. They know the promises and nothing of any server: no code of one is in
+//! here.
 //!
 //! | module | what must hold |
 //! | --- | --- |
@@ -20,10 +21,12 @@
 //!
 //! - *done*: it took effect, between invocation and return;
 //! - *refused*: it never takes effect;
-//! - *unknown* (connection lost, time limit): it takes effect at most once, at any time from its invocation up to the next crash.
+//! - *unknown* (connection lost, time limit): it takes effect at most once, at any time from its invocation
+//!   up to the next crash.
 //!
-//! Call `a` happened before call `b` if `a` returned at an earlier time than `b` was invoked; with equal times they count as
-//! concurrent. Every checker accepts too much rather than too little when times are coarse: what it reports is wrong.
+//! Call `a` happened before call `b` if `a` returned at an earlier time than `b` was invoked; with equal
+//! times they count as concurrent. Every checker accepts too much rather than too little when times are
+//! coarse: what it reports is wrong.
 //!
 //! [`notation`] writes histories as text and reads them, for tests and for reports.
 

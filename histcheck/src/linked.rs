@@ -1,10 +1,12 @@
-//! Linked lists, as HBase's BigLinkedList has them: every node names the one before it, and is written after that was acknowledged.
+//! Linked lists, as HBase's BigLinkedList has them: every node names the one before it, and is written after
+//! that was acknowledged.
 //!
-//! Chains are closed to loops after a while, so every node is referred to, but for the newest of open chains. After any crash
+//! Chains are closed to loops after a while, so every node is referred to, but for the newest of open chains.
+//! After any crash
 //!
 //! - a node that is referred to is there: otherwise it is *undefined*, an acknowledged write was lost;
-//! - a node that is there and that nobody refers to is one of those known to be newest: otherwise it is *lost*, the node that referred
-//!   to it has gone.
+//! - a node that is there and that nobody refers to is one of those known to be newest: otherwise it is
+//!   *lost*, the node that referred to it has gone.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -31,8 +33,9 @@ impl<K> Counts<K> {
     }
 }
 
-/// Counts the nodes, each with the one before it. `may_be_newest` says of which nodes it is known that perhaps nobody refers to them:
-/// those of the last acknowledged step of an open chain, and those whose writing was not acknowledged.
+/// Counts the nodes, each with the one before it. `may_be_newest` says of which nodes it is known that
+/// perhaps nobody refers to them: those of the last acknowledged step of an open chain, and those whose
+/// writing was not acknowledged.
 pub fn verify<'a, K: Copy + Eq + Hash + Ord + 'a>(
     nodes: impl IntoIterator<Item = (K, Option<K>)>,
     acknowledged: impl IntoIterator<Item = &'a K>,

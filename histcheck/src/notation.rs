@@ -15,8 +15,9 @@
 //! crash 10
 //! ```
 //!
-//! `@a` and `%r` before a call name its client and row; without them every call has a client of its own, and the row is `r`.
-//! `#5` is the number 5 in eight bytes, and `\09` a byte. Amounts and sums of `inc` are numbers.
+//! `@a` and `%r` before a call name its client and row; without them every call has a client of its own, and
+//! the row is `r`. `#5` is the number 5 in eight bytes, and `\09` a byte. Amounts and sums of `inc` are
+//! numbers.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -170,7 +171,8 @@ pub fn counter(number: i64) -> Bytes {
     Bytes::copy_from_slice(&number.to_be_bytes())
 }
 
-/// Bytes as one word: letters, digits and `_.:/-` as they are, a number in eight bytes as `#number`, other bytes as `\` and two digits.
+/// Bytes as one word: letters, digits and `_.:/-` as they are, a number in eight bytes as `#number`, other
+/// bytes as `\` and two digits.
 pub fn token(bytes: &[u8]) -> String {
     // A word that begins with a minus is a removal.
     let plain = |(at, byte): (usize, &u8)| {

@@ -1,7 +1,7 @@
 //! What was refused never appears.
 //!
-//! A value counts here if only refused calls wrote it, or a suffix if only refused calls appended it and it does not occur in anything
-//! else that was written. No get and no result of an append may show it.
+//! A value counts here if only refused calls wrote it, or a suffix if only refused calls appended it and it
+//! does not occur in anything else that was written. No get and no result of an append may show it.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,13 @@
 //! Scans of one moment.
 //!
-//! Every row that is scanned is a register: a write sets all of its columns, each time to other values, or removes the row. What a scan
-//! shows of a row then names the write, and the write says when the row can have looked so: from its invocation until a write that
-//! was invoked after its return has returned itself. A scan is right if
+//! Every row that is scanned is a register: a write sets all of its columns, each time to other values, or
+//! removes the row. What a scan shows of a row then names the write, and the write says when the row can have
+//! looked so: from its invocation until a write that was invoked after its return has returned itself. A scan
+//! is right if
 //!
 //! 1. its rows are within its range, in order, and none comes twice;
-//! 2. some moment between the beginning of its opening and the end of its first fetch is a possible one for every row, also for those
-//!    that it does not show. (Later fetches show the same moment.)
+//! 2. some moment between the beginning of its opening and the end of its first fetch is a possible one for
+//!    every row, also for those that it does not show. (Later fetches show the same moment.)
 //!
 //! A scan that was interrupted is judged up to its last row.
 
@@ -64,7 +65,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes the writes of a history that began with these rows. A row with a change that is no register's is an error in the use.
+    /// Takes the writes of a history that began with these rows. A row with a change that is no register's is
+    /// an error in the use.
     pub fn new(history: &History, initial: &Rows) -> Result<Self, Violation> {
         let mut writes: BTreeMap<Bytes, Vec<Write>> = BTreeMap::new();
         let first = |image: Columns| Write {

@@ -2,8 +2,8 @@
 
 use basalt_histcheck::linked::{self, Counts};
 
-/// Nodes that are there, as `b>a` where `b` names `a` and `a` where it names none; nodes that were acknowledged; and those to which
-/// perhaps nobody refers.
+/// Nodes that are there, as `b>a` where `b` names `a` and `a` where it names none; nodes that were
+/// acknowledged; and those to which perhaps nobody refers.
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
 const GOOD: &[Case] = &[

@@ -3,8 +3,8 @@
 use basalt_histcheck::scan::{Moments, Scan};
 use basalt_histcheck::{Rows, Violation, notation};
 
-/// Writes, and a scan: `opened-fetched`, then `<` for one in reverse, `..` for one that was interrupted, `[a,c)` for a range, and rows
-/// as `a:1`, where the only column of row `a` holds 1.
+/// Writes, and a scan: `opened-fetched`, then `<` for one in reverse, `..` for one that was interrupted,
+/// `[a,c)` for a range, and rows as `a:1`, where the only column of row `a` holds 1.
 type Case = (&'static str, &'static str, &'static str);
 
 const GOOD: &[Case] = &[

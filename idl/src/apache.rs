@@ -1,16 +1,18 @@
-//! The interfaces over Apache's crate `thrift`: every struct, union, exception and enum is a [`TSerializable`], so a
-//! program on that crate's transports and protocols can use them.
+//! The interfaces over Apache's crate `thrift`: every struct, union, exception and enum is a
+//! [`TSerializable`], so a program on that crate's transports and protocols can use them.
 //!
 //! A value passes through the binary form of [`crate::wire`]:
 //!
-//! - Writing encodes the value, then walks the bytes along the type's descriptor and hands each part to the protocol.
-//! - Reading walks the protocol along the descriptor, collects the parts as bytes, then decodes the value from them.
+//! - Writing encodes the value, then walks the bytes along the type's descriptor and hands each part to the
+//!   protocol.
+//! - Reading walks the protocol along the descriptor, collects the parts as bytes, then decodes the value
+//!   from them.
 //!
-//! So the rules for absent fields, defaults and unions are those of [`crate::schema`], in one place. The price is one
-//! copy of each value; the codecs of [`crate::wire`] have none.
+//! So the rules for absent fields, defaults and unions are those of [`crate::schema`], in one place. The
+//! price is one copy of each value; the codecs of [`crate::wire`] have none.
 //!
-//! Bounds on what arrives are the protocol's (`TConfiguration` of the crate: size of a message, a string, a container,
-//! depth), then those of decoding. Recursion follows the descriptors, which are not recursive.
+//! Bounds on what arrives are the protocol's (`TConfiguration` of the crate: size of a message, a string, a
+//! container, depth), then those of decoding. Recursion follows the descriptors, which are not recursive.
 
 use thrift::protocol::{
     TFieldIdentifier, TInputProtocol, TListIdentifier, TMapIdentifier, TMessageIdentifier, TMessageType,
@@ -25,8 +27,8 @@ use crate::wire::{BinaryReader, BinaryWriter, Protocol, Reader, WireError, Write
 
 /// Makes a call and waits for its reply.
 ///
-/// The outer error is the transport's, the protocol's, or the server's application exception; the inner one is an
-/// exception that the method declares.
+/// The outer error is the transport's, the protocol's, or the server's application exception; the inner one
+/// is an exception that the method declares.
 pub fn call<C: Call + TSerializable>(
     arguments: &C,
     sequence_number: i32,
@@ -57,8 +59,8 @@ pub fn call<C: Call + TSerializable>(
     Ok(result)
 }
 
-/// Reads a struct, decodes and encodes its Rust type, and writes it: [`TSerializable`] in both directions, for tests
-/// and tools that know a type only by its descriptor.
+/// Reads a struct, decodes and encodes its Rust type, and writes it: [`TSerializable`] in both directions,
+/// for tests and tools that know a type only by its descriptor.
 pub fn recode(
     of: &StructDescriptor,
     input: &mut dyn TInputProtocol,
@@ -116,8 +118,8 @@ fn type_of_field(of: &StructDescriptor, id: i16) -> Option<TypeDescriptor> {
     Some(field.ty)
 }
 
-/// Copies a struct from a protocol. Fields of which `type_of` does not know the number, or that have another type, are
-/// skipped.
+/// Copies a struct from a protocol. Fields of which `type_of` does not know the number, or that have another
+/// type, are skipped.
 fn read_struct(
     input: &mut dyn TInputProtocol,
     type_of: &dyn Fn(i16) -> Option<TypeDescriptor>,

@@ -20,7 +20,8 @@
 //! | with a default | `T` | the default | always |
 //! | optional, or no keyword | `Option<T>` | `None` | when `Some` |
 //!
-//! A field that arrives with another wire type than declared is skipped like an unknown one, as libthrift does.
+//! A field that arrives with another wire type than declared is skipped like an unknown one, as libthrift
+//! does.
 
 /// The type of a field in Rust.
 macro_rules! field_type {
@@ -401,8 +402,8 @@ macro_rules! thrift_enum {
     )+ };
 }
 
-/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all methods, and the
-/// enum of what they throw. `legacy` methods left HBase's newest IDL, but older clients call them.
+/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all methods, and
+/// the enum of what they throw. `legacy` methods left HBase's newest IDL, but older clients call them.
 macro_rules! thrift_service {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,5 @@
-//! Goal: no bytes make a decoder, the scanner or the detector panic, run away, or take memory out of proportion.
+//! Goal: no bytes make a decoder, the scanner or the detector panic, run away, or take memory out of
+//! proportion.
 //! Method: random bytes, and valid messages with random damage, through every entry point; a counting
 //! allocator watches the peak of the thread under test.
 

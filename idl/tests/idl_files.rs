@@ -250,7 +250,8 @@ const THRIFT1: &str = include_str!("../thrift1/Hbase.thrift");
 const THRIFT2: &str = include_str!("../thrift2/hbase.thrift");
 const BASALT: &str = include_str!("../basalt.thrift");
 
-// The numbers of declarations of HBase's two files are those of its own: enums, structs, unions, exceptions, methods.
+// The numbers of declarations of HBase's two files are those of its own: enums, structs, unions, exceptions,
+// methods.
 
 #[test]
 fn thrift1_is_what_its_file_says() {

@@ -1,11 +1,11 @@
-//! Goal: every struct, every method's arguments and every result survives a round trip, in both protocols, and
-//! Apache's own `thrift` crate reads what we write and writes what we read.
-//! Method: random value trees are made from the descriptors. The crate encodes a tree, the Rust type
-//! decodes and encodes it again, the crate decodes that, and the trees must be equal. A tree holds every required
+//! Goal: every struct, every method's arguments and every result survives a round trip, in both protocols,
+//! and Apache's own `thrift` crate reads what we write and writes what we read.
+//! Method: random value trees are made from the descriptors. The crate encodes a tree, the Rust type decodes
+//! and encodes it again, the crate decodes that, and the trees must be equal. A tree holds every required
 //! field and every field with a default, as the Rust types write those always, and some of the others.
 //!
-//! The Rust types as `TSerializable` of that crate: what they read from one of its protocols and write to it again are
-//! the tree's bytes, and those of our codec.
+//! The Rust types as `TSerializable` of that crate: what they read from one of its protocols and write to it
+//! again are the tree's bytes, and those of our codec.
 
 use std::rc::Rc;
 
@@ -343,8 +343,8 @@ fn check(
                 "{:?}",
                 protocol
             );
-            // Both write fields in order, so the bytes are the same. In compact, the crate writes a field that is 15 behind the last
-            // in the long form, and Java's library and ours in the short one.
+            // Both write fields in order, so the bytes are the same. In compact, the crate writes a field
+            // that is 15 behind the last in the long form, and Java's library and ours in the short one.
             if protocol == Protocol::BinaryStrict {
                 prop_assert_eq!(ours, encoded);
             }
@@ -454,8 +454,8 @@ fn through_apache(protocol: Protocol, of: &StructDescriptor, mut bytes: &[u8]) -
     Ok(out)
 }
 
-/// Whether a struct has a field whose number is 15 more than that of the field before: the one case in which the two
-/// write compact differently (see [`check`]).
+/// Whether a struct has a field whose number is 15 more than that of the field before: the one case in which
+/// the two write compact differently (see [`check`]).
 fn has_long_form(value: &Value) -> bool {
     match value {
         Value::Struct(fields) => {

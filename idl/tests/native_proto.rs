@@ -1,7 +1,8 @@
 //! The Rust types of HBase's native protocol are those of `native/hbase.proto`.
 //!
-//! The test compiles the file again and compares the result with `src/native/messages.rs`, byte for byte. After a change of
-//! the file, `BASALT_GENERATE=1 cargo test -p basalt-idl --test native_proto` writes the types anew.
+//! The test compiles the file again and compares the result with `src/native/messages.rs`, byte for byte.
+//! After a change of the file, `BASALT_GENERATE=1 cargo test -p basalt-idl --test native_proto` writes the
+//! types anew.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! Goal: what is refused costs no more memory than twice what was received and 64 KiB, and little stack. Method: the table of bad
-//! messages, through detection, scanner, dispatch, check and decoding as the server does it, on a small stack, with an allocator
-//! that counts.
+//! Goal: what is refused costs no more memory than twice what was received and 64 KiB, and little stack.
+//! Method: the table of bad messages, through detection, scanner, dispatch, check and decoding as the server
+//! does it, on a small stack, with an allocator that counts.
 
 mod bad_messages;
 mod counting;

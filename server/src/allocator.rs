@@ -1,14 +1,18 @@
-//! The allocator: jemalloc, or the system's without the feature `jemalloc` (ThreadSanitizer has its own, and so have tests that count).
+//! The allocator: jemalloc, or the system's without the feature `jemalloc` (ThreadSanitizer has its own, and
+//! so have tests that count).
 //!
-//! Either way, large pieces of memory go back to the system when they are freed. The pieces of memstores, blocks on their way and answers
-//! are large, and what is free must not count against a budget (`tests/tests/memory.rs`).
+//! Either way, large pieces of memory go back to the system when they are freed. The pieces of memstores,
+//! blocks on their way and answers are large, and what is free must not count against a budget
+//! (`tests/tests/memory.rs`).
 //!
-//! - jemalloc: pieces of 1 MiB and more (`oversize_threshold`) come from an arena of their own, which keeps nothing. What other arenas
-//!   keep goes back little by little within ten seconds (`dirty_decay_ms`, its default), as long as somebody allocates. With its own
-//!   threshold of 8 MiB, a server that may use 128 MiB held 192 MiB; so it holds 119 MiB.
-//! - glibc takes pieces of 128 KiB and more from the system one by one, and gives each back when it is freed. But the first such piece
-//!   that is freed raises that mark, up to 32 MiB (mallopt(3), `M_MMAP_THRESHOLD`): from then on they come from heaps, one for each
-//!   thread or so, that keep what is freed. A server that may use 128 MiB then held 270 MiB. Setting the mark keeps it where it is.
+//! - jemalloc: pieces of 1 MiB and more (`oversize_threshold`) come from an arena of their own, which keeps
+//!   nothing. What other arenas keep goes back little by little within ten seconds (`dirty_decay_ms`, its
+//!   default), as long as somebody allocates. With its own threshold of 8 MiB, a server that may use 128 MiB
+//!   held 192 MiB; so it holds 119 MiB.
+//! - glibc takes pieces of 128 KiB and more from the system one by one, and gives each back when it is freed.
+//!   But the first such piece that is freed raises that mark, up to 32 MiB (mallopt(3), `M_MMAP_THRESHOLD`):
+//!   from then on they come from heaps, one for each thread or so, that keep what is freed. A server that may
+//!   use 128 MiB then held 270 MiB. Setting the mark keeps it where it is.
 //! - Other allocators have other ways; there nothing is done.
 //!
 //! What jemalloc brings: docs/decisions/0009-where-work-runs.md.
@@ -20,8 +24,9 @@ mod jemalloc {
     static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
     /// jemalloc's settings, which it reads before `main`.
-    // SAFETY: the name is the one under which jemalloc of this crate (prefix `_rjem_`) looks for a pointer to its settings, a C string; a
-    // reference to an array is such a pointer, the array ends with a zero, and nothing else has that name.
+    // SAFETY: the name is the one under which jemalloc of this crate (prefix `_rjem_`) looks for a pointer to
+    // its settings, a C string; a reference to an array is such a pointer, the array ends with a zero, and
+    // nothing else has that name.
     #[unsafe(export_name = "_rjem_malloc_conf")]
     static SETTINGS: &[u8; 27] = b"oversize_threshold:1048576\0";
 }
@@ -30,12 +35,12 @@ mod jemalloc {
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const MMAP_THRESHOLD_BYTES: i32 = 128 << 10;
 
-/// Keeps glibc's mark where it is: for libraries in C, and for everything without jemalloc. Tells whether there was one to keep.
-/// Called once, before there are threads.
+/// Keeps glibc's mark where it is: for libraries in C, and for everything without jemalloc. Tells whether
+/// there was one to keep. Called once, before there are threads.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 pub(crate) fn give_back_large_pieces() -> bool {
-    // SAFETY: `mallopt` takes two numbers and changes a parameter of the allocator; it may be called at any time, and no other thread
-    // runs yet that could call it, too.
+    // SAFETY: `mallopt` takes two numbers and changes a parameter of the allocator; it may be called at any
+    // time, and no other thread runs yet that could call it, too.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES) == 1 }
 }
 

@@ -1,7 +1,7 @@
 //! Java programs of the tests, built by Maven with what they need from Maven Central.
 //!
-//! 1. A program is built when its pom or sources are not the ones of the last build: Maven fetches the jars (minutes on a
-//!    machine that has none), compiles, and writes the class path down.
+//! 1. A program is built when its pom or sources are not the ones of the last build: Maven fetches the jars
+//!    (minutes on a machine that has none), compiles, and writes the class path down.
 //! 2. From then on only `java` is called, never Maven.
 //!
 //! Everything built lies in `target/<project>`, where the pom puts it (`made`).
@@ -39,9 +39,10 @@ pub struct JavaProgram {
 }
 
 impl JavaProgram {
-    /// The program in the folder `tests/<project>`, whose pom builds into `target/<project>`. `None`, with one line that says
-    /// why, on a machine without Java, Maven or a way to fetch the jars: the test is then not run. Panics when the sources do
-    /// not compile: that is a fault of ours and must not look like a missing tool.
+    /// The program in the folder `tests/<project>`, whose pom builds into `target/<project>`. `None`, with
+    /// one line that says why, on a machine without Java, Maven or a way to fetch the jars: the test is then
+    /// not run. Panics when the sources do not compile: that is a fault of ours and must not look like a
+    /// missing tool.
     pub fn find(project: &str) -> Option<Self> {
         Self::find_variant(project, project, &[])
     }
@@ -100,7 +101,8 @@ impl JavaProgram {
         &self.class_path
     }
 
-    /// The transcript of the program's tour of a server, to which `args` lead. Panics when the tour does not reach its end.
+    /// The transcript of the program's tour of a server, to which `args` lead. Panics when the tour does not
+    /// reach its end.
     pub fn tour(&self, args: &[&str]) -> String {
         let output = self
             .java()

@@ -1,6 +1,7 @@
 //! What the black-box tests share: a running server, and tools of other languages.
 //!
-//! The tests start the real binary in an empty directory, on ports the system chooses, and speak to it as anybody would.
+//! The tests start the real binary in an empty directory, on ports the system chooses, and speak to it as
+//! anybody would.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -32,15 +33,15 @@ pub fn workspace() -> &'static Path {
         .expect("the tests' folder lies in the workspace")
 }
 
-/// The variable that names a directory with programs to test, instead of those that belong to the test's own build:
-/// `BASALT_PROGRAMS=target/release cargo test --workspace --test api` tests the release build.
+/// The variable that names a directory with programs to test, instead of those that belong to the test's own
+/// build: `BASALT_PROGRAMS=target/release cargo test --workspace --test api` tests the release build.
 const PROGRAMS: &str = "BASALT_PROGRAMS";
 
 /// Names of the programs that this process has had built.
 static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeSet<String>>> = OnceLock::new();
 
-/// The program of that name in the directory that `BASALT_PROGRAMS` names; without the variable it is built if need be, in the
-/// profile of the running test.
+/// The program of that name in the directory that `BASALT_PROGRAMS` names; without the variable it is built
+/// if need be, in the profile of the running test.
 pub fn binary(name: &str) -> PathBuf {
     if let Some(programs) = std::env::var_os(PROGRAMS) {
         // A test's working directory is its package's; the variable is written for the workspace's.
@@ -75,8 +76,8 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
         .expect("no test panics while it builds");
     if built.insert(name.to_owned()) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        // The whole workspace and a test are named so that dependencies get the features that `cargo test --workspace` gave them:
-        // with others they would all be built once more.
+        // The whole workspace and a test are named so that dependencies get the features that `cargo test
+        // --workspace` gave them: with others they would all be built once more.
         cargo.current_dir(workspace()).args([
             "build",
             "--quiet",
@@ -95,8 +96,8 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
     program.to_owned()
 }
 
-/// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the system chooses. It prints
-/// one line when it accepts calls, for [`addresses`].
+/// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the
+/// system chooses. It prints one line when it accepts calls, for [`addresses`].
 pub fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
     let mut command = Command::new(binary);
     command.args([

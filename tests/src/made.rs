@@ -1,8 +1,8 @@
 //! Folders in `target` that are made once, of sources and fetched packages, and kept for later test runs.
 //!
-//! The file `built-from` holds all that a folder was made of and is written last: a folder whose making was cut short is made
-//! again. A lock file keeps test processes from making one folder together. A machine may lack a tool or the network: that is
-//! an `Err` with one line that says why, and the test is not run.
+//! The file `built-from` holds all that a folder was made of and is written last: a folder whose making was
+//! cut short is made again. A lock file keeps test processes from making one folder together. A machine may
+//! lack a tool or the network: that is an `Err` with one line that says why, and the test is not run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,8 +70,8 @@ pub(crate) fn append_files<'a>(contents: &mut Vec<u8>, files: impl IntoIterator<
     }
 }
 
-/// Runs a command that needs what the machine may not have, as the network. The error is one line of what it printed: the first
-/// that speaks of an error, or else the last.
+/// Runs a command that needs what the machine may not have, as the network. The error is one line of what it
+/// printed: the first that speaks of an error, or else the last.
 pub(crate) fn fetch(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {

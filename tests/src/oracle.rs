@@ -1,10 +1,11 @@
 //! The oracle: a real HBase with both of its Thrift servers, to compare Basalt's answers with.
 //!
-//! `tests/oracle` is the Java program around it, [`Oracle`] the process. What HBase's Thrift services cannot do (flush,
-//! compaction, split, a clean slate) goes over the process's standard input and output, one line for a command and one for
-//! its answer.
+//! `tests/oracle` is the Java program around it, [`Oracle`] the process. What HBase's Thrift services cannot
+//! do (flush, compaction, split, a clean slate) goes over the process's standard input and output, one line
+//! for a command and one for its answer.
 //!
-//! The process owns its data directory and ends when its input does, so a test that is killed leaves nothing behind.
+//! The process owns its data directory and ends when its input does, so a test that is killed leaves nothing
+//! behind.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -42,8 +43,9 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Starts HBase with default settings on empty storage; returns when both Thrift servers answer. `None`, after one line that says why, on
-    /// a machine without Java, Maven or the jars: the test is then not run. Panics when HBase is there and does not start.
+    /// Starts HBase with default settings on empty storage; returns when both Thrift servers answer. `None`,
+    /// after one line that says why, on a machine without Java, Maven or the jars: the test is then not run.
+    /// Panics when HBase is there and does not start.
     pub fn start() -> Option<Self> {
         Self::start_with(&[])
     }
@@ -53,8 +55,8 @@ impl Oracle {
         Self::start_for(Purpose::Answers, settings)
     }
 
-    /// One with so many region servers whose speed is to be compared, each of which takes at most so many requests in a second, if
-    /// that is given: HBase's own quota.
+    /// One with so many region servers whose speed is to be compared, each of which takes at most so many
+    /// requests in a second, if that is given: HBase's own quota.
     pub fn start_for_load(
         region_servers: u16,
         requests_per_second: Option<u64>,
@@ -108,7 +110,8 @@ impl Oracle {
         self.process.command(&format!("major_compact {table}")).map(drop)
     }
 
-    /// Splits the region that has the row, at the row. Returns when both daughters serve and have files of their own.
+    /// Splits the region that has the row, at the row. Returns when both daughters serve and have files of
+    /// their own.
     pub fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String> {
         self.process
             .command(&format!("split {table} {}", escaped(row)))
@@ -175,7 +178,8 @@ impl Process {
             .arg("basalt.Oracle")
             .arg(dir.path())
             .args(settings)
-            // A group of its own: Ctrl-C on the terminal ends us, and our end ends it in the way that deletes its data.
+            // A group of its own: Ctrl-C on the terminal ends us, and our end ends it in the way that deletes
+            // its data.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -13,8 +13,8 @@ pub struct Python {
     home: Option<PathBuf>,
 }
 
-/// Python with HappyBase, the client most people use, unmodified from PyPI. `None`, with one line that says why, on a machine
-/// without Python or without its packages: the test is then not run.
+/// Python with HappyBase, the client most people use, unmodified from PyPI. `None`, with one line that says
+/// why, on a machine without Python or without its packages: the test is then not run.
 pub fn happybase() -> Option<Python> {
     static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
     PYTHON

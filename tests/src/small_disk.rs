@@ -18,8 +18,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// An ext4 file system of that many bytes on a loop device, or else a tmpfs. `None`, with one line that says why, where
-    /// neither can be mounted: the test is then not run.
+    /// An ext4 file system of that many bytes on a loop device, or else a tmpfs. `None`, with one line that
+    /// says why, where neither can be mounted: the test is then not run.
     pub fn mount(bytes: u64) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let root = dir.path().join("disk");
@@ -51,7 +51,8 @@ impl SmallDisk {
             .expect("a file needs no more than a name");
         let mut size = filler.metadata().expect("the file is open").len();
         let mut step = self.free_bytes();
-        // What others take or give back meanwhile, and what the file system needs for itself, is found out by trying.
+        // What others take or give back meanwhile, and what the file system needs for itself, is found out by
+        // trying.
         while step >= 4096 {
             let flags = rustix::fs::FallocateFlags::empty();
             match rustix::fs::fallocate(&filler, flags, size, step) {

@@ -1,14 +1,16 @@
-//! Clients in other languages: programs of ours, with code that the Apache Thrift compiler generates from our interfaces, on
-//! the unmodified runtime library of the language.
+//! Clients in other languages: programs of ours, with code that the Apache Thrift compiler generates from our
+//! interfaces, on the unmodified runtime library of the language.
 //!
 //! The programs are in `tests/clients/<language>`. What is made of them is in `target/clients/<language>`:
 //!
-//! 1. The program is copied, and code is generated from the interfaces into `gen/thrift1` and `gen/thrift2` beside it.
-//! 2. The runtime library is fetched with the language's own package client, at the version that the program pins.
+//! 1. The program is copied, and code is generated from the interfaces into `gen/thrift1` and `gen/thrift2`
+//!    beside it.
+//! 2. The runtime library is fetched with the language's own package client, at the version that the program
+//!    pins.
 //! 3. The program is compiled.
 //!
-//! That happens once for what a client is made of (`made`). Without a tool or a package the client is `not run`; whatever else
-//! fails is our fault and panics.
+//! That happens once for what a client is made of (`made`). Without a tool or a package the client is `not
+//! run`; whatever else fails is our fault and panics.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -45,7 +47,8 @@ impl Client {
         &self.folder
     }
 
-    /// The client in that language. `None`, with one line that says why, on a machine that lacks a tool or a package for it.
+    /// The client in that language. `None`, with one line that says why, on a machine that lacks a tool or a
+    /// package for it.
     pub fn new(language: Language) -> Option<Self> {
         match language.prepare() {
             Ok(client) => Some(client),
@@ -56,8 +59,8 @@ impl Client {
         }
     }
 
-    /// Runs the program's tour of `thrift1` or `thrift2`; the error is what it printed when it failed. A protocol that the
-    /// library lacks on this machine prints one line and is `not run`.
+    /// Runs the program's tour of `thrift1` or `thrift2`; the error is what it printed when it failed. A
+    /// protocol that the library lacks on this machine prints one line and is `not run`.
     pub fn tour(
         &self,
         address: SocketAddr,
@@ -223,13 +226,14 @@ impl Language {
     }
 }
 
-/// The interfaces of HBase's two services, each in a folder with the name that the tours have for the service.
+/// The interfaces of HBase's two services, each in a folder with the name that the tours have for the
+/// service.
 fn interfaces() -> [PathBuf; 2] {
     ["thrift1/Hbase.thrift", "thrift2/hbase.thrift"].map(|file| workspace().join("idl").join(file))
 }
 
-/// A copy of an interface with `binary` for its aliases `Text` and `Bytes`, which are the same on the wire. The Go that the
-/// Thrift compiler makes of a map whose keys are of such an alias does not compile.
+/// A copy of an interface with `binary` for its aliases `Text` and `Bytes`, which are the same on the wire.
+/// The Go that the Thrift compiler makes of a map whose keys are of such an alias does not compile.
 fn without_aliases(interface: &Path, dir: &Path) -> PathBuf {
     let text = fs::read_to_string(interface).expect("a file of the repository");
     let is_sign = |letter: char| !letter.is_alphanumeric();

@@ -1,11 +1,13 @@
-//! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written HBase's answers into.
+//! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written
+//! HBase's answers into.
 //!
-//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script names, or to be the one that
-//! the script has for Basalt. The scripts with names were differences once, or are rules; those that begin with `known` show what
-//! Basalt does otherwise on purpose, where generated scripts do not go; `seed-*` and `native-*` are generated ones, the latter with
-//! native calls.
+//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script
+//! names, or to be the one that the script has for Basalt. The scripts with names were differences once, or
+//! are rules; those that begin with `known` show what Basalt does otherwise on purpose, where generated
+//! scripts do not go; `seed-*` and `native-*` are generated ones, the latter with native calls.
 //!
-//! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases tests/cases/NAME.script`.
+//! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases
+//! tests/cases/NAME.script`.
 
 use std::path::PathBuf;
 
@@ -104,8 +106,8 @@ fn every_rule_is_shown_and_documented() {
     }
 }
 
-/// What is known to differ and left out of generated scripts: each item of the list in docs/compatibility.md names its case, and each
-/// such case is named there and shows a difference.
+/// What is known to differ and left out of generated scripts: each item of the list in docs/compatibility.md
+/// names its case, and each such case is named there and shows a difference.
 #[test]
 fn known_differences_have_cases() {
     let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).expect("the page");
@@ -146,7 +148,8 @@ fn scripts_survive_a_round_trip() {
     }
 }
 
-/// The text of generated calls, native ones too, is read as the same calls: else a script that a run keeps could not be played.
+/// The text of generated calls, native ones too, is read as the same calls: else a script that a run keeps
+/// could not be played.
 #[test]
 fn generated_scripts_survive_a_round_trip() {
     for apis in [Apis::Thrift, Apis::Native] {

@@ -3,8 +3,8 @@
 use basalt_client::{Client, FamilySchema, Put, Scan, TableSchema};
 use basalt_tests::Server;
 
-/// Two scans of one client run side by side. A scanner belongs to the connection that opened it, so each scan must keep its
-/// own: when they shared a pool's connections, the second fetch met an unknown scanner.
+/// Two scans of one client run side by side. A scanner belongs to the connection that opened it, so each scan
+/// must keep its own: when they shared a pool's connections, the second fetch met an unknown scanner.
 #[test]
 fn two_scans_of_one_client_do_not_disturb_each_other() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,10 +1,10 @@
 //! HBase's own Java client for Thrift 2, unmodified: `ThriftConnection`, `ThriftAdmin` and `ThriftTable` of
 //! `org.apache.hbase:hbase-thrift`.
 //!
-//! `tests/clients/java` is a tour with it: namespaces, tables and their descriptors, rows, counters, checks, scans, every filter in
-//! HBase's own encoding, and what becomes of each refusal. It prints a transcript. `tests/clients/java/answers.txt` is the
-//! transcript that HBase left; Basalt must leave the same, in every transport and protocol of the client. Not run without
-//! Java, Maven or the jars.
+//! `tests/clients/java` is a tour with it: namespaces, tables and their descriptors, rows, counters, checks,
+//! scans, every filter in HBase's own encoding, and what becomes of each refusal. It prints a transcript.
+//! `tests/clients/java/answers.txt` is the transcript that HBase left; Basalt must leave the same, in every
+//! transport and protocol of the client. Not run without Java, Maven or the jars.
 
 use basalt_tests::{JavaProgram, Oracle, Server, workspace};
 
@@ -42,7 +42,8 @@ const EXPLAINED_QUESTIONS: &[(&str, &str)] = &[
     ("skip", "as \"value as a number\""),
 ];
 
-/// Questions that the client answers wrong over framed transports, whatever the server: it takes the frame for each value.
+/// Questions that the client answers wrong over framed transports, whatever the server: it takes the frame
+/// for each value.
 const WRONG_IF_FRAMED: &[&str] = &["attributes", "after all", "attributes after all"];
 
 /// The recorded answers are HBase's.

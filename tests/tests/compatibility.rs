@@ -1,9 +1,10 @@
-//! `docs/compatibility.md` and the code say the same: which methods, structs, filters, options and attributes there are, and which test
-//! shows what the page says of each.
+//! `docs/compatibility.md` and the code say the same: which methods, structs, filters, options and attributes
+//! there are, and which test shows what the page says of each.
 //!
-//! What the code has is taken from the interfaces' descriptors where there are some, and from the literals of the sources that
-//! decide where there are none. Every method is called once on a real server, with the least arguments that the interface
-//! allows: everything required, empty or zero; it answers with a reply, a result or an exception that it declares.
+//! What the code has is taken from the interfaces' descriptors where there are some, and from the literals of
+//! the sources that decide where there are none. Every method is called once on a real server, with the least
+//! arguments that the interface allows: everything required, empty or zero; it answers with a reply, a result
+//! or an exception that it declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -17,8 +18,8 @@ use basalt_idl::wire::{BinaryReader, BinaryWriter, MessageKind, Reader, Writer};
 use basalt_idl::{Decode, TApplicationException, admin, thrift1, thrift2};
 use basalt_tests::{Server, workspace};
 
-/// A service, the heading of its table, and a method without arguments that no other service has: after it, the connection
-/// means this service by the names that two services share.
+/// A service, the heading of its table, and a method without arguments that no other service has: after it,
+/// the connection means this service by the names that two services share.
 const SERVICES: [(&ServiceDescriptor, &str, &str); 3] = [
     (&thrift1::SERVICE, "### Thrift 1, ", "getTableNames"),
     (&thrift2::SERVICE, "### Thrift 2, ", "listNamespaces"),
@@ -214,7 +215,8 @@ fn the_page_lists_every_native_method() {
     assert_eq!(names(NATIVE_METHODS), declared);
 }
 
-/// The test that a method's row names sends that method: its arguments stand in the test's file, or in what all of those share.
+/// The test that a method's row names sends that method: its arguments stand in the test's file, or in what
+/// all of those share.
 #[test]
 fn the_tests_of_methods_call_them() {
     let sources = sources();
@@ -309,8 +311,8 @@ fn the_page_lists_every_filter_and_comparator() {
     assert_eq!(names(COMPARATORS), known("Comparator"));
 }
 
-/// Every word in capitals that the server, the engine and the shell know of schemas, and every name of a setting, is an option on
-/// the page, or stands in the note of one.
+/// Every word in capitals that the server, the engine and the shell know of schemas, and every name of a
+/// setting, is an option on the page, or stands in the note of one.
 #[test]
 fn the_page_lists_every_option() {
     let is_option = |literal: &String| {

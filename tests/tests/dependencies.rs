@@ -1,5 +1,5 @@
-//! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from `Cargo.lock` and what
-//! cargo has already fetched.
+//! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from
+//! `Cargo.lock` and what cargo has already fetched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -290,7 +290,8 @@ fn the_server_has_each_crate_once() {
     assert_eq!(twice, allowed, "{versions:?}");
 }
 
-/// The dependencies of our own packages (those without a source) by package, as the fuzzers' own `Cargo.lock` has them.
+/// The dependencies of our own packages (those without a source) by package, as the fuzzers' own `Cargo.lock`
+/// has them.
 fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
     let path = basalt_tests::workspace().join("fuzz/libfuzzer/Cargo.lock");
     let text = std::fs::read_to_string(&path).expect("the fuzzers have a lock file");
@@ -310,7 +311,8 @@ fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// The fuzzers are built with `--locked` from a lock file of their own, which cargo does not bring up to date by itself.
+/// The fuzzers are built with `--locked` from a lock file of their own, which cargo does not bring up to date
+/// by itself.
 #[test]
 fn the_fuzzers_lock_file_is_up_to_date() {
     let metadata = metadata();

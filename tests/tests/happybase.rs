@@ -4,8 +4,8 @@ use basalt_tests::{Server, happybase};
 
 const TOUR: &str = include_str!("../python/tour.py");
 
-/// Goal: whoever has HappyBase code can point it at Basalt. The tour creates, writes, reads, scans with filters, counts,
-/// deletes, and meets the errors.
+/// Goal: whoever has HappyBase code can point it at Basalt. The tour creates, writes, reads, scans with
+/// filters, counts, deletes, and meets the errors.
 #[test]
 fn happybase_works_in_every_transport_and_protocol() {
     let Some(python) = happybase() else { return };
@@ -46,7 +46,8 @@ assert rows == [(b"row-%03d" % number, {b"f:q": b"%d" % number}) for number in r
 assert table.counter_inc(b"counter", b"f:c") == 1
 "#;
 
-/// Every put that HappyBase saw succeed is there after kill -9, twice in a row, and the server takes writes again.
+/// Every put that HappyBase saw succeed is there after kill -9, twice in a row, and the server takes writes
+/// again.
 #[test]
 fn acknowledged_writes_survive_kill_9() {
     let Some(python) = happybase() else { return };

@@ -1,11 +1,12 @@
 //! Our store files read by real HBase, and HBase's by us.
 //!
-//! `tests/hfile-interop` is a small Java program around HBase's own HFile reader, writer, bloom filters and pretty printer.
-//! It is built with Maven (which downloads HBase once) and gets all commands of a test in one file, so each test starts one
-//! JVM. Files are written in every combination of compression, encoding and bloom filter, and every cell is compared:
-//! key, value, tags and sequence id.
+//! `tests/hfile-interop` is a small Java program around HBase's own HFile reader, writer, bloom filters and
+//! pretty printer. It is built with Maven (which downloads HBase once) and gets all commands of a test in one
+//! file, so each test starts one JVM. Files are written in every combination of compression, encoding and
+//! bloom filter, and every cell is compared: key, value, tags and sequence id.
 //!
-//! Without Java or Maven, or without a way to download HBase, the tests print `not run: ...` and check nothing.
+//! Without Java or Maven, or without a way to download HBase, the tests print `not run: ...` and check
+//! nothing.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -319,8 +320,9 @@ fn bloom_words(cells: &[Line], bloom: BloomType) -> Vec<String> {
     words
 }
 
-/// HBase reads each of our files, with and without tags and sequence ids: all cells, all file info, a seek to each cell and to the
-/// row before it, and its bloom filter knows every row, column and family tombstone, and few others.
+/// HBase reads each of our files, with and without tags and sequence ids: all cells, all file info, a seek to
+/// each cell and to the row before it, and its bloom filter knows every row, column and family tombstone, and
+/// few others.
 #[test]
 fn hbase_reads_what_we_write() {
     let program = need_hbase!();
@@ -392,8 +394,8 @@ fn hbase_reads_what_we_write() {
     }
 }
 
-/// Large blocks, multi-level indexes of default-sized blocks and values beyond one compression chunk; an empty file; and
-/// HBase's own command line printer.
+/// Large blocks, multi-level indexes of default-sized blocks and values beyond one compression chunk; an
+/// empty file; and HBase's own command line printer.
 #[test]
 fn hbase_reads_large_and_empty_files() {
     let program = need_hbase!();
@@ -451,8 +453,8 @@ fn hbase_reads_large_and_empty_files() {
     assert_eq!(lines.matches("K: r").count(), 40, "{lines}");
 }
 
-/// We read each of HBase's files, verify it, and find each cell by seeking; with and without tags, and with HBase's
-/// dictionary compression of tags.
+/// We read each of HBase's files, verify it, and find each cell by seeking; with and without tags, and with
+/// HBase's dictionary compression of tags.
 #[test]
 fn we_read_what_hbase_writes() {
     let program = need_hbase!();

@@ -15,7 +15,8 @@ use basalt_client::{Client, Error, ErrorKind, FamilySchema, Get, Put, Scan, Tabl
 use basalt_tests::Server;
 
 const BUDGET_BYTES: u64 = 128 << 20;
-/// For the program with its threads, what the allocator keeps, and calls that were begun when the limits were reached.
+/// For the program with its threads, what the allocator keeps, and calls that were begun when the limits were
+/// reached.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 
 const WRITERS: u64 = 6;

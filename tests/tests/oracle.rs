@@ -1,5 +1,5 @@
-//! The oracle itself: that HBase starts, serves both APIs, does what it is told over the control channel, and never outlives
-//! whoever started it. Not run without Java, Maven or the jars.
+//! The oracle itself: that HBase starts, serves both APIs, does what it is told over the control channel, and
+//! never outlives whoever started it. Not run without Java, Maven or the jars.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,8 +26,8 @@ fn hbase_serves_both_apis_and_obeys() {
     names.sort();
     assert_eq!(names, ["n:u", "t"]);
 
-    // A value that is older than a tombstone stays hidden until a major compaction has dropped the tombstone: that the
-    // value shows proves both the flush and the compaction.
+    // A value that is older than a tombstone stays hidden until a major compaction has dropped the tombstone:
+    // that the value shows proves both the flush and the compaction.
     let old = || Put::new("row-5").cell_at("f", "q", 5, "older");
     let get = || Get::new("row-5").column("f", "q");
     let table = client.table("t").expect("a name");

@@ -118,7 +118,8 @@ fn rows(wire: &mut Wire) -> usize {
     wire.call(&scan).expect("the table can be read").len()
 }
 
-/// Bad requests get an error that names the thing and the limit; what is stored stays as it is and the connection goes on.
+/// Bad requests get an error that names the thing and the limit; what is stored stays as it is and the
+/// connection goes on.
 #[test]
 fn bad_requests_are_refused_by_name() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -218,8 +219,8 @@ fn somebody_elses_scanner_cannot_be_read_or_closed() {
     owner.call(&fetch).expect_err("closed");
 }
 
-/// Bytes that are no message, messages that stop in the middle, lengths that lie: the server closes that connection, says why
-/// where it can, and serves on.
+/// Bytes that are no message, messages that stop in the middle, lengths that lie: the server closes that
+/// connection, says why where it can, and serves on.
 #[test]
 fn strange_bytes_end_only_their_own_connection() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -282,7 +283,8 @@ fn strange_bytes_end_only_their_own_connection() {
     server.stop();
 }
 
-/// Both services answer on one connection; the shared call `getThriftServerType` follows what the connection called last.
+/// Both services answer on one connection; the shared call `getThriftServerType` follows what the connection
+/// called last.
 #[test]
 fn both_services_share_the_port() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -360,7 +362,8 @@ fn metrics_and_health_are_served() {
     server.stop();
 }
 
-/// Goal: whoever opens connections and leaves them open stops neither writes nor metrics, although he takes every file descriptor that he can get.
+/// Goal: whoever opens connections and leaves them open stops neither writes nor metrics, although he takes
+/// every file descriptor that he can get.
 /// Method: a process that may have 512, 600 idle connections, and then writes that need new files.
 #[test]
 fn idle_connections_leave_descriptors_for_files() {

@@ -1,4 +1,5 @@
-//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/testing.md has the commands for all of it.
+//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/testing.md has the commands
+//! for all of it.
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;
@@ -7,7 +8,8 @@ use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::random::Random;
 use basalt_tests::sim::{bits, bugs, cuts, errors, random, seeded};
 
-/// Goal: a power cut or a kill at any call of the file system loses nothing that anybody was told, also when recovery is cut three times.
+/// Goal: a power cut or a kill at any call of the file system loses nothing that anybody was told, also when
+/// recovery is cut three times.
 #[test]
 fn power_cuts_lose_nothing() {
     let cuts = Cuts {
@@ -36,8 +38,9 @@ fn power_cuts_lose_nothing() {
     }
 }
 
-/// Goal: a power cut or a kill at every call of a bulk load leaves all of its files or none, and the files that were offered as they
-/// were. The load, and increments and appends with nonces, are repeated after each: nothing is applied twice.
+/// Goal: a power cut or a kill at every call of a bulk load leaves all of its files or none, and the files
+/// that were offered as they were. The load, and increments and appends with nonces, are repeated after each:
+/// nothing is applied twice.
 #[test]
 fn bulk_loads_and_nonces_survive_a_cut_at_every_call() {
     let cuts = Cuts {
@@ -85,7 +88,8 @@ fn errors_of_the_disk_are_survived() {
     assert!(report.figures.get("ends of the process") > 20, "{report}");
 }
 
-/// Goal: a flipped bit is found or in unused space; a file that is missing, swapped or truncated is refused by name.
+/// Goal: a flipped bit is found or in unused space; a file that is missing, swapped or truncated is refused
+/// by name.
 #[test]
 fn damage_is_detected() {
     let bits = Bits {
@@ -100,8 +104,8 @@ fn damage_is_detected() {
     assert!(report.figures.get("refused by reads") > 50, "{report}");
 }
 
-/// Goal: `basalt-sim seeded` tries every bug that stands in the sources. Whether they are caught takes long and is
-/// for that command.
+/// Goal: `basalt-sim seeded` tries every bug that stands in the sources. Whether they are caught takes long
+/// and is for that command.
 #[test]
 fn every_seeded_bug_stands_in_the_list() {
     let listed = bugs::BUGS.iter().map(|bug| bug.name.to_owned()).collect();

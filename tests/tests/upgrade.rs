@@ -133,8 +133,8 @@ async fn rows(client: &Client, table: &str) -> Vec<String> {
     )
 }
 
-/// The rows that `make.py` left in family `f` of `kept:cells`: three versions of four, a deleted row, one in the
-/// log alone, a cell with a TTL that has not passed, and none whose TTL has.
+/// The rows that `make.py` left in family `f` of `kept:cells`: three versions of four, a deleted row, one in
+/// the log alone, a cell with a TTL that has not passed, and none whose TTL has.
 fn expected_rows() -> Vec<String> {
     let mut rows = vec!["a v5@5 v4@4 v3@3".to_owned()];
     rows.extend((0..10).map(|number| format!("late-{number:02} {number}@20")));

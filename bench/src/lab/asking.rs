@@ -122,8 +122,8 @@ impl Lab {
         self.ask_by(plan, tables, question).await
     }
 
-    /// Asks all of them, however long it takes: for questions that write what later ones read. An error if one fails for
-    /// good.
+    /// Asks all of them, however long it takes: for questions that write what later ones read. An error if
+    /// one fails for good.
     pub(crate) async fn ask_all<Q: Question>(
         &self,
         label: &str,
@@ -198,8 +198,8 @@ pub(crate) fn compare(
     }
 }
 
-/// Adds the figures that every question has: median, calls, bytes and rows that the server read, each for one question.
-/// `names` are those of the four figures.
+/// Adds the figures that every question has: median, calls, bytes and rows that the server read, each for one
+/// question. `names` are those of the four figures.
 pub(crate) fn describe(way: &mut Way, question: &str, names: [&'static str; 4], asked: &Asked) {
     let [median, calls, bytes, rows_read] = names;
     way.latency(median, question, &asked.measured);

@@ -1,7 +1,8 @@
 //! The report of workloads that put claims about schemas to the test: `family`, `orders`, `twibase`.
 //!
-//! A part asks one question and has several ways to store the same data. Each way has figures; a claim is judged by two of
-//! them and a rule ([`Finding`]), so that a verdict is always the outcome of what was measured.
+//! A part asks one question and has several ways to store the same data. Each way has figures; a claim is
+//! judged by two of them and a rule ([`Finding`]), so that a verdict is always the outcome of what was
+//! measured.
 
 mod finding;
 mod pages;

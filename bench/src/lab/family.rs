@@ -1,8 +1,8 @@
 //! `family`: what do the settings of a column family buy, and what do they cost?
 //!
-//! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and asks all of
-//! them the same questions. What the server counts meanwhile (blocks looked for, misses, files, bytes) decides most claims,
-//! because counts do not depend on what else the machine does; times are medians.
+//! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and
+//! asks all of them the same questions. What the server counts meanwhile (blocks looked for, misses, files,
+//! bytes) decides most claims, because counts do not depend on what else the machine does; times are medians.
 //!
 //! Rows have even numbers as keys, so the odd ones are misses that lie between them.
 
@@ -49,8 +49,8 @@ pub(crate) enum Part {
     Families,
 }
 
-/// Put claims about the settings of column families to the test: block size, bloom filters, IN_MEMORY, TTL, VERSIONS,
-/// compression, names, and the number of families.
+/// Put claims about the settings of column families to the test: block size, bloom filters, IN_MEMORY, TTL,
+/// VERSIONS, compression, names, and the number of families.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -80,8 +80,8 @@ pub(crate) struct Arguments {
     /// Time to live to test, in seconds.
     #[arg(long, default_value_t = 3, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=3_600))]
     ttl: u16,
-    /// MiB that the scan of the part in-memory reads to fill the cache. Default: a fifth more than the server's block
-    /// cache, at most 1536.
+    /// MiB that the scan of the part in-memory reads to fill the cache. Default: a fifth more than the
+    /// server's block cache, at most 1536.
     #[arg(long, value_name = "MIB")]
     pollution_mib: Option<u64>,
 }

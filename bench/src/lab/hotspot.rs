@@ -4,15 +4,15 @@
 //!
 //! 1. A table is created, split for the design.
 //! 2. Rows in the order of time are written in batches, over several connections (`ingest`).
-//! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the boundaries of the
-//!    regions (`spread`).
+//! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the
+//!    boundaries of the regions (`spread`).
 //! 4. Memstores are flushed, so that reads find every design's rows where they will be: in files.
 //! 5. Single rows are read and compared with what was written (`point_reads`).
 //! 6. One hour or day is read through the scans that the design needs, and compared (`range_read`).
 //! 7. The table is dropped, unless it is to be kept.
 //!
-//! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are written and
-//! read over either of HBase's Thrift interfaces.
+//! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are
+//! written and read over either of HBase's Thrift interfaces.
 
 pub(super) mod design_report;
 mod ingest;
@@ -72,16 +72,16 @@ impl RangeLength {
     }
 }
 
-/// Compare row-key designs: ingest rows in the order of time into one table a design, read single rows, and read one hour
-/// or day back in order.
+/// Compare row-key designs: ingest rows in the order of time into one table a design, read single rows, and
+/// read one hour or day back in order.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) target: TargetOptions,
     #[command(flatten)]
     pub(crate) data: DataOptions,
-    /// Rows for each design: the first so many flights of --input. Default: all of the file, or a million; with --duration,
-    /// as many as there is time for.
+    /// Rows for each design: the first so many flights of --input. Default: all of the file, or a million;
+    /// with --duration, as many as there is time for.
     #[arg(long, visible_alias = "operations", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
     /// Longest time to write for each design, in seconds.
@@ -105,8 +105,8 @@ pub(crate) struct Arguments {
     /// Rows in one call.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) batch: u64,
-    /// Rows to write in a second, all connections together (open loop). Default: as fast as the server answers
-    /// (closed loop).
+    /// Rows to write in a second, all connections together (open loop). Default: as fast as the server
+    /// answers (closed loop).
     #[arg(long, value_name = "ROWS_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
     /// Bytes of a synthetic row's value.
@@ -127,8 +127,8 @@ pub(crate) struct Arguments {
     /// How often it is read for each design.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) range_reads: u64,
-    /// Sequence numbers that a task takes from the server's counter at a time, for the design `minute`. 0: no counter, each
-    /// row has its place as number, as in the other designs; `verify` needs that.
+    /// Sequence numbers that a task takes from the server's counter at a time, for the design `minute`. 0: no
+    /// counter, each row has its place as number, as in the other designs; `verify` needs that.
     #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     pub(crate) sequence_block: u32,
     /// Tables are named so, with the design behind.

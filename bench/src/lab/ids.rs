@@ -2,15 +2,17 @@
 //!
 //! For each id, one after the other:
 //!
-//! 1. A table is created. Where ids are spread, it is split evenly over them; where they follow time, as their past would
-//!    have split it, so that new rows go where they would go in a table that has lived for a while.
-//! 2. Rows with the ids as keys are written in batches, in the order in which the ids were made: one small value each, or the
-//!    columns of a flight.
-//! 3. The table is flushed and compacted into one file a region, and its files are measured, where the server says.
+//! 1. A table is created. Where ids are spread, it is split evenly over them; where they follow time, as
+//!    their past would have split it, so that new rows go where they would go in a table that has lived for a
+//!    while.
+//! 2. Rows with the ids as keys are written in batches, in the order in which the ids were made: one small
+//!    value each, or the columns of a flight.
+//! 3. The table is flushed and compacted into one file a region, and its files are measured, where the server
+//!    says.
 //! 4. All rows are counted by a scan: an id that was made twice would be missing.
 //!
-//! Ids are made for a clock of the run's own, which advances a millisecond every so many ids, and for several machines that
-//! take turns. So they are the same in each run, and as close together as under real load.
+//! Ids are made for a clock of the run's own, which advances a millisecond every so many ids, and for several
+//! machines that take turns. So they are the same in each run, and as close together as under real load.
 
 mod generators;
 mod operations;

@@ -8,11 +8,11 @@
 //! | [`claims`] | claims, their verdicts, and the report of an experiment that tests them |
 //! | [`designs`], [`rows`], [`region_load`] | row-key designs, the rows to write, and how evenly regions share them |
 //!
-//! `family`, `orders` and `twibase` share a server and its tables ([`Lab`]), the rows that fill them ([`Filled`]), and
-//! questions that each way of storing the data answers ([`Question`], [`Asked`]).
+//! `family`, `orders` and `twibase` share a server and its tables ([`Lab`]), the rows that fill them
+//! ([`Filled`]), and questions that each way of storing the data answers ([`Question`], [`Asked`]).
 //!
-//! The rest of the program sees the commands only: an `Arguments` and a `run` for each. The lab uses the load generator
-//! ([`crate::load`], [`crate::session`], [`crate::tables`]), never the other way round.
+//! The rest of the program sees the commands only: an `Arguments` and a `run` for each. The lab uses the load
+//! generator ([`crate::load`], [`crate::session`], [`crate::tables`]), never the other way round.
 
 mod asking;
 mod caller;

@@ -1,7 +1,8 @@
 //! `orders`: how are relations stored, if a row can be found by its key only?
 //!
-//! Each part stores the same data in several ways, asks all of them the same questions, compares the answers, and measures
-//! what a question takes: calls, bytes, rows that the server read, latency; and what the data takes to be written.
+//! Each part stores the same data in several ways, asks all of them the same questions, compares the answers,
+//! and measures what a question takes: calls, bytes, rows that the server read, latency; and what the data
+//! takes to be written.
 //!
 //! | part | relation | ways |
 //! | --- | --- | --- |
@@ -45,7 +46,8 @@ pub(crate) enum Part {
     Index,
 }
 
-/// Compare ways to store relations: many-to-many, one-to-one, one-to-many, and an index for a query with several conditions.
+/// Compare ways to store relations: many-to-many, one-to-one, one-to-many, and an index for a query with
+/// several conditions.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

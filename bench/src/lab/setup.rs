@@ -1,11 +1,14 @@
-//! A server, tables that are created for one run, and the server's counters: shared by `family`, `orders` and `twibase`.
+//! A server, tables that are created for one run, and the server's counters: shared by `family`, `orders` and
+//! `twibase`.
 //!
 //! 1. [`Lab::connect`] finds out what the server is.
-//! 2. A part makes its tables ([`Lab::create`]), fills them ([`Lab::fill`]) and brings them to rest ([`Lab::settle`]).
+//! 2. A part makes its tables ([`Lab::create`]), fills them ([`Lab::fill`]) and brings them to rest
+//!    ([`Lab::settle`]).
 //! 3. It asks each way the same questions ([`Lab::ask`]); the answers are compared ([`super::compare`]).
 //! 4. Tables are dropped, unless they are to be kept ([`Lab::drop_tables`]).
 //!
-//! What a server does not tell is `None` all the way to the report. HBase tells nothing through Thrift but its answers.
+//! What a server does not tell is `None` all the way to the report. HBase tells nothing through Thrift but
+//! its answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,8 +117,8 @@ impl Lab {
         }
     }
 
-    /// Creates a table and returns its full name. With `compactions` false, its files stay as they were flushed until a
-    /// compaction is asked for.
+    /// Creates a table and returns its full name. With `compactions` false, its files stay as they were
+    /// flushed until a compaction is asked for.
     pub(crate) async fn create(
         &self,
         name: &str,
@@ -154,7 +157,8 @@ impl Lab {
         }
     }
 
-    /// Writes rows 0 to `rows` of a table; an error if any is refused for good. Without the log if `skip_wal`.
+    /// Writes rows 0 to `rows` of a table; an error if any is refused for good. Without the log if
+    /// `skip_wal`.
     pub(crate) async fn fill<F>(&self, table: &str, rows: u64, skip_wal: bool, row: F) -> Result<Filled>
     where
         F: Fn(u64) -> RowCells + Send + Sync + 'static,

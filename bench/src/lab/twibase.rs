@@ -6,8 +6,8 @@
 //! | `is-following` | by a get, or by reading the list, tall and wide |
 //! | `feed` | gathered from everyone who is followed, or read from copies that were delivered; a celebrity's twit |
 //!
-//! All parts share one population, which is made first: every user follows so many others, a tenth of them the celebrity
-//! too, who has `--followers` more. `follows` and `is-following` also share the wide tables.
+//! All parts share one population, which is made first: every user follows so many others, a tenth of them
+//! the celebrity too, who has `--followers` more. `follows` and `is-following` also share the wide tables.
 
 mod feed;
 mod follows;
@@ -38,8 +38,8 @@ pub(crate) enum Part {
     Feed,
 }
 
-/// Put the designs of a Twitter-like application to the test: wide against tall relations, and feeds gathered on read against
-/// copies written to every follower.
+/// Put the designs of a Twitter-like application to the test: wide against tall relations, and feeds gathered
+/// on read against copies written to every follower.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

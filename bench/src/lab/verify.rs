@@ -1,5 +1,5 @@
-//! `verify`: are the flights in a table those of the file? The counterpart of `tests/python/flights_verify.py`, which
-//! asks the same through HappyBase.
+//! `verify`: are the flights in a table those of the file? The counterpart of
+//! `tests/python/flights_verify.py`, which asks the same through HappyBase.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use crate::lab::designs::{Design, DesignName, DesignOptions};
 use crate::session::Session;
 use crate::target::{Target, TargetOptions};
 
-/// Read random flights back, as `hotspot --input FILE --keep-tables` wrote them, and compare them with the file.
+/// Read random flights back, as `hotspot --input FILE --keep-tables` wrote them, and compare them with the
+/// file.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -27,7 +28,8 @@ pub(crate) struct Arguments {
     /// The table to read.
     #[arg(long)]
     pub(crate) table: String,
-    /// The design of its row keys; `minute` only if it was written with --sequence-block 0. Default: the one that the table's name ends with.
+    /// The design of its row keys; `minute` only if it was written with --sequence-block 0. Default: the one
+    /// that the table's name ends with.
     #[arg(long)]
     pub(crate) design: Option<DesignName>,
     #[command(flatten)]

@@ -1,7 +1,8 @@
 //! `report`: the whole schema lab as one report.
 //!
-//! Each section is a workload of this program, run by the command lines that the report shows, one after the other. Its
-//! tables are named `report_...` and dropped afterwards. The overview in front lists every claim with its verdict.
+//! Each section is a workload of this program, run by the command lines that the report shows, one after the
+//! other. Its tables are named `report_...` and dropped afterwards. The overview in front lists every claim
+//! with its verdict.
 
 mod sections;
 

@@ -9,8 +9,9 @@
 //! | hotspot | a share of the operations within a share of the numbers, uniform in each |
 //! | exponential | the newest numbers the most: a share of the operations within a share of the numbers, ever fewer behind it |
 //!
-//! The zipfian numbers follow Gray et al., "Quickly Generating Billion-Record Synthetic Databases", with YCSB's constant
-//! 0.99. The scrambled form draws from 10 billion ranks and hashes the rank, so popular keys do not lie together.
+//! The zipfian numbers follow Gray et al., "Quickly Generating Billion-Record Synthetic Databases", with
+//! YCSB's constant 0.99. The scrambled form draws from 10 billion ranks and hashes the rank, so popular keys
+//! do not lie together.
 
 use clap::ValueEnum;
 use rand::{Rng, RngExt};
@@ -133,7 +134,8 @@ impl Chooser {
                 }
             }
             Distribution::Exponential => {
-                // What YCSB draws until it is below `keys`, drawn at once: the distribution function is cut off there.
+                // What YCSB draws until it is below `keys`, drawn at once: the distribution function is cut
+                // off there.
                 let cut = (-self.gamma * keys as f64).exp_m1();
                 let back = -(random.random::<f64>() * cut).ln_1p() / self.gamma;
                 keys - 1 - (back as u64).min(keys - 1)
@@ -189,8 +191,8 @@ impl Zipfian {
     }
 }
 
-/// The sum of `1 / rank^THETA` over the ranks behind `from` up to `to`, counted from 1. Term by term up to a million; beyond
-/// it the integral with its first correction, whose error is far below what a float shows.
+/// The sum of `1 / rank^THETA` over the ranks behind `from` up to `to`, counted from 1. Term by term up to a
+/// million; beyond it the integral with its first correction, whose error is far below what a float shows.
 fn zeta(from: u64, to: u64) -> f64 {
     const EXACT: u64 = 1_000_000;
     let term = |rank: u64| (rank as f64).powf(-THETA);
@@ -258,8 +260,8 @@ mod tests {
         assert!((79_000..81_000).contains(&hot), "{hot}");
     }
 
-    /// 95 % within the newest 6/7 of the numbers, of those that are not beyond the oldest: 1 - e^(-gamma n) with gamma n =
-    /// 7/6 ln 20 = 3.495, so 0.969 of all draws.
+    /// 95 % within the newest 6/7 of the numbers, of those that are not beyond the oldest: 1 - e^(-gamma n)
+    /// with gamma n = 7/6 ln 20 = 3.495, so 0.969 of all draws.
     #[test]
     fn exponential_choices_are_of_the_newest() {
         let counts = counts(Distribution::Exponential, 700, 100_000);
@@ -294,7 +296,8 @@ mod tests {
         );
     }
 
-    /// The hash of 0 and 1 that YCSB's `Utils.fnvhash64` gives: FNV-1a as published, and Java's absolute value.
+    /// The hash of 0 and 1 that YCSB's `Utils.fnvhash64` gives: FNV-1a as published, and Java's absolute
+    /// value.
     #[test]
     fn the_hash_is_that_of_ycsb() {
         let plain = |number: u64| {

@@ -1,4 +1,5 @@
-//! Latencies: recorded by each task for itself in whole microseconds, added up at the end, reported in seconds.
+//! Latencies: recorded by each task for itself in whole microseconds, added up at the end, reported in
+//! seconds.
 
 use std::time::Duration;
 

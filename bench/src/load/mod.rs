@@ -1,19 +1,20 @@
 //! The load core: every workload over the network runs its operations here.
 //!
-//! 1. One task for each connection. It waits until an operation is due ([`pacing`]), takes the next index, and lets the
-//!    workload carry the operation out.
+//! 1. One task for each connection. It waits until an operation is due ([`pacing`]), takes the next index,
+//!    and lets the workload carry the operation out.
 //! 2. Operations that are due within the warm-up are carried out and forgotten.
-//! 3. The run ends after so many operations that count, or so much time after the warm-up, or when every task's workload
-//!    says that it has nothing left; no operation is begun afterwards, and those under way are waited for.
+//! 3. The run ends after so many operations that count, or so much time after the warm-up, or when every
+//!    task's workload says that it has nothing left; no operation is begun afterwards, and those under way
+//!    are waited for.
 //! 4. Each task keeps its own figures; they are added up at the end.
 //!
-//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload has its
-//! result, second tries and their pauses included ([`retry`]). An operation that is given up has no latency; it is
-//! counted as failed. In an open loop, operations that are due when the time is over and have not been begun have no latency either; they
-//! are counted, since they would have been the slowest.
+//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload
+//! has its result, second tries and their pauses included ([`retry`]). An operation that is given up has no
+//! latency; it is counted as failed. In an open loop, operations that are due when the time is over and have
+//! not been begun have no latency either; they are counted, since they would have been the slowest.
 //!
-//! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task gets which
-//! index depends on the server's speed.
+//! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task
+//! gets which index depends on the server's speed.
 
 pub(crate) mod choose;
 pub(crate) mod interrupt;
@@ -55,7 +56,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Operations that were due within the measured time and not among the `begun` ones; none in a closed loop.
+    /// Operations that were due within the measured time and not among the `begun` ones; none in a closed
+    /// loop.
     fn not_begun(&self, begun: u64) -> u64 {
         let (Pace::Open { requests_per_s }, Some(duration)) = (self.pace, self.duration) else {
             return 0;
@@ -76,8 +78,8 @@ pub(crate) trait Operations: Send + Sync + 'static {
     /// The state of task `number`, from 0. `started` is the begin of the run.
     fn worker(&self, number: u64, started: Instant) -> Result<Self::Worker>;
 
-    /// Carries out operation `index`; `None` if this task has nothing left to do. What the server refuses is an outcome; an
-    /// error ends the run.
+    /// Carries out operation `index`; `None` if this task has nothing left to do. What the server refuses is
+    /// an outcome; an error ends the run.
     fn operate(
         &self,
         worker: &mut Self::Worker,
@@ -127,7 +129,8 @@ pub(crate) struct Measured {
     pub(crate) failures: retry::Failures,
     /// Acknowledged rows by time.
     pub(crate) timeline: Timeline,
-    /// Operations that were due in an open loop and that no task got round to: the server was slower than the rate.
+    /// Operations that were due in an open loop and that no task got round to: the server was slower than the
+    /// rate.
     pub(crate) not_begun: u64,
     /// From the end of the warm-up to the last result.
     pub(crate) elapsed: Duration,
@@ -270,8 +273,8 @@ struct Shared<O> {
     bar: ProgressBar,
 }
 
-/// Which operations the tasks have taken. One lock for both numbers: when an operation is refused because enough of
-/// them count, every one before it has been taken by a task that carries it out.
+/// Which operations the tasks have taken. One lock for both numbers: when an operation is refused because
+/// enough of them count, every one before it has been taken by a task that carries it out.
 #[derive(Debug, Default)]
 struct Taken {
     /// Index of the next one.

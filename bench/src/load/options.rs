@@ -26,8 +26,8 @@ pub(crate) struct LoadOptions {
     /// Measured time of each phase, in seconds. Default: until its operations are done.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) duration: Option<u64>,
-    /// Operations that are due in a second, all tasks together (open loop); latencies count from when they were due.
-    /// Default: each task sends its next operation when the last was answered (closed loop).
+    /// Operations that are due in a second, all tasks together (open loop); latencies count from when they
+    /// were due. Default: each task sends its next operation when the last was answered (closed loop).
     #[arg(long, visible_alias = "ops-per-second", value_name = "OPS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
     /// Seconds at the start of each phase that are not measured.

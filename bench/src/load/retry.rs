@@ -1,10 +1,12 @@
-//! Second tries, as HBase's own clients make them: what is refused for now is sent again after a pause that doubles.
+//! Second tries, as HBase's own clients make them: what is refused for now is sent again after a pause that
+//! doubles.
 
 use std::time::Duration;
 
 use basalt_client::ErrorKind;
 
-/// Tries of one call, and the pauses between them: half a minute in all, which a server that throttles may need.
+/// Tries of one call, and the pauses between them: half a minute in all, which a server that throttles may
+/// need.
 const TRIES: u32 = 36;
 const PAUSE: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -31,8 +33,8 @@ impl Failures {
     }
 }
 
-/// Makes a call until it succeeds, fails for good or has failed too often; `None` then. Also what may have been carried
-/// out is sent again, so twice must be as good as once.
+/// Makes a call until it succeeds, fails for good or has failed too often; `None` then. Also what may have
+/// been carried out is sent again, so twice must be as good as once.
 pub(crate) async fn retried<T, F>(failures: &mut Failures, mut call: impl FnMut() -> F) -> Option<T>
 where
     F: Future<Output = basalt_client::Result<T>>,

@@ -62,7 +62,8 @@ async fn operations_are_carried_out_once_each() {
     }
 }
 
-/// Also by tasks that ask at the same moment: the last operations are neither skipped nor replaced by ones beyond the end.
+/// Also by tasks that ask at the same moment: the last operations are neither skipped nor replaced by ones
+/// beyond the end.
 #[test]
 fn tasks_side_by_side_leave_no_operation_out() {
     const OPERATIONS: u64 = 5;

@@ -1,5 +1,5 @@
-//! What a run leaves behind: `report.json` for programs, `report.md` for a repository or an issue, and one `report.html`
-//! for people.
+//! What a run leaves behind: `report.json` for programs, `report.md` for a repository or an issue, and one
+//! `report.html` for people.
 //!
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
@@ -20,8 +20,8 @@ use crate::load::timeline::TimelineReport;
 use crate::target::{Target, TargetOptions};
 pub(crate) use page::{Section, page};
 
-/// Version of the JSON. Raised when a field changes its meaning or goes away. Times are in seconds, unless a name says
-/// otherwise.
+/// Version of the JSON. Raised when a field changes its meaning or goes away. Times are in seconds, unless a
+/// name says otherwise.
 pub(crate) const REPORT_FORMAT: u32 = 2;
 
 /// What every report begins with.

@@ -1,8 +1,8 @@
 //! Calls on the rows of one table, over either of HBase's Thrift interfaces or its native protocol.
 //!
-//! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's load
-//! generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an interface lacks is
-//! refused before the run: see [`Session::check`].
+//! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's
+//! load generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an
+//! interface lacks is refused before the run: see [`Session::check`].
 //!
 //! | call | Thrift 1 | Thrift 2 | native |
 //! | --- | --- | --- | --- |
@@ -137,7 +137,8 @@ impl Session {
         }
     }
 
-    /// A session over the target's connections. Tasks that share it have as many calls under way as those are.
+    /// A session over the target's connections. Tasks that share it have as many calls under way as those
+    /// are.
     pub(crate) fn on(target: &Target, table: &str) -> Result<Session> {
         match &target.cluster {
             Some(cluster) => Session::of_native(cluster, table, false),
@@ -308,7 +309,8 @@ impl Session {
         }
     }
 
-    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Not over Thrift 1.
+    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Not
+    /// over Thrift 1.
     pub(crate) async fn check_and_mutate(
         &self,
         key: &Bytes,

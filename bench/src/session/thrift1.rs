@@ -84,8 +84,8 @@ impl Thrift1Table {
         }
     }
 
-    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other call does: nothing else
-    /// is waited for before it is given back.
+    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other
+    /// call does: nothing else is waited for before it is given back.
     pub(crate) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
         let mut scanner = self.scan(scan);
         scanner.open(self.client.pool().acquire().await?).await?;
@@ -145,8 +145,8 @@ impl Thrift1Table {
     }
 }
 
-/// A scan. Its scanner is opened by the first [`Thrift1Scanner::next`] and closed at the end; one that is dropped before is
-/// left to its lease.
+/// A scan. Its scanner is opened by the first [`Thrift1Scanner::next`] and closed at the end; one that is
+/// dropped before is left to its lease.
 #[derive(Debug)]
 pub(crate) struct Thrift1Scanner {
     table: Thrift1Table,
@@ -179,8 +179,8 @@ impl Thrift1Scanner {
         Ok(Some(row(found)))
     }
 
-    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way. The scanner is
-    /// closed at the end, after an error, and when nobody takes the rows any more.
+    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way.
+    /// The scanner is closed at the end, after an error, and when nobody takes the rows any more.
     pub(crate) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
         let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
         let (sender, rows) = mpsc::channel(rows_ahead.max(1));

@@ -1,11 +1,12 @@
 //! `compare`: the figures of two reports side by side.
 //!
-//! Figures are the numbers of the two JSON files that stand in the same place: objects in lists (designs, phases, kinds of
-//! operations, benchmarks) are matched by their names, so reports with different designs share what both have. Lists of
-//! bare numbers and of unnamed things (timelines, percentiles, regions) are plots and not compared.
+//! Figures are the numbers of the two JSON files that stand in the same place: objects in lists (designs,
+//! phases, kinds of operations, benchmarks) are matched by their names, so reports with different designs
+//! share what both have. Lists of bare numbers and of unnamed things (timelines, percentiles, regions) are
+//! plots and not compared.
 //!
-//! A ratio is the second report's figure divided by the first's. Where more is better or worse is known by the figure's
-//! name; a difference within the tolerance is noise.
+//! A ratio is the second report's figure divided by the first's. Where more is better or worse is known by
+//! the figure's name; a difference within the tolerance is noise.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

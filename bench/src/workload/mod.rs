@@ -1,7 +1,7 @@
 //! What the load generator can do, one file for each.
 //!
-//! A workload is a struct of arguments, which clap fills in and which becomes part of the report, and a function `run`
-//! over it. Those that load a server share [`crate::load`] and [`crate::report`].
+//! A workload is a struct of arguments, which clap fills in and which becomes part of the report, and a
+//! function `run` over it. Those that load a server share [`crate::load`] and [`crate::report`].
 
 pub(crate) mod compare;
 pub(crate) mod engine;

@@ -1,7 +1,7 @@
 //! The client behind a session: over Thrift 2 or over HBase's native protocol, with the same calls.
 //!
-//! Calls that only Basalt has, and those of the slow log, go over Thrift with either: Basalt answers both on one
-//! port.
+//! Calls that only Basalt has, and those of the slow log, go over Thrift with either: Basalt answers both on
+//! one port.
 
 use basalt_idl::call::Call;
 

@@ -1,7 +1,7 @@
 //! What the tab key makes of a line: commands, names of tables, options.
 //!
-//! What a command takes is read from its help: one whose forms begin with `name 't'` takes a table, and the words before `=>` are its
-//! options. So a new command is completed as soon as it has help.
+//! What a command takes is read from its help: one whose forms begin with `name 't'` takes a table, and the
+//! words before `=>` are its options. So a new command is completed as soon as it has help.
 
 use super::help;
 use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
@@ -18,7 +18,8 @@ struct Place<'l> {
     is_first: bool,
 }
 
-/// Takes a line apart. A line that is no command may come out as any place: completion then offers nothing that fits.
+/// Takes a line apart. A line that is no command may come out as any place: completion then offers nothing
+/// that fits.
 fn place(line: &str) -> Place<'_> {
     let (mut begin, mut open_string, mut is_first, mut escaped) = (0, None, true, false);
     for (at, letter) in line.char_indices() {
@@ -42,8 +43,8 @@ fn place(line: &str) -> Place<'_> {
     }
 }
 
-/// Where the words begin that may stand at the end of `line`, which is all up to the cursor, and these words. `tables` is asked only when the name of
-/// a table is wanted.
+/// Where the words begin that may stand at the end of `line`, which is all up to the cursor, and these words.
+/// `tables` is asked only when the name of a table is wanted.
 pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec<String>) {
     let place = place(line);
     let Some(arguments) = place.arguments else {

@@ -48,7 +48,8 @@ const FILTERS: [&str; 19] = [
 ];
 
 impl Session {
-    /// The names are not asked of the server, which has no call for it; HBase's shell knows them by itself, too.
+    /// The names are not asked of the server, which has no call for it; HBase's shell knows them by itself,
+    /// too.
     pub(super) fn show_filters(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         for filter in FILTERS {

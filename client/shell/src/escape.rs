@@ -2,11 +2,12 @@
 
 pub(super) use basalt_idl::thrift2::describe::printable;
 
-/// The end of the year 9999, where the formatter ends. Later times, such as `i64::MAX`, are printed as numbers.
+/// The end of the year 9999, where the formatter ends. Later times, such as `i64::MAX`, are printed as
+/// numbers.
 const LAST_MS: u64 = 253_402_300_799_999;
 
-/// A timestamp as HBase prints it: Java's `LocalDateTime`, which leaves out seconds and milliseconds that are zero.
-/// Always UTC, unlike HBase, whose output depends on the machine it runs on.
+/// A timestamp as HBase prints it: Java's `LocalDateTime`, which leaves out seconds and milliseconds that are
+/// zero. Always UTC, unlike HBase, whose output depends on the machine it runs on.
 pub(super) fn timestamp(timestamp_ms: i64) -> String {
     let Ok(since_epoch) = u64::try_from(timestamp_ms) else {
         return timestamp_ms.to_string();

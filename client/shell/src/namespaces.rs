@@ -107,8 +107,8 @@ impl Session {
     }
 }
 
-/// The interface lists namespaces without a pattern, so it is matched here: `.*` stands for anything, all else
-/// for itself.
+/// The interface lists namespaces without a pattern, so it is matched here: `.*` stands for anything, all
+/// else for itself.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once(".*") {
         None => pattern == name,

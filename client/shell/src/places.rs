@@ -1,4 +1,5 @@
-//! Commands that move regions between the virtual servers of a rehearsal, as HBase's do between region servers.
+//! Commands that move regions between the virtual servers of a rehearsal, as HBase's do between region
+//! servers.
 
 use super::ShellResult;
 use super::arguments::{Arguments, text};

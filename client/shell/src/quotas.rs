@@ -77,7 +77,8 @@ impl Session {
         Ok(None)
     }
 
-    /// What tables take on disk. HBase counts what its servers report for quotas of space; here every table is known.
+    /// What tables take on disk. HBase counts what its servers report for quotas of space; here every table
+    /// is known.
     pub(super) async fn list_table_sizes(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let mut sizes = BTreeMap::new();
@@ -88,7 +89,8 @@ impl Session {
         self.print_sizes("TABLE", rows)
     }
 
-    /// What the files of snapshots take. Those that a table, a clone or another snapshot has too are counted here as well.
+    /// What the files of snapshots take. Those that a table, a clone or another snapshot has too are counted
+    /// here as well.
     pub(super) async fn list_snapshot_sizes(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let snapshots = self.admin.snapshots(None, None).await?;
@@ -110,8 +112,8 @@ impl Session {
     }
 }
 
-/// What the options of `set_quota` ask for: one quota, or two without a limit where both the number and the size of one kind are to be
-/// taken away.
+/// What the options of `set_quota` ask for: one quota, or two without a limit where both the number and the
+/// size of one kind are to be taken away.
 fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
     match options.text("TYPE")?.as_deref() {
         Some("THROTTLE") => {}

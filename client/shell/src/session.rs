@@ -29,7 +29,8 @@ pub struct Session {
     pub progress: Option<Progress>,
     /// Whether a person is there: values of commands are printed as `=> value` then.
     interactive: bool,
-    /// Reads a person's answer to a question that was just printed. Without it, whoever runs a command means it.
+    /// Reads a person's answer to a question that was just printed. Without it, whoever runs a command means
+    /// it.
     pub answer: Option<ReadAnswer>,
 }
 
@@ -203,9 +204,9 @@ fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
     code.transpose()
 }
 
-/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says the
-/// rest, and so does this one. `subject` is the first argument of the command.
-/// Over native RPC the exception's class decides.
+/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says
+/// the rest, and so does this one. `subject` is the first argument of the command. Over native RPC the
+/// exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,

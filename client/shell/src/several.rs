@@ -26,7 +26,8 @@ impl Session {
         self.is_agreed(&format!("\n{what} the above {count} {things} (y/n)?"))
     }
 
-    /// Prints how many were done, if any. Failures are an error that names each: `failed` says of so many what they are.
+    /// Prints how many were done, if any. Failures are an error that names each: `failed` says of so many
+    /// what they are.
     pub(super) fn tell(
         &mut self,
         results: &Results,

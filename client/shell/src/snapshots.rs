@@ -1,4 +1,5 @@
-//! Commands on snapshots of tables, with the words of HBase's shell (`snapshot.rb`, `list_snapshots.rb`, `delete_all_snapshot.rb` ...).
+//! Commands on snapshots of tables, with the words of HBase's shell (`snapshot.rb`, `list_snapshots.rb`,
+//! `delete_all_snapshot.rb` ...).
 
 use super::arguments::{Arguments, text};
 use super::escape::{printable, timestamp};

@@ -8,9 +8,10 @@
 //! value    = string | symbol | number | true | false | nil | CONSTANT | "[" ... "]" | "{" pairs "}"
 //! ```
 //!
-//! A newline does not end a command inside brackets, after a comma and after `=>`. `#` starts a comment. Strings are
-//! bytes: in double quotes with Ruby's escapes (`\n`, `\x00`, `\0`, `\u00e9`, ...), in single quotes only `\\` and `\'`.
-//! Constants stand for their names. Expressions, variables and interpolation are Ruby, not commands, and are refused.
+//! A newline does not end a command inside brackets, after a comma and after `=>`. `#` starts a comment.
+//! Strings are bytes: in double quotes with Ruby's escapes (`\n`, `\x00`, `\0`, `\u00e9`, ...), in single
+//! quotes only `\\` and `\'`. Constants stand for their names. Expressions, variables and interpolation are
+//! Ruby, not commands, and are refused.
 
 use std::fmt;
 

@@ -9,8 +9,8 @@ pub(super) enum ToTables {
 }
 
 impl ToTables {
-    /// The command for one table, the question's first word, and what a table is afterwards: as in HBase's `disable_all.rb` and the
-    /// others.
+    /// The command for one table, the question's first word, and what a table is afterwards: as in HBase's
+    /// `disable_all.rb` and the others.
     pub(super) fn words(self) -> [&'static str; 3] {
         match self {
             ToTables::Enable => ["enable", "Enable", "enabled"],

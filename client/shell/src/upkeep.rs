@@ -32,7 +32,8 @@ fn kind_name(kind: JobKind) -> &'static str {
 }
 
 impl Session {
-    /// Turns flushes or compactions on or off and prints, as HBase's `compaction_switch`, whether they were on before.
+    /// Turns flushes or compactions on or off and prints, as HBase's `compaction_switch`, whether they were
+    /// on before.
     pub(super) async fn switch(&mut self, mut arguments: Arguments, work: BackgroundWork) -> Outcome {
         let on = arguments.boolean("true or false")?;
         arguments.end()?;
@@ -157,8 +158,8 @@ impl Session {
         Ok(None)
     }
 
-    /// The servers that are named, as `host,port,startcode`; with `'*'` or none, the one that has `hbase:meta`, which on one node has
-    /// everything.
+    /// The servers that are named, as `host,port,startcode`; with `'*'` or none, the one that has
+    /// `hbase:meta`, which on one node has everything.
     async fn log_servers(&self, arguments: &mut Arguments) -> ShellResult<BTreeSet<TServerName>> {
         let mut named = Vec::new();
         if !arguments.next_is_options()

@@ -13,15 +13,16 @@ use super::{
     sorted_range, split_prefix,
 };
 
-/// A bucket byte in front of the key: the first four bytes of the key's MD5 as a big-endian number, modulo the
-/// number of buckets. Writes go to all buckets; a range query scans every bucket.
+/// A bucket byte in front of the key: the first four bytes of the key's MD5 as a big-endian number, modulo
+/// the number of buckets. Writes go to all buckets; a range query scans every bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salt {
     buckets: u16,
 }
 
 impl Salt {
-    /// A design with 1 to 256 buckets. The number is part of the data: rows written with another one are not found.
+    /// A design with 1 to 256 buckets. The number is part of the data: rows written with another one are not
+    /// found.
     pub fn new(buckets: u16) -> Result<Salt, KeyError> {
         if !(1..=256).contains(&buckets) {
             return Err(KeyError::OutOfRange {

@@ -8,8 +8,8 @@ use super::{
 };
 
 /// A number as decimal digits of fixed width, the last digit first: 1234 of width 6 is `432100`. Consecutive
-/// numbers go to ten regions in turn. Numbers near each other are nowhere near in the table, so a range
-/// query reads them one by one: fit for gets, unfit for ranges beyond [`SCAN_RANGES_MAX`](super::SCAN_RANGES_MAX).
+/// numbers go to ten regions in turn. Numbers near each other are nowhere near in the table, so a range query
+/// reads them one by one: fit for gets, unfit for ranges beyond [`SCAN_RANGES_MAX`](super::SCAN_RANGES_MAX).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseDigits {
     digits: u32,
@@ -76,8 +76,8 @@ impl KeyDesign for ReverseDigits {
         let Some((first, last)) = inclusive_numbers(&keys, self.max()) else {
             return Ok(Vec::new());
         };
-        // Rows that share their first digits share the last digits of their numbers, so no run of rows is a run of
-        // numbers, and even the whole table would not come in the order of the numbers.
+        // Rows that share their first digits share the last digits of their numbers, so no run of rows is a
+        // run of numbers, and even the whole table would not come in the order of the numbers.
         check_scans(u128::from(last - first) + 1)?;
         (first..=last)
             .map(|key| Ok(RowRange::single(self.encode(&key)?)))
@@ -150,8 +150,8 @@ impl PartialOrd for IdParts {
     }
 }
 
-/// Ids of eight bytes, big-endian, with a partition in front: as dense as a number, in order of time within each
-/// of 64 partitions. A query for a time scans all 64.
+/// Ids of eight bytes, big-endian, with a partition in front: as dense as a number, in order of time within
+/// each of 64 partitions. A query for a time scans all 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionedId;
 

@@ -1,7 +1,7 @@
 //! Brings the scans of one query back into the order of its keys.
 //!
-//! Every source is in order, and the merge holds the next item of each: it hands out the smallest and asks that
-//! source for another. Memory is one item a source, besides what the source itself reads ahead.
+//! Every source is in order, and the merge holds the next item of each: it hands out the smallest and asks
+//! that source for another. Memory is one item a source, besides what the source itself reads ahead.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -18,7 +18,8 @@ use crate::row::Row;
 use crate::scan::RowStream;
 use crate::table::Table;
 
-/// The next item of a source. Ordered by key, then by source, so that equal keys keep the order of the sources.
+/// The next item of a source. Ordered by key, then by source, so that equal keys keep the order of the
+/// sources.
 #[derive(Debug)]
 struct Head<K, T> {
     key: K,
@@ -195,8 +196,8 @@ pub type KeyOfRow<K> = Box<dyn Fn(&Row) -> Result<K> + Send>;
 /// Rows of a table in the order of a design's keys.
 pub type DesignedRows<K> = MergedStream<RowStream, Row, K, KeyOfRow<K>>;
 
-/// Scans a range of keys of a design, in the order of the keys. `scan` says what to read of each row; its start, stop
-/// and direction are replaced, and its limit holds for each of the design's ranges.
+/// Scans a range of keys of a design, in the order of the keys. `scan` says what to read of each row; its
+/// start, stop and direction are replaced, and its limit holds for each of the design's ranges.
 ///
 /// All ranges have an open scanner at once, each with a batch or two in memory: think of
 /// [`Scan::rows_per_fetch`] for designs with many ranges.

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A stream of events moves to another sixtieth of the table every minute and stays there for this minute, so
-//! regions take turns and a scan of one minute is one run of rows. A query for a time needs one scan a minute.
+//! regions take turns and a scan of one minute is one run of rows. A query for a time needs one scan a
+//! minute.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -52,7 +53,8 @@ impl KeyDesign for MinuteFirst {
         let days = days_from_date(year, month, day).ok_or_else(wrong)?;
         let minute = days * MINUTES_PER_DAY + hour * 60 + minute;
         let sequence = u32::try_from(number(TIME_DIGITS, SEQUENCE_DIGITS)).map_err(|_| wrong())?;
-        // A minute of 75 or a 30th of February would be another minute's key: only its own form is of the design.
+        // A minute of 75 or a 30th of February would be another minute's key: only its own form is of the
+        // design.
         if !row.starts_with(time_prefix(minute).map_err(|_| wrong())?.as_bytes()) {
             return Err(wrong());
         }

@@ -1,7 +1,8 @@
 //! Row-key designs: how the key an application thinks in becomes the row key a table is sorted by.
 //!
-//! A region serves a range of row keys, so keys that grow with time send all writes to one region. The designs
-//! here spread them, each at a price for range queries, which [`KeyDesign::scan_ranges`] makes explicit:
+//! A region serves a range of row keys, so keys that grow with time send all writes to one region. The
+//! designs here spread them, each at a price for range queries, which [`KeyDesign::scan_ranges`] makes
+//! explicit:
 //!
 //! | design | row key | scans for a range | order within a scan |
 //! | --- | --- | --- | --- |
@@ -15,10 +16,10 @@
 //! Four things hold for every design, and tests check them with random keys:
 //!
 //! 1. `decode(encode(key)) == key`.
-//! 2. The scan ranges of a key range do not overlap; the row of every key inside lies in exactly one of them, the
-//!    row of every key outside in none.
-//! 3. Within one scan range, rows come in the order of their keys, so [`merge`] gives the keys of all ranges in
-//!    order.
+//! 2. The scan ranges of a key range do not overlap; the row of every key inside lies in exactly one of them,
+//!    the row of every key outside in none.
+//! 3. Within one scan range, rows come in the order of their keys, so [`merge`] gives the keys of all ranges
+//!    in order.
 //! 4. Split points are strictly ascending and not empty.
 
 mod bytes_keys;
@@ -147,8 +148,8 @@ pub fn after_row(mut row: Vec<u8>) -> Vec<u8> {
     row
 }
 
-/// Whether a range holds no key for certain, because its ends have met or crossed. [`std::collections::BTreeMap`]
-/// panics there; a query for nothing just has no scans.
+/// Whether a range holds no key for certain, because its ends have met or crossed.
+/// [`std::collections::BTreeMap`] panics there; a query for nothing just has no scans.
 fn is_crossed<K: Ord>(keys: &impl RangeBounds<K>) -> bool {
     match (keys.start_bound(), keys.end_bound()) {
         (Bound::Included(from), Bound::Included(to)) => from > to,
@@ -183,8 +184,8 @@ fn inclusive_numbers(keys: &impl RangeBounds<u64>, max: u64) -> Option<(u64, u64
     (first <= last).then_some((first, last))
 }
 
-/// The row range of a key range, for a design whose encoded keys `encode` all start with `prefix` and sort as the
-/// keys do.
+/// The row range of a key range, for a design whose encoded keys `encode` all start with `prefix` and sort as
+/// the keys do.
 fn sorted_range<K>(
     prefix: &[u8],
     keys: &impl RangeBounds<K>,

@@ -52,16 +52,16 @@ impl SplitAlgorithm {
     }
 }
 
-/// HBase's `NumberStringSplit`: the size of a region is the whole range, both ends counted, divided by the number of
-/// regions and rounded down, so the last region takes what is left over.
+/// HBase's `NumberStringSplit`: the size of a region is the whole range, both ends counted, divided by the
+/// number of regions and rounded down, so the last region takes what is left over.
 fn number_splits(regions: usize, last: u64) -> Result<impl Iterator<Item = u64>, KeyError> {
     check_regions(regions, u128::from(last) + 1)?;
     let region_size = (last + 1) / regions as u64;
     Ok((1..regions as u64).map(move |index| index * region_size))
 }
 
-/// HBase's `Bytes.split` from eight zero bytes to eight bytes `0xff`, without the ends. It takes the difference of the
-/// two and adds one, because the end is inclusive.
+/// HBase's `Bytes.split` from eight zero bytes to eight bytes `0xff`, without the ends. It takes the
+/// difference of the two and adds one, because the end is inclusive.
 fn uniform_splits(regions: usize) -> Result<Vec<Vec<u8>>, KeyError> {
     check_regions(regions, 1 << 32)?;
     let region_size = (u128::from(u64::MAX) + 1) / regions as u128;
@@ -86,7 +86,8 @@ pub(super) fn even_points(regions: usize, width: usize) -> Result<Vec<Vec<u8>>, 
 mod tests {
     use super::SplitAlgorithm;
 
-    /// The first and last keys that HBase 2.6's `RegionSplitter` makes, also where the number of regions divides nothing evenly.
+    /// The first and last keys that HBase 2.6's `RegionSplitter` makes, also where the number of regions
+    /// divides nothing evenly.
     #[test]
     fn keys_are_those_of_hbase() {
         let cases: &[(&str, usize, &[&str], &[&str])] = &[

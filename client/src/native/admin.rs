@@ -1,8 +1,8 @@
 //! Tables and namespaces: the calls of [`Cluster`] that are not about rows.
 //!
-//! A change is a procedure of the master: the call returns its id, and the client asks for its result until it is
-//! done. Each change carries a nonce, by which the master recognises a repetition, so these calls are repeated
-//! like all others. After a lost master, the client looks the master up again.
+//! A change is a procedure of the master: the call returns its id, and the client asks for its result until
+//! it is done. Each change carries a nonce, by which the master recognises a repetition, so these calls are
+//! repeated like all others. After a lost master, the client looks the master up again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,8 +53,8 @@ impl Cluster {
         self.create_table_split(schema, Vec::new()).await
     }
 
-    /// Creates a table with one region more than split keys. See [`keys::presplit`](crate::keys::presplit) for
-    /// keys that spread evenly.
+    /// Creates a table with one region more than split keys. See [`keys::presplit`](crate::keys::presplit)
+    /// for keys that spread evenly.
     pub async fn create_table_split(&self, schema: TableSchema, split_keys: Vec<Vec<u8>>) -> Result<()> {
         let request = CreateTableRequest {
             table_schema: to_table(schema),

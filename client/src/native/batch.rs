@@ -4,11 +4,11 @@
 //!
 //! 1. Each pending action is located. A look-up that fails for the time being ends this step: the actions
 //!    located so far are sent, the others stay pending.
-//! 2. The actions of one server are cut into calls of at most [`ClusterOptions::batch_actions`] actions and about
-//!    [`ClusterOptions::batch_bytes`] bytes. In a call, the actions of one region are one group; an atomic group is
-//!    one of its own.
-//! 3. The calls run side by side. Each action gets its result or failure; a failure of a region is that of all
-//!    its actions, a failure of the call that of all of them.
+//! 2. The actions of one server are cut into calls of at most [`ClusterOptions::batch_actions`] actions and
+//!    about [`ClusterOptions::batch_bytes`] bytes. In a call, the actions of one region are one group; an
+//!    atomic group is one of its own.
+//! 3. The calls run side by side. Each action gets its result or failure; a failure of a region is that of
+//!    all its actions, a failure of the call that of all of them.
 //! 4. Actions that failed for the time being are pending in the next round, after a pause.
 //!
 //! Increments and appends keep their nonce through all rounds.
@@ -197,8 +197,8 @@ fn weight(advice: &Advice) -> u8 {
     }
 }
 
-/// Groups the pending actions by region, those of one server next to each other. Also returns the actions that
-/// could not be located, each with the failure. Fails if the failure is final.
+/// Groups the pending actions by region, those of one server next to each other. Also returns the actions
+/// that could not be located, each with the failure. Fails if the failure is final.
 async fn locate(
     inner: &Inner,
     table: &TableName,

@@ -126,8 +126,8 @@ impl Cluster {
         }
     }
 
-    /// A client that has found the server of `hbase:meta`. Fails if it cannot be found within the retries and the
-    /// operation's time.
+    /// A client that has found the server of `hbase:meta`. Fails if it cannot be found within the retries and
+    /// the operation's time.
     pub async fn connect(options: ClusterOptions) -> Result<Cluster> {
         let cluster = Cluster::new(options);
         let inner = &cluster.inner;

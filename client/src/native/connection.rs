@@ -1,13 +1,13 @@
 //! One socket to one service of one server, with many calls in flight.
 //!
-//! 1. [`Connection::open`] connects, sends preamble and connection header, and starts two tasks: a writer that
-//!    joins waiting frames, and a reader that gives each response to the call with its id.
+//! 1. [`Connection::open`] connects, sends preamble and connection header, and starts two tasks: a writer
+//!    that joins waiting frames, and a reader that gives each response to the call with its id.
 //! 2. [`Connection::call`] waits for a permit, registers, hands its frame to the writer, and waits for its
 //!    response until the deadline.
 //!
 //! A connection that fails fails all its calls: with the socket's error, with the exception that ends the
-//! connection (its call id belongs to no call), or because a response is malformed. A call that ends early, by
-//! its deadline or because its future is dropped, takes its registration along, so that its response is
+//! connection (its call id belongs to no call), or because a response is malformed. A call that ends early,
+//! by its deadline or because its future is dropped, takes its registration along, so that its response is
 //! discarded. When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the
 //! connection counts as lost.
 //!

@@ -1,7 +1,7 @@
 //! A cluster of fake servers on sockets, for tests of retries, grouping and scans.
 //!
-//! The first server answers the registry's questions and look-ups in `hbase:meta` from a list of regions. All other
-//! calls are answered by the test.
+//! The first server answers the registry's questions and look-ups in `hbase:meta` from a list of regions. All
+//! other calls are answered by the test.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,9 @@
 //! Look-ups in `hbase:meta`.
 //!
-//! A region's row in meta is its name, `table,start key,id.encoded.`, and rows stand in the order of those three
-//! parts. The region that has a row is therefore the last one at or before `table,row,99999999999999`: a
-//! reversed scan limited to one row finds it, as with HBase's client. The daughters of a split have higher ids
-//! than their parent, so they are found first.
+//! A region's row in meta is its name, `table,start key,id.encoded.`, and rows stand in the order of those
+//! three parts. The region that has a row is therefore the last one at or before `table,row,99999999999999`:
+//! a reversed scan limited to one row finds it, as with HBase's client. The daughters of a split have higher
+//! ids than their parent, so they are found first.
 //!
 //! `hbase:meta` itself is one region, whose server the directory knows.
 

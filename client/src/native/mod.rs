@@ -22,8 +22,8 @@
 //! ```
 //!
 //! The calls, requests and rows are those of the Thrift client: [`Cluster`] has the methods of
-//! [`Client`](crate::Client), [`Table`] those of [`crate::Table`]. Beyond these, [`Table::batch`] reports each
-//! action by itself, and [`Table::scanner`] is a scan that the caller drives.
+//! [`Client`](crate::Client), [`Table`] those of [`crate::Table`]. Beyond these, [`Table::batch`] reports
+//! each action by itself, and [`Table::scanner`] is a scan that the caller drives.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -39,25 +39,25 @@
 //! # Retries
 //!
 //! An operation is repeated as HBase's client repeats it, with growing pauses, until it succeeds, a final
-//! exception arrives, [`ClusterOptions::retries`] are used up, or [`ClusterOptions::operation_timeout`] is over.
-//! The error then is [`Error::Exhausted`](crate::Error::Exhausted) with the last failure. A region that moved or
-//! split is looked up again.
+//! exception arrives, [`ClusterOptions::retries`] are used up, or [`ClusterOptions::operation_timeout`] is
+//! over. The error then is [`Error::Exhausted`](crate::Error::Exhausted) with the last failure. A region that
+//! moved or split is looked up again.
 //!
-//! After a lost connection it is unknown whether the call was carried out. Reads, puts and deletes are repeated:
-//! a put with a server's timestamp may then leave two equal versions, as with HBase's client. Increments and
-//! appends carry a nonce, by which the server recognises a repetition. Conditional mutations are not repeated,
-//! since the second one could report the opposite; the error's kind is
+//! After a lost connection it is unknown whether the call was carried out. Reads, puts and deletes are
+//! repeated: a put with a server's timestamp may then leave two equal versions, as with HBase's client.
+//! Increments and appends carry a nonce, by which the server recognises a repetition. Conditional mutations
+//! are not repeated, since the second one could report the opposite; the error's kind is
 //! [`ErrorKind::Unknown`](crate::ErrorKind::Unknown).
 //!
 //! # Bounds
 //!
-//! [`ClusterOptions`] bounds the calls in flight of a connection and the size of a reply. Buffers grow with the
-//! bytes that arrive. A dropped future leaves its call to run; the answer is discarded.
+//! [`ClusterOptions`] bounds the calls in flight of a connection and the size of a reply. Buffers grow with
+//! the bytes that arrive. A dropped future leaves its call to run; the answer is discarded.
 //!
 //! Connections are tasks of the runtime in which they were opened, so use a cluster in one runtime.
 //!
-//! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls. Kerberos and TLS are
-//! not supported.
+//! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls. Kerberos and TLS
+//! are not supported.
 
 mod admin;
 mod advice;

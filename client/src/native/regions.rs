@@ -177,7 +177,8 @@ impl RegionCache {
     }
 }
 
-/// The start keys of the regions that a region overlaps: perhaps the last one before it, and all that start in it.
+/// The start keys of the regions that a region overlaps: perhaps the last one before it, and all that start
+/// in it.
 fn overlapped(regions: &ByStart, region: &Region) -> Vec<Bytes> {
     let (start, end) = (&region.start_key[..], &region.end_key[..]);
     let mut before = regions.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(start)));

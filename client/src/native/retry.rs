@@ -1,8 +1,8 @@
 //! Attempts of one operation: pauses between them, and when they end.
 //!
-//! The pause after the nth failure is the nth of HBase's factors times [`ClusterOptions::pause`], plus up to 1 %
-//! so that clients that failed together do not return together. An exception can ask for a longer or shorter
-//! one. A pause that would reach the deadline is not begun: the operation fails at once.
+//! The pause after the nth failure is the nth of HBase's factors times [`ClusterOptions::pause`], plus up to
+//! 1 % so that clients that failed together do not return together. An exception can ask for a longer or
+//! shorter one. A pause that would reach the deadline is not begun: the operation fails at once.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl Attempts {
         self.deadline().min(Instant::now() + self.options.call_timeout)
     }
 
-    /// Counts a failure. Returns after the pause before the next attempt, or with the operation's error if there
-    /// is none. `what` names the operation.
+    /// Counts a failure. Returns after the pause before the next attempt, or with the operation's error if
+    /// there is none. `what` names the operation.
     pub(super) async fn pause(&mut self, error: Error, what: impl FnOnce() -> String) -> Result<()> {
         let advice = advice(&error);
         self.pause_as(&advice, error, what).await

@@ -4,11 +4,11 @@
 //! locate the region of `place` ─▶ open and fetch ─▶ fetch ... ─▶ end of region: place = its boundary ─▶ locate ...
 //! ```
 //!
-//! Invariant: `place` is where a new scanner would go on: behind the last whole row that the server sent, or at a
-//! region's boundary. Whatever happens to a scanner (a moved, split or merged region, a lost connection, a lease
-//! that ran out), the scan opens a new one there, so that no row is lost or doubled. Rows that were cut by the
-//! size limit and are not whole yet are read again from their beginning. A scan in pieces ([`Scan::cells_per_piece`])
-//! goes on behind the last cell that it has handed out.
+//! Invariant: `place` is where a new scanner would go on: behind the last whole row that the server sent, or
+//! at a region's boundary. Whatever happens to a scanner (a moved, split or merged region, a lost connection,
+//! a lease that ran out), the scan opens a new one there, so that no row is lost or doubled. Rows that were
+//! cut by the size limit and are not whole yet are read again from their beginning. A scan in pieces
+//! ([`Scan::cells_per_piece`]) goes on behind the last cell that it has handed out.
 //!
 //! A fetch that succeeds starts the count of attempts anew.
 
@@ -116,8 +116,8 @@ impl Scanner {
         })
     }
 
-    /// The rows of the next fetch that has any, `None` at the end. After an error the scan can be continued: the
-    /// next call tries again. Not cancel safe: a call that is dropped may lose rows.
+    /// The rows of the next fetch that has any, `None` at the end. After an error the scan can be continued:
+    /// the next call tries again. Not cancel safe: a call that is dropped may lose rows.
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
         while !self.is_done {
             let rows = match self.fetch().await.and_then(|reply| self.take(&reply)) {
@@ -138,8 +138,8 @@ impl Scanner {
         Ok(None)
     }
 
-    /// Renews the scanner's lease. A renewal that fails is no error of the scan: it opens a new scanner when it
-    /// goes on.
+    /// Renews the scanner's lease. A renewal that fails is no error of the scan: it opens a new scanner when
+    /// it goes on.
     pub async fn renew(&mut self) -> Result<()> {
         let deadline = Instant::now() + self.inner.options.call_timeout;
         let Some(open) = &mut self.open else {
@@ -422,8 +422,8 @@ fn next_place(region: &Region, stop: &Place, is_reversed: bool) -> Option<Place>
     })
 }
 
-/// Fetches until the end, an error, or until the receiver is gone, and closes the scanner. While the receiver is
-/// busy, the lease is renewed.
+/// Fetches until the end, an error, or until the receiver is gone, and closes the scanner. While the receiver
+/// is busy, the lease is renewed.
 pub(super) async fn run(mut scanner: Scanner, sender: mpsc::Sender<Result<Vec<Row>>>) {
     while let Some(batch) = scanner.next_batch().await.transpose() {
         let is_last = batch.is_err();

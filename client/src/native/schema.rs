@@ -1,7 +1,7 @@
 //! Tables, families and namespaces as HBase's protocol has them, from and to those of the Thrift interface.
 //!
-//! The protocol has options as attributes: bytes by name, such as `VERSIONS` with the text `3`. An option that
-//! has a field in [`TColumnFamilyDescriptor`] is converted; the others stay attributes.
+//! The protocol has options as attributes: bytes by name, such as `VERSIONS` with the text `3`. An option
+//! that has a field in [`TColumnFamilyDescriptor`] is converted; the others stay attributes.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,8 @@ fn set(attributes: &mut Attributes, name: &'static str, value: Option<String>) {
     }
 }
 
-/// The text of an attribute. It stays an attribute too, so that nothing is lost in a schema that is sent back.
+/// The text of an attribute. It stays an attribute too, so that nothing is lost in a schema that is sent
+/// back.
 fn text(attributes: &mut Attributes, name: &str) -> Option<String> {
     let value = attributes.get(name.as_bytes())?;
     Some(String::from_utf8_lossy(value).into_owned())

@@ -1,11 +1,11 @@
 //! Rows from the parts in which a scanner sends them.
 //!
-//! A server cuts a row where an answer gets too large, and into pieces where the scan asked for them. A part's flag
-//! `partial` means that more of the row may follow: a row that ends exactly at the cut shows it only by the next
-//! row or by the end of the region.
+//! A server cuts a row where an answer gets too large, and into pieces where the scan asked for them. A
+//! part's flag `partial` means that more of the row may follow: a row that ends exactly at the cut shows it
+//! only by the next row or by the end of the region.
 //!
-//! Without pieces, parts are joined to whole rows. With pieces of n cells, parts are joined and cut anew, so that
-//! every piece but a row's last has n cells wherever the server cut.
+//! Without pieces, parts are joined to whole rows. With pieces of n cells, parts are joined and cut anew, so
+//! that every piece but a row's last has n cells wherever the server cut.
 
 use std::cmp::Ordering;
 
@@ -63,7 +63,8 @@ impl Stitcher {
         whole
     }
 
-    /// The row that is not whole yet, if there is one, has no further parts. Returns how many rows became whole.
+    /// The row that is not whole yet, if there is one, has no further parts. Returns how many rows became
+    /// whole.
     pub(super) fn finish(&mut self, out: &mut Vec<Row>) -> u32 {
         let Some(row) = self.current().cloned() else {
             return 0;
@@ -85,7 +86,8 @@ impl Stitcher {
         self.last_whole = None;
     }
 
-    /// The scanner was lost. Returns the row inside which the scan must go on, if cells of it were handed out.
+    /// The scanner was lost. Returns the row inside which the scan must go on, if cells of it were handed
+    /// out.
     pub(super) fn interrupt(&mut self) -> Option<Bytes> {
         self.held = None;
         self.is_resumed = self.handed_out.is_some();

@@ -32,8 +32,8 @@ pub struct Table {
 }
 
 impl Cluster {
-    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to a server: a missing table shows
-    /// at the first call.
+    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to a server: a missing
+    /// table shows at the first call.
     pub fn table(&self, name: &str) -> Result<Table> {
         Ok(Table::new(Arc::clone(&self.inner), name.parse::<TableName>()?))
     }
@@ -94,8 +94,8 @@ impl Table {
         self.mutate(mutation, None, Repeat::Always).await.map(drop)
     }
 
-    /// Writes rows, those of a region together. Each is atomic, all together are not: after an error the others
-    /// are written ([`Error::Batch`](crate::Error::Batch)).
+    /// Writes rows, those of a region together. Each is atomic, all together are not: after an error the
+    /// others are written ([`Error::Batch`](crate::Error::Batch)).
     pub async fn put_multiple(&self, puts: impl IntoIterator<Item = Put>) -> Result<()> {
         let outcomes = self.batch(puts.into_iter().map(Action::Put).collect()).await?;
         batch::all(outcomes).map(drop)
@@ -115,8 +115,8 @@ impl Table {
         batch::all(outcomes).map(drop)
     }
 
-    /// Adds to counters of one row, atomically, and returns the sums: see [`counter_from_value`]. A retry is not
-    /// applied twice.
+    /// Adds to counters of one row, atomically, and returns the sums: see [`counter_from_value`]. A retry is
+    /// not applied twice.
     pub async fn increment(&self, increment: Increment) -> Result<Row> {
         let mutation = Mutation::increment(increment.into_thrift()?)?;
         self.mutate_to_row(mutation).await
@@ -228,16 +228,17 @@ impl Table {
         }
     }
 
-    /// Gets, writes and atomic groups together: those of one region in one group, those of one server in one call,
-    /// the calls side by side. The outcomes are in the order of the actions: the row of a get, increment or
-    /// append; `None` for other writes and for gets that find nothing. Only failed actions are repeated. Fails as
-    /// a whole only if an action is invalid or the table does not exist; nothing was done then.
+    /// Gets, writes and atomic groups together: those of one region in one group, those of one server in one
+    /// call, the calls side by side. The outcomes are in the order of the actions: the row of a get,
+    /// increment or append; `None` for other writes and for gets that find nothing. Only failed actions are
+    /// repeated. Fails as a whole only if an action is invalid or the table does not exist; nothing was done
+    /// then.
     pub async fn batch(&self, actions: Vec<Action>) -> Result<Vec<Result<Option<Row>>>> {
         batch::run(&self.inner, &self.name, actions).await
     }
 
-    /// The rows of a scan. Begins to fetch at once; must be called within a tokio runtime. While the rows are not
-    /// consumed, the scanner's lease is renewed.
+    /// The rows of a scan. Begins to fetch at once; must be called within a tokio runtime. While the rows are
+    /// not consumed, the scanner's lease is renewed.
     pub fn scan(&self, scan: Scan) -> Result<RowStream> {
         let scanner = self.scanner(scan)?;
         let (sender, batches) = mpsc::channel(1);
@@ -250,8 +251,8 @@ impl Table {
         Scanner::start(&self.inner, self.name.clone(), scan)
     }
 
-    /// The first rows of a scan, at most `rows`. If they are in one region and one fetch, this is one call, which
-    /// leaves no scanner open.
+    /// The first rows of a scan, at most `rows`. If they are in one region and one fetch, this is one call,
+    /// which leaves no scanner open.
     pub async fn first_rows(&self, scan: Scan, rows: usize) -> Result<Vec<Row>> {
         let limit = i32::try_from(rows).unwrap_or(i32::MAX);
         if limit == 0 {

@@ -542,8 +542,8 @@ fn fetched(rows: &[&str], scanner_id: u64, more_in_region: bool) -> Answer {
     Answer::Message(response.encode_to_vec(), cells)
 }
 
-/// Goal: a scan whose scanner is lost loses and doubles no row. Method: the second fetch fails in each way; the scan
-/// must then open behind the last row.
+/// Goal: a scan whose scanner is lost loses and doubles no row. Method: the second fetch fails in each way;
+/// the scan must then open behind the last row.
 #[tokio::test]
 async fn a_scan_goes_on_behind_its_last_row() {
     for failure in [

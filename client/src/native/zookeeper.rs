@@ -1,7 +1,7 @@
 //! The part of ZooKeeper's protocol that a client of HBase needs: connect, read one node, close.
 //!
-//! Every packet is an int32 length and that many bytes; strings and buffers have an int32 length of their own.
-//! A session lives for one look-up, as with gohbase and asynchbase.
+//! Every packet is an int32 length and that many bytes; strings and buffers have an int32 length of their
+//! own. A session lives for one look-up, as with gohbase and asynchbase.
 
 use std::io;
 

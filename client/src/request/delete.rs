@@ -109,7 +109,8 @@ impl Delete {
         let Some(columns) = &self.inner.columns else {
             return Ok(self.inner);
         };
-        // HBase deletes the whole row for an empty list, and ignores the timestamp of the delete for any list.
+        // HBase deletes the whole row for an empty list, and ignores the timestamp of the delete for any
+        // list.
         if columns.is_empty() {
             return wrong("delete of columns names none; use Delete::row for the whole row");
         }

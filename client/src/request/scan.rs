@@ -253,8 +253,9 @@ impl Scan {
         if let Some(prefix) = self.prefix.filter(|prefix| !prefix.is_empty()) {
             let end = Bytes::from(after_prefix(&prefix));
             if reversed {
-                // The high end is inclusive and the low end exclusive, the wrong way round for a prefix. So the
-                // row just behind the prefix is dropped here, and the scan ends here at the first row below it.
+                // The high end is inclusive and the low end exclusive, the wrong way round for a prefix. So
+                // the row just behind the prefix is dropped here, and the scan ends here at the first row
+                // below it.
                 scan.start_row = (!end.is_empty()).then_some(end);
                 scan.stop_row = None;
                 scan.limit = scan

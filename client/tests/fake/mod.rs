@@ -1,7 +1,7 @@
 //! A small Thrift 2 server for tests: answers through a function, and counts what it sees.
 //!
-//! It speaks what the client is set to, on a real socket, so the tests cover framing, buffering and timeouts. The
-//! function gets the name of a method and its arguments still encoded, and writes the reply.
+//! It speaks what the client is set to, on a real socket, so the tests cover framing, buffering and timeouts.
+//! The function gets the name of a method and its arguments still encoded, and writes the reply.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -160,7 +160,8 @@ impl FakeServer {
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                // A reply goes out in two pieces, the second of which would otherwise wait for an acknowledgement.
+                // A reply goes out in two pieces, the second of which would otherwise wait for an
+                // acknowledgement.
                 stream.set_nodelay(true).unwrap();
                 shared.connections.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(serve(stream, codec, framed, Arc::clone(&shared)));

@@ -1,8 +1,9 @@
 //! Runs every target in libFuzzer, one after the other, and prints a table of what it did.
 //!
 //! 1. The targets are built by a nightly compiler with the instrumentation that libFuzzer follows.
-//! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and what earlier runs found. New inputs go to
-//!    `fuzz/libfuzzer/found/<target>`, its log and the input of a finding to `fuzz/libfuzzer/artifacts/<target>`.
+//! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and what earlier runs found.
+//!    New inputs go to `fuzz/libfuzzer/found/<target>`, its log and the input of a finding to
+//!    `fuzz/libfuzzer/artifacts/<target>`.
 //! 3. The table is Markdown. A finding ends its target's run, and the program fails at the end.
 
 use std::error::Error;
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 use basalt_fuzz::{TARGETS, Target, corpus, directory};
 use clap::Parser;
 
-/// Packages whose coverage libFuzzer follows: ours, and the parsers that our own are built on. Everything else would only be slower.
+/// Packages whose coverage libFuzzer follows: ours, and the parsers that our own are built on. Everything
+/// else would only be slower.
 const FOLLOWED: [&str; 8] = [
     "basalt",
     "basalt-engine",
@@ -27,8 +29,8 @@ const FOLLOWED: [&str; 8] = [
     "winnow",
 ];
 
-/// Makes the compiler count in every edge of the control flow, as `cargo fuzz` does, in TOML. Comparisons are not traced: that takes
-/// two thirds of the time.
+/// Makes the compiler count in every edge of the control flow, as `cargo fuzz` does, in TOML. Comparisons are
+/// not traced: that takes two thirds of the time.
 const COUNTED: &str = r#"["-Cpasses=sancov-module", "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters", "-Cllvm-args=-sanitizer-coverage-pc-table"]"#;
 

@@ -1,4 +1,5 @@
-//! Inputs to begin with: what the real encoders write, and hand-made cases at the limits. `make-corpus` writes them to files.
+//! Inputs to begin with: what the real encoders write, and hand-made cases at the limits. `make-corpus`
+//! writes them to files.
 
 mod calls;
 mod filters;

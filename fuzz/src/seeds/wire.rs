@@ -1,4 +1,5 @@
-//! Connections: calls of every method and their answers, in every protocol and transport, and what is no call.
+//! Connections: calls of every method and their answers, in every protocol and transport, and what is no
+//! call.
 
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::schema::{Requiredness, StructDescriptor, StructKind, TypeDescriptor};
@@ -29,7 +30,8 @@ pub(super) fn seeds() -> Vec<Input> {
     seeds
 }
 
-/// Every method of the three services, several to a connection; connections take turns in protocol and transport.
+/// Every method of the three services, several to a connection; connections take turns in protocol and
+/// transport.
 fn connections(kind: MessageKind, whole: bool) -> Vec<Vec<u8>> {
     let services = [thrift1::SERVICE, thrift2::SERVICE, admin::SERVICE];
     let methods = services.iter().flat_map(|service| service.methods.iter());

@@ -1,7 +1,7 @@
 //! Filter strings.
 //!
-//! An accepted string is printed and parsed to the same filter; as protobuf the filter goes there and back too. Then the filter
-//! is used on a few rows.
+//! An accepted string is printed and parsed to the same filter; as protobuf the filter goes there and back
+//! too. Then the filter is used on a few rows.
 
 use basalt_engine::filter::FilterSpec;
 

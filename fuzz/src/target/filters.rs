@@ -11,8 +11,8 @@ use super::hash_of;
 /// Random filters draw from it.
 pub(super) const SEED: u64 = 7;
 
-/// Regular expressions may take this, whatever they are and however many, refused or not, in bytes: 2 MiB for those of a filter that
-/// are compiled, the rest to compile one. See `docs/fuzzing.md`.
+/// Regular expressions may take this, whatever they are and however many, refused or not, in bytes: 2 MiB for
+/// those of a filter that are compiled, the rest to compile one. See `docs/fuzzing.md`.
 pub const REGEX_BYTES: usize = 6 << 20;
 
 /// What the regular expressions in an input may take beside the limit.
@@ -25,8 +25,8 @@ pub(super) fn regex_bytes(input: &[u8]) -> usize {
     if mentions(b"regexstring") { REGEX_BYTES } else { 0 }
 }
 
-/// Whether an accepted filter is looked at further. Compiling a regular expression takes longer than all else, so of the filters with
-/// one it is only every eighth.
+/// Whether an accepted filter is looked at further. Compiling a regular expression takes longer than all
+/// else, so of the filters with one it is only every eighth.
 pub(super) fn is_worth_more(input: &[u8]) -> bool {
     regex_bytes(input) == 0 || hash_of(&input).is_multiple_of(8)
 }

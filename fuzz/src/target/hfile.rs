@@ -6,8 +6,8 @@
 //!         8: the file is printed too
 //! ```
 //!
-//! A file that opens reads the same twice, block by block and cell by cell; what `verify` believes can be read and
-//! found, its filters included; it can be printed.
+//! A file that opens reads the same twice, block by block and cell by cell; what `verify` believes can be
+//! read and found, its filters included; it can be printed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::{disk, memory};
 /// The window and tables of a decompressor, whatever it unpacks, in bytes.
 const CODEC_BYTES: usize = 64 << 10;
 
-/// What blocks of a file may unpack to, by the codec that the trailer names: each format has its limit, and a vector that
-/// grows is there twice for a moment. Bytes for each byte of the file.
+/// What blocks of a file may unpack to, by the codec that the trailer names: each format has its limit, and a
+/// vector that grows is there twice for a moment. Bytes for each byte of the file.
 fn unpacked_per_byte(trailer: &[u8]) -> usize {
     match codec(trailer) {
         None | Some(2) => 0,

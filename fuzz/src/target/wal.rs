@@ -8,8 +8,8 @@
 //!                                  32: the header is damaged; 64: states that all before it is durable
 //! ```
 //!
-//! A log reads the same twice. What can be read can be recovered: with the same edits, and sealed, so that it reads the same
-//! afterwards. What cannot be read is not recovered either.
+//! A log reads the same twice. What can be read can be recovered: with the same edits, and sealed, so that it
+//! reads the same afterwards. What cannot be read is not recovered either.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! 1. The bytes become messages all at once and piece by piece: the same messages, and the same end.
-//! 2. A message's method is looked up, its arguments are checked and then decoded. The check refuses what decoding
-//!    refuses, with the same error.
-//! 3. What decodes is written again, and what was written decodes to the same bytes. So do results, which the client reads.
+//! 2. A message's method is looked up, its arguments are checked and then decoded. The check refuses what
+//!    decoding refuses, with the same error.
+//! 3. What decodes is written again, and what was written decodes to the same bytes. So do results, which the
+//!    client reads.
 
 use std::cell::Cell;
 
@@ -30,7 +31,8 @@ const PIECES: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 100, 255, 512,
 /// Most pieces: more take longer and show nothing more.
 const PIECES_MAX: usize = 64;
 
-/// Results are decoded without a check before: what was built when a mistake is met may take what a message may decode to.
+/// Results are decoded without a check before: what was built when a mistake is met may take what a message
+/// may decode to.
 const RESULT_BYTES: usize = memory::DECODED_BYTES;
 
 /// The other limit of messages that is tried.

@@ -2,14 +2,14 @@
 //!
 //! Rows are independent of each other, so each is judged alone:
 //!
-//! 1. Its calls are cut where the state of the row is known: behind a get that overlaps no other call. A piece begins with the
-//!    columns that this get found.
-//! 2. A piece in which every write writes the same columns, each time with other values, is a register: [`register`] decides about
-//!    it in `n log n` steps.
+//! 1. Its calls are cut where the state of the row is known: behind a get that overlaps no other call. A
+//!    piece begins with the columns that this get found.
+//! 2. A piece in which every write writes the same columns, each time with other values, is a register:
+//!    [`register`] decides about it in `n log n` steps.
 //! 3. For others [`search`] looks for an order, with a memory of where it has been.
 //!
-//! Calls that change nothing and whose reply nobody has (unknown gets), and refused ones, need no place in the order. That a refused
-//! write is seen anyway shows here as well: no order explains the read.
+//! Calls that change nothing and whose reply nobody has (unknown gets), and refused ones, need no place in
+//! the order. That a refused write is seen anyway shows here as well: no order explains the read.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! Rows that are registers: decided without a search.
 //!
-//! If every write sets the same columns, each time to other values, then what a read found names the write it read from. A write and
-//! its reads stand together in every order. Let `finish` be when the first of them returned and `start` when the last was invoked. All of
-//! one cluster must come before all of another if its `finish` is before the other's `start`; the calls can be ordered exactly if
-//! no two clusters must both come before each other, and no read returned before its write was invoked (Gibbons and Korach).
+//! If every write sets the same columns, each time to other values, then what a read found names the write it
+//! read from. A write and its reads stand together in every order. Let `finish` be when the first of them
+//! returned and `start` when the last was invoked. All of one cluster must come before all of another if its
+//! `finish` is before the other's `start`; the calls can be ordered exactly if no two clusters must both come
+//! before each other, and no read returned before its write was invoked (Gibbons and Korach).
 //!
 //! A write of unknown outcome that nobody read from needs no place.
 
@@ -101,8 +102,9 @@ fn place(calls: &[&Call], mut clusters: Vec<Cluster>, by_image: &HashMap<Columns
     }
 }
 
-/// Two clusters that must come before each other. At least one of such a pair is a forward zone: `finish` before `start`. Forward zones
-/// must be disjoint, so that sorted ones need to be compared with their neighbours only, and another cluster with at most one of them.
+/// Two clusters that must come before each other. At least one of such a pair is a forward zone: `finish`
+/// before `start`. Forward zones must be disjoint, so that sorted ones need to be compared with their
+/// neighbours only, and another cluster with at most one of them.
 fn contradiction(clusters: &[Cluster]) -> Option<(&Cluster, &Cluster)> {
     let clash = |one: &Cluster, other: &Cluster| one.finish < other.start && other.finish < one.start;
     let (mut forward, other): (Vec<_>, Vec<_>) = clusters

@@ -1,8 +1,8 @@
 //! A search for an order of the calls of one piece, after Wing and Gong, with the memory that Lowe added.
 //!
-//! Invocations and returns stand in a list, by time. A call can be next if it was invoked before the first return in the list. The
-//! search places one after the other and takes both of its entries out; when the first return belongs to a call that could not be
-//! placed, it goes back and tries another.
+//! Invocations and returns stand in a list, by time. A call can be next if it was invoked before the first
+//! return in the list. The search places one after the other and takes both of its entries out; when the
+//! first return belongs to a call that could not be placed, it goes back and tries another.
 //!
 //! - Memory: a set of placed calls with the state behind them is explored once.
 //! - A read that fits is placed for good: what can be placed later can be placed behind it, too.

@@ -74,7 +74,8 @@ fn enumerate(calls: &[&Call], columns: &Columns) -> bool {
             .copied()
             .filter(|other| !std::ptr::eq(*other, call))
             .collect();
-        // An unknown call that another one of known outcome comes before may still be left out, but not placed later.
+        // An unknown call that another one of known outcome comes before may still be left out, but not
+        // placed later.
         let left: Vec<&Call> = others
             .iter()
             .copied()

@@ -1,7 +1,8 @@
 //! Basalt's own interface: `basalt.thrift`.
 //!
-//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge, where regions
-//! are, quotas, snapshots of tables, the state of the server, and calls for tests. Method names start with `basalt`, so they never collide with HBase's.
+//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge,
+//! where regions are, quotas, snapshots of tables, the state of the server, and calls for tests. Method names
+//! start with `basalt`, so they never collide with HBase's.
 
 mod service;
 
@@ -144,7 +145,8 @@ thrift_struct! {
         15: required i64 compactions,
         /// Flushes, compactions and splits waiting or running.
         16: required i32 backgroundJobs as background_jobs,
-        /// The virtual servers of a rehearsal, each as host,port,startcode. Unset where there is no rehearsal.
+        /// The virtual servers of a rehearsal, each as host,port,startcode. Unset where there is no
+        /// rehearsal.
         17: optional list<string> rehearsalServers as rehearsal_servers,
     }
 
@@ -214,7 +216,8 @@ thrift_struct! {
         4: required i64 ttlSeconds as ttl_seconds,
         5: required i32 regions,
         6: required i32 files,
-        /// Size of the files. The table, its clones and other snapshots may have the same ones: they take disk space once.
+        /// Size of the files. The table, its clones and other snapshots may have the same ones: they take
+        /// disk space once.
         7: required i64 bytes,
     }
 

@@ -15,10 +15,12 @@ use crate::schema::names::*;
 thrift_service! {
     /// Basalt's own service.
     pub service BasaltAdmin {
-        /// Writes the memstores of a table, or of the region of that name, to store files. Returns when they are durable.
+        /// Writes the memstores of a table, or of the region of that name, to store files. Returns when they
+        /// are durable.
         void basaltFlush as BasaltFlush(1: required binary table) throws (1: TIOError io);
 
-        /// Compacts a table, or the region of that name, or one family of it. With wait, returns when done, else when queued.
+        /// Compacts a table, or the region of that name, or one family of it. With wait, returns when done,
+        /// else when queued.
         void basaltCompact as BasaltCompact(
             1: required binary table,
             2: optional binary family,
@@ -26,7 +28,8 @@ thrift_service! {
             4: bool wait = false,
         ) throws (1: TIOError io);
 
-        /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart ends a pause.
+        /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A
+        /// restart ends a pause.
         bool basaltPause as BasaltPause(
             1: required TBackgroundWork work, 2: required bool paused
         ) throws (1: TIOError io);
@@ -63,7 +66,8 @@ thrift_service! {
         /// The state of the server.
         TServerStatus basaltServerStatus as BasaltServerStatus() throws (1: TIOError io);
 
-        /// Moves a region to the virtual server of that name, or to the one with the fewest regions. Needs a rehearsal.
+        /// Moves a region to the virtual server of that name, or to the one with the fewest regions. Needs a
+        /// rehearsal.
         void basaltMove as BasaltMove(
             1: required binary regionName as region_name, 2: optional string serverName as server_name
         ) throws (1: TIOError io);
@@ -73,7 +77,8 @@ thrift_service! {
             1: required binary regionName as region_name
         ) throws (1: TIOError io);
 
-        /// Takes a region from its virtual server: it takes no data calls until it is assigned. Needs a rehearsal.
+        /// Takes a region from its virtual server: it takes no data calls until it is assigned. Needs a
+        /// rehearsal.
         void basaltUnassign as BasaltUnassign(
             1: required binary regionName as region_name
         ) throws (1: TIOError io);
@@ -81,19 +86,20 @@ thrift_service! {
         /// Evens out the regions over the virtual servers. Returns how many were moved. Needs a rehearsal.
         i32 basaltBalance as BasaltBalance() throws (1: TIOError io);
 
-        /// Sets a quota. Without a limit, takes it away; without a type too, takes away all of that owner. Durable when it returns.
+        /// Sets a quota. Without a limit, takes it away; without a type too, takes away all of that owner.
+        /// Durable when it returns.
         void basaltSetQuota as BasaltSetQuota(1: required TThrottle quota) throws (1: TIOError io);
 
-        /// Quotas whose owner matches the regular expressions, all of them without. A user's quotas in tables and namespaces match
-        /// by the user alone, too.
+        /// Quotas whose owner matches the regular expressions, all of them without. A user's quotas in tables
+        /// and namespaces match by the user alone, too.
         list<TThrottle> basaltListQuotas as BasaltListQuotas(
             1: optional string userName as user_name,
             2: optional string tableName as table_name,
             3: optional string nsName as ns_name,
         ) throws (1: TIOError io);
 
-        /// Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in store files. It is removed
-        /// after ttlSeconds; 0: never.
+        /// Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in
+        /// store files. It is removed after ttlSeconds; 0: never.
         void basaltSnapshot as BasaltSnapshot(
             1: required string name,
             2: required binary table,
@@ -114,24 +120,26 @@ thrift_service! {
             1: required string name, 2: required binary table
         ) throws (1: TIOError io);
 
-        /// Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is created, enabled.
+        /// Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is
+        /// created, enabled.
         void basaltRestoreSnapshot as BasaltRestoreSnapshot(1: required string name) throws (1: TIOError io);
 
-        /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners, and ends pauses. Only a
-        /// server that was started with --ephemeral does that.
+        /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners,
+        /// and ends pauses. Only a server that was started with --ephemeral does that.
         void basaltReset as BasaltReset() throws (1: TIOError io);
 
-        /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
-        /// since 1970. Only a server that was started with --ephemeral does that.
+        /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what
+        /// it shows, in milliseconds since 1970. Only a server that was started with --ephemeral does that.
         i64 basaltAdvanceClock as BasaltAdvanceClock(1: required i64 ms) throws (1: TIOError io);
 
-        /// Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a server that was started
-        /// with --ephemeral does that.
+        /// Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a
+        /// server that was started with --ephemeral does that.
         list<TFault> basaltSetFaults as BasaltSetFaults(
             1: required list<TFault> faults
         ) throws (1: TIOError io);
 
-        /// The faults that are armed, each with the calls that are left. Only a server that was started with --ephemeral has any.
+        /// The faults that are armed, each with the calls that are left. Only a server that was started with
+        /// --ephemeral has any.
         list<TFault> basaltFaults as BasaltFaults() throws (1: TIOError io);
     }
     legacy {

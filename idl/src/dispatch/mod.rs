@@ -14,8 +14,8 @@
 //!
 //! A call that leaves the deciding argument out is ambiguous and invalid in both services: either.
 //!
-//! Where the place that a call came to says which of HBase's services is meant (a path of the HTTP port), names suffice:
-//! [`service_at`].
+//! Where the place that a call came to says which of HBase's services is meant (a path of the HTTP port),
+//! names suffice: [`service_at`].
 
 use crate::wire::{Reader, WireError, WireType};
 use crate::{admin, thrift1, thrift2};
@@ -49,7 +49,8 @@ pub fn which_service<R: Reader + Clone>(method: &str, args: &R) -> Result<Servic
     })
 }
 
-/// Tells the service of a call that came to a place where only `service` of HBase's two answers, and ours beside it.
+/// Tells the service of a call that came to a place where only `service` of HBase's two answers, and ours
+/// beside it.
 pub fn service_at(service: Service, method: &str) -> Service {
     let known = match service {
         Service::Thrift1 => thrift1::Method::from_name(method).is_some(),
@@ -135,8 +136,8 @@ fn peek_type<R: Reader>(args: &mut R, id: i16) -> Result<Option<WireType>, WireE
     Ok(None)
 }
 
-/// Ids and wire types of the first `limit` fields of the next struct, for messages about calls that no service
-/// understands. Does not move `reader`.
+/// Ids and wire types of the first `limit` fields of the next struct, for messages about calls that no
+/// service understands. Does not move `reader`.
 pub fn peek_fields<R: Reader + Clone>(reader: &R, limit: usize) -> Result<Vec<(i16, WireType)>, WireError> {
     let mut reader = reader.clone();
     let mut fields = Vec::new();

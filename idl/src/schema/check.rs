@@ -1,10 +1,12 @@
 //! Whether bytes are what the interface says, without building anything of them.
 //!
-//! Decoding builds as it reads: a message of many small elements whose last byte is wrong has taken many times its own size
-//! before it is refused. [`check`] walks the message along the descriptors instead, and holds one string at a time at most.
+//! Decoding builds as it reads: a message of many small elements whose last byte is wrong has taken many
+//! times its own size before it is refused. [`check`] walks the message along the descriptors instead, and
+//! holds one string at a time at most.
 //!
-//! Invariant: it refuses what `decode` refuses, with the same error, and nothing else (`idl/tests/hostile.rs` compares the two).
-//! Recursion is bounded: types are not recursive, and unknown fields are skipped by the reader, which counts depth.
+//! Invariant: it refuses what `decode` refuses, with the same error, and nothing else (`idl/tests/hostile.rs`
+//! compares the two). Recursion is bounded: types are not recursive, and unknown fields are skipped by the
+//! reader, which counts depth.
 
 use super::{Requiredness, StructDescriptor, StructKind, TREE_OVERHEAD, TypeDescriptor, check_element};
 use crate::wire::{Reader, WireError};

@@ -1,8 +1,8 @@
 //! HBase's Thrift 1 interface: `thrift1/Hbase.thrift`.
 //!
-//! Columns are named `family:qualifier` in one binary and split at the first colon. Almost nothing is required, so
-//! almost everything is an `Option`: HBase tells absent from empty (an absent value in `checkAndPut` means that the
-//! column must not exist).
+//! Columns are named `family:qualifier` in one binary and split at the first colon. Almost nothing is
+//! required, so almost everything is an `Option`: HBase tells absent from empty (an absent value in
+//! `checkAndPut` means that the column must not exist).
 
 mod service;
 

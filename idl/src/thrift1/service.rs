@@ -29,7 +29,8 @@ thrift_service! {
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);
 
-        /// Asks for a major compaction of a region or a table; does not wait. HBase's gateway runs a minor one.
+        /// Asks for a major compaction of a region or a table; does not wait. HBase's gateway runs a minor
+        /// one.
         void majorCompact as MajorCompact(
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);

@@ -48,7 +48,8 @@ pub const TABLE_ATTRIBUTES: [&str; 16] = [
     "ERASURE_CODING_POLICY",
 ];
 
-/// Bytes as HBase prints them (`Bytes.toStringBinary`): printable ASCII as it is, everything else and the backslash as `\xNN`.
+/// Bytes as HBase prints them (`Bytes.toStringBinary`): printable ASCII as it is, everything else and the
+/// backslash as `\xNN`.
 pub fn printable(bytes: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut text = String::with_capacity(bytes.len());

@@ -1,7 +1,7 @@
 //! HBase's Thrift 2 interface: `thrift2/hbase.thrift`.
 //!
-//! The data model of the Java client: gets, puts, deletes and scans as structs ([`data`]), tables, namespaces and
-//! regions as descriptors ([`tables`]), and as the text that HBase's shell has for them ([`describe`]).
+//! The data model of the Java client: gets, puts, deletes and scans as structs ([`data`]), tables, namespaces
+//! and regions as descriptors ([`tables`]), and as the text that HBase's shell has for them ([`describe`]).
 
 pub mod data;
 pub mod describe;

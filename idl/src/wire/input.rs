@@ -6,8 +6,8 @@ use super::{
     DECODED_BYTES_BASE, DECODED_BYTES_PER_MESSAGE_BYTE, MAX_DEPTH, METHOD_NAME_BYTES_MAX, WireError,
 };
 
-/// Families, and often columns, have names of one letter in HBase. A slice of the message costs two atomic operations, one of this
-/// costs none.
+/// Families, and often columns, have names of one letter in HBase. A slice of the message costs two atomic
+/// operations, one of this costs none.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 static EVERY_BYTE: [u8; 256] = {
     let mut every = [0; 256];

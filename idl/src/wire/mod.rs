@@ -51,8 +51,8 @@ pub use scanner::{MessageScanner, Scan};
 /// Apache Thrift's libraries.
 pub const MAX_DEPTH: usize = 64;
 
-/// Most memory that is reserved on the word of a container header, in bytes. Longer containers grow as their elements are really
-/// there.
+/// Most memory that is reserved on the word of a container header, in bytes. Longer containers grow as their
+/// elements are really there.
 pub const RESERVE_BYTES_MAX: usize = 16 << 10;
 
 /// Longest method name in bytes. HBase's longest has 31.
@@ -285,8 +285,9 @@ pub struct MapHeader {
 
 /// Walks one complete message. After an error the position is undefined: drop the reader.
 ///
-/// The caller pairs `struct_begin` with `struct_end` and each container's begin with [`Reader::container_end`],
-/// so that depth is counted right, and reads or skips every value that a header announces.
+/// The caller pairs `struct_begin` with `struct_end` and each container's begin with
+/// [`Reader::container_end`], so that depth is counted right, and reads or skips every value that a header
+/// announces.
 pub trait Reader {
     /// Reads the message header.
     fn message_begin(&mut self) -> Result<MessageHeader, WireError>;

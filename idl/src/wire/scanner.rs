@@ -10,10 +10,10 @@
 //!    handles one header or one scalar of it.
 //! 3. The stack is empty: complete.
 //!
-//! Invariants: `pos` never moves back; a step that lacks bytes passes no more than the whole fields in front of
-//! them and is tried again, which costs at most ten bytes of work; strings and runs of fixed-size elements are passed over as a count. So the
-//! total work is linear in the bytes. What the scanner accepts, a reader can walk or refuse, but never run
-//! past.
+//! Invariants: `pos` never moves back; a step that lacks bytes passes no more than the whole fields in front
+//! of them and is tried again, which costs at most ten bytes of work; strings and runs of fixed-size elements
+//! are passed over as a count. So the total work is linear in the bytes. What the scanner accepts, a reader
+//! can walk or refuse, but never run past.
 
 use super::varint::{self, Varint, unzigzag};
 use super::{MAX_DEPTH, METHOD_NAME_BYTES_MAX, MessageKind, Protocol, WireError, WireType};
@@ -261,8 +261,8 @@ impl MessageScanner {
         self.check_len(self.pos)
     }
 
-    /// The end of the fields from here on that have arrived whole and hold no other values, in the binary protocol and within the limit: most
-    /// of most messages. What comes then is for [`Self::field`] to say.
+    /// The end of the fields from here on that have arrived whole and hold no other values, in the binary
+    /// protocol and within the limit: most of most messages. What comes then is for [`Self::field`] to say.
     fn plain_fields(&self, bytes: &[u8]) -> usize {
         let end = bytes.len().min(self.max_message_bytes);
         let mut at = self.pos;

@@ -1,7 +1,7 @@
 //! A table of messages that no client of good will sends, in each protocol.
 //!
-//! Two tests go through it: here, what decoding one costs (`idl/tests/refused.rs`); and with a running server over every transport
-//! (`tests/tests/wire/hostile.rs`).
+//! Two tests go through it: here, what decoding one costs (`idl/tests/refused.rs`); and with a running server
+//! over every transport (`tests/tests/wire/hostile.rs`).
 
 use basalt_idl::call::write_call;
 use basalt_idl::wire::{BinaryWriter, CompactWriter, Protocol, WireType};
@@ -21,7 +21,8 @@ pub(crate) struct Bad {
     pub(crate) what: String,
     /// Without framing.
     pub(crate) message: Vec<u8>,
-    /// Whether it may be understood all the same: unknown fields are skipped, and names of methods may be anything.
+    /// Whether it may be understood all the same: unknown fields are skipped, and names of methods may be
+    /// anything.
     pub(crate) may_pass: bool,
 }
 

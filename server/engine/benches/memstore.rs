@@ -1,8 +1,9 @@
-//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore -- [CELLS] [TEXT]`, where only what has
-//! the text in its name is measured.
+//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore -- [CELLS]
+//! [TEXT]`, where only what has the text in its name is measured.
 //!
-//! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier, 100-byte values. Prints
-//! the median of five runs for each figure, and the bytes a cell costs besides its data.
+//! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier,
+//! 100-byte values. Prints the median of five runs for each figure, and the bytes a cell costs besides its
+//! data.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use smallvec::SmallVec;
 const RUNS: usize = 5;
 const VALUE: [u8; 100] = [b'v'; 100];
 
-/// How row numbers come: one after the other, scattered by a bijection, or in runs of [`BATCH`] rows that follow each other, each
-/// run scattered; or such runs over few rows, so that most rows have been written before.
+/// How row numbers come: one after the other, scattered by a bijection, or in runs of [`BATCH`] rows that
+/// follow each other, each run scattered; or such runs over few rows, so that most rows have been written
+/// before.
 #[derive(Clone, Copy)]
 enum Order {
     Sequential,

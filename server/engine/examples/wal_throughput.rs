@@ -1,8 +1,9 @@
-//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync, and how many syncs that is beside a bare
-//! loop of writes and syncs on a preallocated file, which is what the disk can do.
+//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync, and how many
+//! syncs that is beside a bare loop of writes and syncs on a preallocated file, which is what the disk can
+//! do.
 //!
-//! `cargo run --release -p basalt-engine --example wal_throughput -- [DIR]`; the directory (default: a temporary one) should
-//! be on the disk that is to be measured.
+//! `cargo run --release -p basalt-engine --example wal_throughput -- [DIR]`; the directory (default: a
+//! temporary one) should be on the disk that is to be measured.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Checksums of everything on disk. The algorithms come from crates; this module fixes which one is used where.
+//! Checksums of everything on disk. The algorithms come from crates; this module fixes which one is used
+//! where.
 
 /// CRC-32C (Castagnoli) of `bytes`: WAL and manifest frames, and HFile blocks with checksum type 2.
 pub fn crc32c(bytes: &[u8]) -> u32 {
@@ -10,7 +11,8 @@ pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
-/// CRC-32 (IEEE), HFile checksum type 1, met in files that HBase wrote with `hbase.hstore.checksum.algorithm=CRC32`.
+/// CRC-32 (IEEE), HFile checksum type 1, met in files that HBase wrote with
+/// `hbase.hstore.checksum.algorithm=CRC32`.
 pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }

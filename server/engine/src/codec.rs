@@ -1,8 +1,8 @@
 //! Numbers to bytes and back, for every on-disk format.
 //!
 //! Two families: LEB128 varints and little-endian integers in our own formats (WAL, manifest), and Hadoop's
-//! big-endian integers and `WritableUtils` variable-length longs inside HFiles. Reading never panics: [`Cursor`]
-//! returns `None` past the end, and the caller names file and offset.
+//! big-endian integers and `WritableUtils` variable-length longs inside HFiles. Reading never panics:
+//! [`Cursor`] returns `None` past the end, and the caller names file and offset.
 
 /// What is wrong with some bytes, in words.
 pub(crate) type Check<T> = std::result::Result<T, String>;
@@ -115,7 +115,8 @@ impl<'a> Cursor<'a> {
         self.bytes(count)
     }
 
-    /// Hadoop's `WritableUtils.readVLong`: one byte for -112..=127, else a length byte and 1 to 8 big-endian bytes.
+    /// Hadoop's `WritableUtils.readVLong`: one byte for -112..=127, else a length byte and 1 to 8 big-endian
+    /// bytes.
     pub(crate) fn vlong(&mut self) -> Option<i64> {
         let first = self.u8()? as i8;
         if first >= -112 {

@@ -1,25 +1,30 @@
 //! Disk space: when writes are suspended, and when they are accepted again.
 //!
-//! What a write that was accepted still needs must be there: its place in the log, and the space to flush it, for only a flush
-//! lets old log segments go. The log preallocates (`wal` refuses an edit that it has no room for). For the rest there is a mark:
+//! What a write that was accepted still needs must be there: its place in the log, and the space to flush it,
+//! for only a flush lets old log segments go. The log preallocates (`wal` refuses an edit that it has no room
+//! for). For the rest there is a mark:
 //!
 //! ```text
 //! low water = disk.reserve_bytes + bytes of all memstores
 //! ```
 //!
-//! The memstores are in it because all of them can be flushed then, whatever else is on the disk. The reserve is for what is not
-//! counted: the next log segment, manifests, a compaction that is under way, what others write between two looks.
+//! The memstores are in it because all of them can be flushed then, whatever else is on the disk. The reserve
+//! is for what is not counted: the next log segment, manifests, a compaction that is under way, what others
+//! write between two looks.
 //!
 //! The ticker looks ten times a second:
 //!
-//! 1. Less is free than twice the memstores and the reserve: the disk is *short*. Regions that keep sealed log segments alive are
-//!    flushed, since that may be all that is needed.
-//! 2. Less is free than the low-water mark, or the log or the manifest was refused space: writes are *suspended*. Each is
-//!    refused at once with [`Error::DiskSpace`]. Reads, flushes and schema changes go on.
-//! 3. An eighth of the reserve more is free than the mark, and nothing was refused: writes are accepted again. Jobs that failed
-//!    are tried again at once, then and whenever space has returned while writes are suspended.
+//! 1. Less is free than twice the memstores and the reserve: the disk is *short*. Regions that keep sealed
+//!    log segments alive are flushed, since that may be all that is needed.
+//! 2. Less is free than the low-water mark, or the log or the manifest was refused space: writes are
+//!    *suspended*. Each is refused at once with [`Error::DiskSpace`]. Reads, flushes and schema changes go
+//!    on.
+//! 3. An eighth of the reserve more is free than the mark, and nothing was refused: writes are accepted
+//!    again. Jobs that failed are tried again at once, then and whenever space has returned while writes are
+//!    suspended.
 //!
-//! A compaction begins only if the mark stands also after an output as large as its inputs: it must not be what suspends writes.
+//! A compaction begins only if the mark stands also after an output as large as its inputs: it must not be
+//! what suspends writes.
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
@@ -34,7 +39,8 @@ use crate::error::{Error, Result};
 use crate::fs::{Space, Vfs};
 use crate::seeded;
 
-/// Writes are accepted again when this share of the reserve is free beyond the mark, so that they are not suspended at once.
+/// Writes are accepted again when this share of the reserve is free beyond the mark, so that they are not
+/// suspended at once.
 const RESUME_SHARE: u64 = 8;
 
 /// This share of the reserve more than at the last try is a reason for another one.
@@ -138,13 +144,14 @@ impl DiskSpace {
         self.suspended.load(Ordering::Acquire)
     }
 
-    /// Whether there is so little space that a flush is worth its while only because it makes the log shorter.
+    /// Whether there is so little space that a flush is worth its while only because it makes the log
+    /// shorter.
     pub(crate) fn is_short(&self) -> bool {
         self.short.load(Ordering::Acquire)
     }
 
-    /// Looks at the disk. `problem`: what has been refused for want of space since the last look and would be again. A disk that
-    /// cannot be looked at is an error once, and changes nothing.
+    /// Looks at the disk. `problem`: what has been refused for want of space since the last look and would be
+    /// again. A disk that cannot be looked at is an error once, and changes nothing.
     pub(crate) fn look(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
         let space = self.ask();
         let mut seen = self.seen.lock();
@@ -193,8 +200,8 @@ impl DiskSpace {
         })
     }
 
-    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that would bring the free
-    /// space below the mark.
+    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that
+    /// would bring the free space below the mark.
     pub(crate) fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         self.for_files("the compaction waits", bytes, memstore_bytes)
     }
@@ -342,7 +349,8 @@ mod tests {
         assert_eq!(bench.space.stats().low_water_bytes, 16 * MIB);
     }
 
-    /// Goal: what was refused suspends writes on a disk that says it has space (a quota), and its success brings them back.
+    /// Goal: what was refused suspends writes on a disk that says it has space (a quota), and its success
+    /// brings them back.
     #[test]
     fn a_refusal_suspends_writes_whatever_the_disk_says() {
         for reserve in [0, 16 * MIB] {

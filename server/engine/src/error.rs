@@ -1,7 +1,8 @@
 //! The engine's one error type.
 //!
-//! Variants say what happened, in words for the operator who reads the log or the client that gets the text. [`Kind`]
-//! says what the caller can do about it. Which HBase exception a variant becomes is decided in one place of the server.
+//! Variants say what happened, in words for the operator who reads the log or the client that gets the text.
+//! [`Kind`] says what the caller can do about it. Which HBase exception a variant becomes is decided in one
+//! place of the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,7 +60,8 @@ pub enum Error {
         /// The family, escaped for people.
         family: String,
     },
-    /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop the last).
+    /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop
+    /// the last).
     #[error("{0}")]
     InvalidFamilyOperation(String),
     /// The namespace does not exist. The text is that of [`Error::no_such_namespace`].
@@ -111,13 +113,15 @@ pub enum Error {
     /// The memory for calls is used up. Not applied; retry after a pause.
     #[error("{0}")]
     CallMemory(String),
-    /// The disk has too little space for this, or for any write. Not applied; it works again when there is space.
+    /// The disk has too little space for this, or for any write. Not applied; it works again when there is
+    /// space.
     #[error("disk space: {0}")]
     DiskSpace(String),
     /// Another writer held the row's lock for too long. Not applied.
     #[error("Timed out waiting for lock for row: {0}")]
     RowLockTimeout(String),
-    /// Asked to answer from memory only and without waiting, and that cannot be done. Never leaves the server.
+    /// Asked to answer from memory only and without waiting, and that cannot be done. Never leaves the
+    /// server.
     #[error("the answer is not in memory")]
     NotInMemory,
     /// Stored bytes contradict their checksum or format.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Order of an edit: one counter for the whole server, assigned when the edit joins the WAL. HBase calls it mvcc or
-/// sequence id. Cells with a greater sequence id were written later.
+/// Order of an edit: one counter for the whole server, assigned when the edit joins the WAL. HBase calls it
+/// mvcc or sequence id. Cells with a greater sequence id were written later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeqId(pub u64);
 
@@ -62,7 +62,8 @@ impl fmt::Display for FileId {
     }
 }
 
-/// 16 random bytes that say which file this is, whatever its name: a copied or swapped file is found out by it.
+/// 16 random bytes that say which file this is, whatever its name: a copied or swapped file is found out by
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Uuid(pub [u8; 16]);
 

@@ -1,4 +1,5 @@
-//! Single mechanisms, for fuzzing, benchmarks and tests of formats. Behind the feature `internals`, without any promise.
+//! Single mechanisms, for fuzzing, benchmarks and tests of formats. Behind the feature `internals`, without
+//! any promise.
 
 pub use crate::cache::{BlockCache, Priority};
 pub use crate::checksum::{crc32, crc32c, crc32c_append};

@@ -1,10 +1,12 @@
-//! What background work does: flushes and compactions that run, with their progress, and the last ones that ended.
+//! What background work does: flushes and compactions that run, with their progress, and the last ones that
+//! ended.
 //!
-//! A flush or compaction of whichever thread enters with [`JobLog::begin`] when it has decided what to do, notes from time to
-//! time how far it has come, and says how it ended. For pages and people only: nothing is decided by it.
+//! A flush or compaction of whichever thread enters with [`JobLog::begin`] when it has decided what to do,
+//! notes from time to time how far it has come, and says how it ended. For pages and people only: nothing is
+//! decided by it.
 //!
-//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; running ones are as many as there are threads that run them. The lock
-//! is held while an entry is put in, taken out or copied, never during the work.
+//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; running ones are as many as there are threads that
+//! run them. The lock is held while an entry is put in, taken out or copied, never during the work.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -270,7 +272,8 @@ mod tests {
             ),
             (5_000, 30, 750)
         );
-        // A clipped file has fewer cells than it says, another one more than the manifest: neither is an error here.
+        // A clipped file has fewer cells than it says, another one more than the manifest: neither is an
+        // error here.
         guard.progress().add(1_000);
         assert_eq!(log.running()[0].bytes_left(), 0);
         drop(guard);

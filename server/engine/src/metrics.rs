@@ -1,7 +1,8 @@
 //! What the engine counts, and whom it tells.
 //!
-//! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads when it is
-//! scraped, and [`EventListener`] is called once per event that has a duration or a size (as RocksDB's `EventListener`).
+//! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads
+//! when it is scraped, and [`EventListener`] is called once per event that has a duration or a size (as
+//! RocksDB's `EventListener`).
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -36,8 +37,8 @@ impl Counter {
     }
 }
 
-/// A [`Counter`] that several threads may use all the time: each adds to a part that few others share. Takes 64 or 128 bytes for each
-/// part, so it is for what every read counts.
+/// A [`Counter`] that several threads may use all the time: each adds to a part that few others share. Takes
+/// 64 or 128 bytes for each part, so it is for what every read counts.
 #[derive(Debug, Default)]
 pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
 
@@ -162,9 +163,11 @@ pub struct CompactionEvent {
     pub took: Duration,
 }
 
-/// Told of events as they happen, on the thread that did the work: implementations return quickly and never call back.
+/// Told of events as they happen, on the thread that did the work: implementations return quickly and never
+/// call back.
 pub trait EventListener: Send + Sync + Debug + 'static {
-    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` tells how long its fdatasync took, if there was one.
+    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` tells how long its fdatasync
+    /// took, if there was one.
     fn wal_group(&self, edits: usize, bytes: usize, synced: Option<Duration>) {
         let _ = (edits, bytes, synced);
     }

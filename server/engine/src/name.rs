@@ -16,7 +16,8 @@ pub const META_TABLE: &str = "meta";
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName {
-    /// `None`: the default one. Nearly every call names a table in it, and all threads would count their shares of one text.
+    /// `None`: the default one. Nearly every call names a table in it, and all threads would count their
+    /// shares of one text.
     namespace: Option<Arc<str>>,
     qualifier: Arc<str>,
 }

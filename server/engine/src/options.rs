@@ -1,4 +1,5 @@
-//! Settings of the engine: plain data, units in the names. Components (file system, clock) are arguments, not settings.
+//! Settings of the engine: plain data, units in the names. Components (file system, clock) are arguments, not
+//! settings.
 
 use std::time::Duration;
 
@@ -56,19 +57,23 @@ pub struct Options {
     pub wal_idle_marker: Duration,
     /// While the disk keeps the log waiting for longer than this, new writes are refused.
     pub wal_stall: Duration,
-    /// The manifest is written anew when its edits have grown to this, and to four times what it then begins with.
+    /// The manifest is written anew when its edits have grown to this, and to four times what it then begins
+    /// with.
     pub manifest_roll_bytes: u64,
     /// Limits of all tables, namespaces and snapshots together.
     pub totals: Totals,
     /// A region whose memstores hold more is flushed (HBase: `hbase.hregion.memstore.flush.size`).
     pub memstore_flush_bytes: u64,
-    /// A region whose memstores hold this many times the flush size refuses writes (HBase: `memstore.block.multiplier`).
+    /// A region whose memstores hold this many times the flush size refuses writes (HBase:
+    /// `memstore.block.multiplier`).
     pub memstore_block_multiplier: u64,
-    /// All memstores together: above it writes are refused, from 80 % of it the largest region is flushed, from 90 % of it writes are slowed.
+    /// All memstores together: above it writes are refused, from 80 % of it the largest region is flushed,
+    /// from 90 % of it writes are slowed.
     pub memstore_total_bytes: u64,
     /// Block cache capacity.
     pub block_cache_bytes: u64,
-    /// Whether point reads go past the system's page cache (RocksDB: `use_direct_reads`). Scans and compactions go through it.
+    /// Whether point reads go past the system's page cache (RocksDB: `use_direct_reads`). Scans and
+    /// compactions go through it.
     pub direct_reads: bool,
     /// Maximum number of store files that have a descriptor at a time, including those being
     /// written (RocksDB: `max_open_files`); with `direct_reads` a file counts twice. `usize::MAX`
@@ -86,7 +91,8 @@ pub struct Options {
     pub compaction_ratio: f64,
     /// Files that are smaller than this together are always eligible. HBase uses the flush size.
     pub compaction_min_bytes: u64,
-    /// From this many files in a store on, flushes wait for compaction (HBase: `hbase.hstore.blockingStoreFiles`).
+    /// From this many files in a store on, flushes wait for compaction (HBase:
+    /// `hbase.hstore.blockingStoreFiles`).
     pub compaction_blocking_files: usize,
     /// Bytes that all compactions together write in a second; 0 is unlimited.
     pub compaction_max_bytes_per_second: u64,
@@ -98,15 +104,16 @@ pub struct Options {
     pub compaction_threads: usize,
     /// Threads for long compactions.
     pub compaction_long_threads: usize,
-    /// A compaction that reads so many bytes is long (HBase: `hbase.regionserver.thread.compaction.throttle`, with the same default: twice
-    /// the flush size for each of the most files).
+    /// A compaction that reads so many bytes is long (HBase: `hbase.regionserver.thread.compaction.throttle`,
+    /// with the same default: twice the flush size for each of the most files).
     pub compaction_long_bytes: u64,
-    /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed: with less, writes are
-    /// refused. 0: writes are refused only when the log gets no space.
+    /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed:
+    /// with less, writes are refused. 0: writes are refused only when the log gets no space.
     pub disk_reserve_bytes: u64,
     /// Longest wait for a row's lock.
     pub row_lock_wait: Duration,
-    /// Largest cell: row, family, qualifier and value together (HBase: `hbase.server.keyvalue.maxsize`). 0 is unlimited.
+    /// Largest cell: row, family, qualifier and value together (HBase: `hbase.server.keyvalue.maxsize`). 0 is
+    /// unlimited.
     pub cell_max_bytes: usize,
     /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
     pub row_max_bytes: usize,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Bytes for people: printable ASCII as it is, the rest and the backslash as `\xNN` (HBase: `Bytes.toStringBinary`).
+/// Bytes for people: printable ASCII as it is, the rest and the backslash as `\xNN` (HBase:
+/// `Bytes.toStringBinary`).
 pub fn escape(bytes: &[u8]) -> String {
     Escaped(bytes).to_string()
 }

@@ -1,6 +1,7 @@
 //! The shape of the crate: who may use whom, and where the operating system is allowed in.
 //!
-//! Both tests read the sources. Test code (files named `tests.rs`, folders named `tests`, and everything below a `#[cfg(test)]`) may do as it likes.
+//! Both tests read the sources. Test code (files named `tests.rs`, folders named `tests`, and everything
+//! below a `#[cfg(test)]`) may do as it likes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,8 @@ fn is_test(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// Test modules stand last in a file, so everything from the first `#[cfg(test)]` on is test code, unless that is one line.
+/// Test modules stand last in a file, so everything from the first `#[cfg(test)]` on is test code, unless
+/// that is one line.
 fn without_tests_and_comments(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines().peekable();

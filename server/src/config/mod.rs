@@ -36,7 +36,8 @@ pub use sections::{
 /// bytes. A text takes up to a thousand times its length to parse.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// More connections than any machine has file descriptors for, and few enough for the semaphore that counts them.
+/// More connections than any machine has file descriptors for, and few enough for the semaphore that counts
+/// them.
 const CONNECTIONS_MAX: u64 = 1 << 24;
 
 /// Fewest open store files: each thread that reads or writes them may need one.

@@ -160,7 +160,8 @@ section! {
 }
 
 section! {
-    /// The HTTP port: metrics, health, status pages, Thrift calls. Limits of Thrift messages are those of the Thrift port.
+    /// The HTTP port: metrics, health, status pages, Thrift calls. Limits of Thrift messages are those of the
+    /// Thrift port.
     Http {
         /// Address of the HTTP port. Port 0: the system chooses.
         listen: Address = loopback(9095),
@@ -195,7 +196,8 @@ section! {
 }
 
 section! {
-    /// Quotas of tables, namespaces and users, and what happens to calls that have to wait for them or for a virtual server.
+    /// Quotas of tables, namespaces and users, and what happens to calls that have to wait for them or for a
+    /// virtual server.
     Quota {
         /// A call that is over a limit, of a quota or of a virtual server, is held back for at most
         /// this long; if it would have to wait longer, it is refused.

@@ -1,6 +1,8 @@
-//! The key visualiser's page: what to show, the heat map, and the hottest ranges as a table for those without a script.
+//! The key visualiser's page: what to show, the heat map, and the hottest ranges as a table for those without
+//! a script.
 //!
-//! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without it.
+//! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without
+//! it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,10 +1,13 @@
-//! Pages for people: what runs, which region burns, what is in a store file. All of them useful without a script and without Grafana.
+//! Pages for people: what runs, which region burns, what is in a store file. All of them useful without a
+//! script and without Grafana.
 //!
-//! A page is made in one go on the blocking pool, from what the engine knows in memory; only a store file's page reads from disk. Lists are cut into
-//! pages of [`paging::PAGE_ROWS`] rows, so a table of ten thousand regions is as quick as a small one.
+//! A page is made in one go on the blocking pool, from what the engine knows in memory; only a store file's
+//! page reads from disk. Lists are cut into pages of [`paging::PAGE_ROWS`] rows, so a table of ten thousand
+//! regions is as quick as a small one.
 //!
-//! Invariants: a GET changes nothing. Text of others (row keys, names, arguments) reaches the page through `maud`, which escapes it, and bytes through
-//! `Escaped` first, as HBase's tools print them. The browser loads nothing from anywhere else, and is told so ([`POLICY`]).
+//! Invariants: a GET changes nothing. Text of others (row keys, names, arguments) reaches the page through
+//! `maud`, which escapes it, and bytes through `Escaped` first, as HBase's tools print them. The browser
+//! loads nothing from anywhere else, and is told so ([`POLICY`]).
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Threads: what each is called, whether it runs, and the processor time it has used; and a form to ask for a profile.
+//! Threads: what each is called, whether it runs, and the processor time it has used; and a form to ask for a
+//! profile.
 
 use std::io;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, `/test/clock` with
-//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which GET
-//! shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
+//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
+//! GET shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
 //! error has the member `error`.
 
 use std::time::Instant;

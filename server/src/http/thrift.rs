@@ -1,8 +1,9 @@
-//! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message, unframed.
+//! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message,
+//! unframed.
 //!
-//! The path says which of HBase's services is meant. Protocol is found from the first bytes, as on the Thrift port; the content
-//! type is not asked for, as HBase's servlet does not. What can be answered in Thrift is answered so, with status 200, errors too:
-//! Thrift clients show nothing of an HTTP error but its number.
+//! The path says which of HBase's services is meant. Protocol is found from the first bytes, as on the Thrift
+//! port; the content type is not asked for, as HBase's servlet does not. What can be answered in Thrift is
+//! answered so, with status 200, errors too: Thrift clients show nothing of an HTTP error but its number.
 //!
 //! A page in a browser can make the browser send a POST to a server on the same machine. Browsers
 //! say so with the header `Origin`, which Thrift clients do not send: such requests are refused,
@@ -116,7 +117,8 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let caller = Caller::over_http(site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
     let mut client = Client::of(service, caller);
-    // In a task of its own: when the client closes the connection, this future is dropped, but a write must go on to its end.
+    // In a task of its own: when the client closes the connection, this future is dropped, but a write must
+    // go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
         held.set(message.len());
@@ -244,8 +246,9 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that is too large is
-/// read on for as much again, and forgotten: a client that sends before it listens would not see the answer else.
+/// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that
+/// is too large is read on for as much again, and forgotten: a client that sends before it listens would not
+/// see the answer else.
 async fn receive(
     request: Request,
     server: &Server,

@@ -30,7 +30,8 @@ const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Probes without an answer before the connection is dead.
 const KEEPALIVE_PROBES: u32 = 6;
-/// A connection whose peer confirms nothing of what was sent for this long is dead: as long as keepalive takes.
+/// A connection whose peer confirms nothing of what was sent for this long is dead: as long as keepalive
+/// takes.
 #[cfg(target_os = "linux")]
 const UNCONFIRMED: Duration = Duration::from_mins(2);
 
@@ -132,7 +133,8 @@ impl Listener {
     }
 }
 
-/// No delay for small answers; dead peers are found by the kernel, since idle connections live for ever by default.
+/// No delay for small answers; dead peers are found by the kernel, since idle connections live for ever by
+/// default.
 fn prepare(socket: &TcpStream) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = socket2::TcpKeepalive::new()

@@ -1,5 +1,5 @@
-//! Goal: what a connection has is its own and is given back when it ends, and a port outlives what goes wrong. Method: the accepting
-//! loop on a real socket, with a server on a simulated disk.
+//! Goal: what a connection has is its own and is given back when it ends, and a port outlives what goes
+//! wrong. Method: the accepting loop on a real socket, with a server on a simulated disk.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -136,7 +136,8 @@ async fn the_place_of_a_connection_is_given_back() {
         .expect("served");
 }
 
-/// A port whose accepts fail, as they do without file descriptors, goes on trying. Here the socket does not listen.
+/// A port whose accepts fail, as they do without file descriptors, goes on trying. Here the socket does not
+/// listen.
 #[tokio::test(start_paused = true)]
 async fn a_port_outlives_accepts_that_fail() {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -151,8 +152,8 @@ async fn a_port_outlives_accepts_that_fail() {
     port.accepting.await.unwrap();
 }
 
-/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call asks for an answer, so that a connection which is served
-/// after all says something.
+/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call asks for an
+/// answer, so that a connection which is served after all says something.
 #[tokio::test]
 async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();

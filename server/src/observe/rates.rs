@@ -1,7 +1,7 @@
 //! How fast counters grow, for pages: calls by method, requests by region.
 //!
-//! Every few seconds [`Rates::tick`] notes where the counters stand. A rate is what has come since the oldest of these notes, by the
-//! time since then: an average of the last ten to fifteen seconds.
+//! Every few seconds [`Rates::tick`] notes where the counters stand. A rate is what has come since the oldest
+//! of these notes, by the time since then: an average of the last ten to fifteen seconds.
 //!
 //! Memory is that of three notes: a few dozen bytes for each region. One short lock, which no call takes.
 

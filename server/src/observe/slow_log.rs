@@ -1,10 +1,11 @@
 //! The slow log: the last calls that took long or had large answers (HBase: `SlowLogQueueService`).
 //!
-//! Every answered call is measured against two thresholds ([`SlowLog::judge`]: two comparisons). Only a call beyond one of them
-//! is described and kept, and counted in the metrics. Records are in memory only and end with the process.
+//! Every answered call is measured against two thresholds ([`SlowLog::judge`]: two comparisons). Only a call
+//! beyond one of them is described and kept, and counted in the metrics. Records are in memory only and end
+//! with the process.
 //!
-//! Invariant: at most `slow_log.entries` records; the oldest makes room. Any thread may call; the lock is held while records
-//! are copied out or one is put in, never while a call runs.
+//! Invariant: at most `slow_log.entries` records; the oldest makes room. Any thread may call; the lock is
+//! held while records are copied out or one is put in, never while a call runs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,7 +60,8 @@ pub(crate) struct Record {
     pub(crate) method: &'static str,
     /// Full name of the table that the call was about.
     pub(crate) table: Option<String>,
-    /// Printed name of the region of the first row that the call named, as the regions are when the call ends.
+    /// Printed name of the region of the first row that the call named, as the regions are when the call
+    /// ends.
     pub(crate) region: Option<String>,
     /// The arguments, shortened.
     pub(crate) arguments: String,

@@ -45,20 +45,22 @@ use supervisor::Supervisor;
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call waits in line when all are
-/// taken. Some wait for the disk or for a lock, so they are more than there are cores. But most read what is cached, and many threads
-/// that all want a core take turns and keep each other waiting: with 240 for data calls two cores did a quarter fewer increments under
-/// four times their load than with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
+/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call
+/// waits in line when all are taken. Some wait for the disk or for a lock, so they are more than there are
+/// cores. But most read what is cached, and many threads that all want a core take turns and keep each other
+/// waiting: with 240 for data calls two cores did a quarter fewer increments under four times their load than
+/// with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
 pub(crate) const BLOCKING_THREADS: usize = 48;
 
 /// The part of these threads that data calls may take: the rest is for reads of system tables
 /// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
 pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
-/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a task for each connection whose
-/// message has come, up to 1,024. They go to the end of the thread's own line, which has 256 places, and the half of a full line goes to
-/// the end of the line of all threads, which is asked less often: with tokio's own interval of 61, who had come first waited for many who
-/// came later (docs/decisions/0009-where-work-runs.md).
+/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a
+/// task for each connection whose message has come, up to 1,024. They go to the end of the thread's own line,
+/// which has 256 places, and the half of a full line goes to the end of the line of all threads, which is
+/// asked less often: with tokio's own interval of 61, who had come first waited for many who came later
+/// (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
 /// Least time between two rounds that make idle scanners release memory, and least idle time of a
@@ -266,7 +268,8 @@ fn print_line(line: String) -> std::io::Result<()> {
     thread.spawn(print).map(drop)
 }
 
-/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold, what pages show of the load.
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold,
+/// what pages show of the load.
 async fn upkeep(
     server: Arc<Server>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,

@@ -220,7 +220,8 @@ impl Server {
         self.started
     }
 
-    /// Notes what pages show of the load. To be called every second or so, where it may take a few milliseconds.
+    /// Notes what pages show of the load. To be called every second or so, where it may take a few
+    /// milliseconds.
     pub(crate) fn note_load(&self) {
         self.heat.tick(|table| self.boundaries(table));
         self.rates

@@ -14,7 +14,8 @@ use super::Failure;
 const KEEP_NAME_BYTES: usize = 256;
 
 thread_local! {
-    /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same one again.
+    /// The table of this thread's last call that named one, as the call wrote it. Most calls name the same
+    /// one again.
     static LAST_TABLE: RefCell<Option<(Bytes, TableName)>> = const { RefCell::new(None) };
 }
 
@@ -57,8 +58,8 @@ pub(crate) fn check_row(row: &[u8]) -> Result<&[u8], Failure> {
     Ok(row)
 }
 
-/// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added after some of its
-/// columns widens to the whole family; a column added after its family narrows to columns.
+/// Selects columns in the order given, with HBase's rule for overlaps: the last one wins. A family added
+/// after some of its columns widens to the whole family; a column added after its family narrows to columns.
 pub(crate) fn select(columns: impl IntoIterator<Item = (Bytes, Option<Bytes>)>) -> Vec<FamilySelection> {
     let mut families: BTreeMap<Bytes, Columns> = BTreeMap::new();
     for (family, qualifier) in columns {
@@ -101,7 +102,8 @@ mod tests {
         Bytes::from_static(text.as_bytes())
     }
 
-    /// Goal: a call is about the table that it names, whatever the call before was about, and a long name is not kept.
+    /// Goal: a call is about the table that it names, whatever the call before was about, and a long name is
+    /// not kept.
     #[test]
     fn each_call_names_its_table() {
         let long = Bytes::from(

@@ -26,7 +26,8 @@ pub(crate) struct Caller {
     reply: Held,
     /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
-    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody then.
+    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody
+    /// then.
     gone: Arc<AtomicBool>,
     /// The call in hand has met a fault that closes the connection without an answer.
     pub(crate) is_cut: bool,

@@ -1,13 +1,13 @@
 //! What data calls take, told to `capacity`: which rows, on which virtual servers, how many bytes.
 //!
-//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at whether anything is
-//!    limited, which is all it does otherwise.
+//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at
+//!    whether anything is limited, which is all it does otherwise.
 //! 2. [`hold_back`] waits as long as it is told to: a timer, no thread.
 //! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
 //!
-//! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values, and 20 for each cell. Calls
-//! on system tables are not charged, as in HBase. A check-and-mutate, an increment and an append count as a read and a write
-//! (`QuotaUtil.getQuotaOperationType`).
+//! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values,
+//! and 20 for each cell. Calls on system tables are not charged, as in HBase. A check-and-mutate, an
+//! increment and an append count as a read and a write (`QuotaUtil.getQuotaOperationType`).
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::Place;
@@ -116,7 +116,8 @@ impl Server {
         self.pay(table, bill)
     }
 
-    /// Where the region is that a fetch begins with; `None` where there is none, which the fetch itself will find out.
+    /// Where the region is that a fetch begins with; `None` where there is none, which the fetch itself will
+    /// find out.
     fn place_of_fetch(&self, open: &OpenScan) -> Option<Place> {
         if let Some(scanner) = &open.scanner {
             return scanner.place();

@@ -243,7 +243,8 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         if error.kind() == basalt_engine::Kind::Fatal {
-            // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it does not know.
+            // The call's outcome is unknown and the log's tail too. No answer, so that the client knows it
+            // does not know.
             tracing::error!("ending the process: {error}");
             crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
         }
@@ -315,8 +316,8 @@ impl From<Error> for Failure {
                 "org.apache.hadoop.hbase.client.RowTooBigException",
                 false,
             ),
-            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's own class for it, of space
-            // quotas, makes clients give up.
+            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's
+            // own class for it, of space quotas, makes clients give up.
             Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
                 (Kind::Io, REGION_TOO_BUSY, true)
             }

@@ -1,12 +1,13 @@
 //! Letting the writes of a network thread share one write of the log.
 //!
-//! A write that asks for no sync could go to the log at once: the first poll of its commit does that. But the calls of other
-//! connections that have arrived already wait for the same thread, and each of them would go to the log by itself. So a write lets
-//! them run first ([`others`]) and only then looks at its commit: one of them writes the log for all, the rest find it done.
+//! A write that asks for no sync could go to the log at once: the first poll of its commit does that. But the
+//! calls of other connections that have arrived already wait for the same thread, and each of them would go
+//! to the log by itself. So a write lets them run first ([`others`]) and only then looks at its commit: one
+//! of them writes the log for all, the rest find it done.
 //!
-//! Whoever is alone would wait for nobody: giving way costs a look at the network. So a thread on which nobody came last time does
-//! not give way for its next [`PATIENCE`] writes. What a thread remembers is a guess and nothing depends on it: a task that has given way may
-//! go on in another thread.
+//! Whoever is alone would wait for nobody: giving way costs a look at the network. So a thread on which
+//! nobody came last time does not give way for its next [`PATIENCE`] writes. What a thread remembers is a
+//! guess and nothing depends on it: a task that has given way may go on in another thread.
 
 use std::cell::Cell;
 

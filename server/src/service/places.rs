@@ -1,5 +1,5 @@
-//! Where regions are: their servers' names for locations, and the calls that move them. Only in a rehearsal is there more than one
-//! server to be on.
+//! Where regions are: their servers' names for locations, and the calls that move them. Only in a rehearsal
+//! is there more than one server to be on.
 
 use basalt_engine::engine::{RegionInfo, ServerName};
 
@@ -19,7 +19,8 @@ pub(crate) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
     })
 }
 
-/// Moves a region to the server of that name, or to the least loaded one. The start code may be left out, and the port.
+/// Moves a region to the server of that name, or to the least loaded one. The start code may be left out, and
+/// the port.
 pub(crate) fn move_region(server: &Server, region: &[u8], to: Option<&str>) -> Result<(), Failure> {
     check_rehearsal(server)?;
     let to = to.map(|name| position(server, name)).transpose()?;

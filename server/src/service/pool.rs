@@ -41,8 +41,8 @@ impl Server {
         let server = Arc::clone(self);
         match tokio::task::spawn_blocking(move || work(&server)).await {
             Ok(result) => result,
-            // The pool refuses work only when the runtime is going down. A panic in it has ended the process already in a release
-            // build, and is a bug that tests see as this error.
+            // The pool refuses work only when the runtime is going down. A panic in it has ended the process
+            // already in a release build, and is a bug that tests see as this error.
             Err(_) => Err(basalt_engine::Error::ShuttingDown.into()),
         }
     }

@@ -89,8 +89,9 @@ fn forget(server: &Server, owner: Owner) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Quotas of owners that match. HBase's rules (`QuotaTableUtil.makeFilter`): with a user's pattern, those of users, narrowed by
-/// patterns for their tables or namespaces; without, those of tables or else of namespaces.
+/// Quotas of owners that match. HBase's rules (`QuotaTableUtil.makeFilter`): with a user's pattern, those of
+/// users, narrowed by patterns for their tables or namespaces; without, those of tables or else of
+/// namespaces.
 pub(crate) fn list(server: &Server, wanted: Wanted<'_>) -> Result<Vec<Listed>, Failure> {
     let pattern = |text: Option<&str>| {
         let text = text.filter(|text| !text.is_empty());

@@ -1,9 +1,10 @@
 //! Scans: opening sessions, fetching from them, and scans of one call.
 //!
-//! A fetch begins on the network thread, with what memory has. What would have to be read from disk, or takes long, is done in turns on the
-//! blocking pool. Between two of them a fetch goes to the back of the pool's queue, so that scans which find nothing for long, however many
-//! there are, hold none of its threads. A scan that has read from disk does so again: its later fetches begin on the pool. So do all fetches of scans with
-//! a filter or a batch, which cannot leave a row and begin it again.
+//! A fetch begins on the network thread, with what memory has. What would have to be read from disk, or takes
+//! long, is done in turns on the blocking pool. Between two of them a fetch goes to the back of the pool's
+//! queue, so that scans which find nothing for long, however many there are, hold none of its threads. A scan
+//! that has read from disk does so again: its later fetches begin on the pool. So do all fetches of scans
+//! with a filter or a batch, which cannot leave a row and begin it again.
 
 use std::ops::DerefMut;
 use std::pin::pin;
@@ -29,8 +30,9 @@ const TURN: Duration = Duration::from_millis(50);
 const INLINE_TURN: Duration = Duration::from_micros(250);
 /// and for so many bytes.
 const INLINE_BYTES: usize = 256 << 10;
-/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a reversed scan
-/// by asking for the last row again and leaving it out: with one row to a page it would take any page for the end.
+/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a
+/// reversed scan by asking for the last row again and leaving it out: with one row to a page it would take
+/// any page for the end.
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
@@ -74,7 +76,8 @@ impl From<Results> for CellBatch {
     }
 }
 
-/// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing table shows.
+/// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing
+/// table shows.
 pub(crate) fn open(
     server: &Server,
     caller: &Caller,
@@ -231,7 +234,8 @@ pub(crate) async fn fetch_once(
     })
 }
 
-/// Refuses a fetch that is sure to need the pool before it is charged for. Others find out when they have begun.
+/// Refuses a fetch that is sure to need the pool before it is charged for. Others find out when they have
+/// begun.
 fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
     if scan.is_memory_only() {
         return Ok(());

@@ -67,8 +67,8 @@ pub(crate) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
     table
 }
 
-/// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default` are also tried
-/// with their namespace spelled out.
+/// User tables (and system tables where asked) whose whole full name matches the pattern. Tables of `default`
+/// are also tried with their namespace spelled out.
 pub(crate) fn matching<'a, T>(
     tables: impl IntoIterator<Item = &'a (T, TableState)>,
     pattern: Option<&str>,

@@ -49,8 +49,8 @@ fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> R
     Ok(commit)
 }
 
-/// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible. `arguments` is
-/// owned because the work may move to the pool.
+/// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible.
+/// `arguments` is owned because the work may move to the pool.
 pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,

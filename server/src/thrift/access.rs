@@ -1,5 +1,5 @@
-//! `grant` and `revoke`, which both services have. There is no access control: the answer is that of an HBase whose
-//! AccessController coprocessor is not loaded, after the arguments were checked.
+//! `grant` and `revoke`, which both services have. There is no access control: the answer is that of an HBase
+//! whose AccessController coprocessor is not loaded, after the arguments were checked.
 
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_idl::{thrift1, thrift2};

@@ -84,7 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and is told to try again.
+    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and is told to
+    /// try again.
     #[test]
     fn a_full_disk_is_told_as_a_busy_region() {
         let failure = Failure::from(Error::DiskSpace("writes suspended: 5 bytes free".into()));

@@ -23,7 +23,8 @@ pub(super) fn take(server: &Server, wanted: &args::BasaltSnapshot) -> Result<(),
         .snapshot(&table, &wanted.name, wanted.flush, ttl_seconds)?)
 }
 
-/// Snapshots whose whole name and table's name match the patterns, as HBase matches them (`Admin.listTableSnapshots`).
+/// Snapshots whose whole name and table's name match the patterns, as HBase matches them
+/// (`Admin.listTableSnapshots`).
 pub(super) fn list(server: &Server, wanted: &args::BasaltListSnapshots) -> Result<Vec<TSnapshot>, Failure> {
     let pattern = |text: &Option<String>| text.as_deref().map(JavaRegex::whole).transpose();
     let (name, table) = (pattern(&wanted.name)?, pattern(&wanted.table_name)?);

@@ -1,5 +1,5 @@
-//! Goal: calls that the server has no room for are refused at once, in the interface's own words, and others are served. Method: a server
-//! on a simulated disk whose places on the pool the test takes.
+//! Goal: calls that the server has no room for are refused at once, in the interface's own words, and others
+//! are served. Method: a server on a simulated disk whose places on the pool the test takes.
 
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -173,7 +173,8 @@ fn row(number: usize) -> Bytes {
     format!("r{number:02}").into()
 }
 
-/// A server with table `t` on disk, a row to a block, and nothing in the cache. In its line one call may wait.
+/// A server with table `t` on disk, a row to a block, and nothing in the cache. In its line one call may
+/// wait.
 fn on_disk() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 1;
@@ -463,8 +464,8 @@ async fn filters_that_expand_are_reserved() {
     assert_eq!(memory.used(), 0);
 }
 
-/// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that a list, a set or a map of any
-/// method's arguments can have.
+/// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that
+/// a list, a set or a map of any method's arguments can have.
 #[test]
 fn elements_take_little_memory() {
     use basalt_idl::schema::TypeDescriptor;

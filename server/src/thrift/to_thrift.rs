@@ -73,8 +73,8 @@ pub(super) fn results<W: Writer>(writer: &mut W, batch: &CellBatch) {
     }
 }
 
-/// A `TColumnValue`. The type is always set: Java's client rebuilds cells from it. Tags are left out, as they are on the way from
-/// HBase's region server to its gateway (`KeyValueCodec`).
+/// A `TColumnValue`. The type is always set: Java's client rebuilds cells from it. Tags are left out, as they
+/// are on the way from HBase's region server to its gateway (`KeyValueCodec`).
 fn column_value<W: Writer>(writer: &mut W, cell: Cell<'_>) {
     writer.struct_begin();
     writer.binary_field(1, cell.key.family());

@@ -1,6 +1,7 @@
 //! The engine on a simulated disk: `cargo run --release -p basalt-tests --bin basalt-sim -- cuts`.
 //!
-//! Each command prints a line of figures. Exit code 0: no violation. 1: violations, printed with what it takes to see them again.
+//! Each command prints a line of figures. Exit code 0: no violation. 1: violations, printed with what it
+//! takes to see them again.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,11 @@
 //! Kills the real server under load, again and again, and checks what is left:
 //! `cargo run --release -p basalt-tests --bin basalt-torture -- --kills 1000 --seed 1`.
 //!
-//! With `--recovery-bytes` it measures instead how long the server takes to serve again with that much in its log.
+//! With `--recovery-bytes` it measures instead how long the server takes to serve again with that much in its
+//! log.
 //!
-//! Exit code 0: no violation. 1: a violation; the directory and the calls are kept, and named. 2: it could not run.
+//! Exit code 0: no violation. 1: a violation; the directory and the calls are kept, and named. 2: it could
+//! not run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,7 +55,8 @@ struct Arguments {
     /// Lives after which everything is read.
     #[arg(long, default_value_t = 20)]
     full_look_every: u64,
-    /// End with a kill, too, in place of SIGTERM: a program under ThreadSanitizer does not get signals while its main thread waits.
+    /// End with a kill, too, in place of SIGTERM: a program under ThreadSanitizer does not get signals while
+    /// its main thread waits.
     #[arg(long)]
     kill_at_end: bool,
     /// Measures recovery from that many bytes of log instead.

@@ -1,5 +1,5 @@
-//! A real HBase with both Thrift servers, by one command, for whoever wants to compare by hand. Runs until Enter, the end of
-//! its input, or Ctrl-C; keeps no data.
+//! A real HBase with both Thrift servers, by one command, for whoever wants to compare by hand. Runs until
+//! Enter, the end of its input, or Ctrl-C; keeps no data.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,8 @@ use clap::Parser;
 /// Start a real HBase with both Thrift servers on empty storage.
 #[derive(Debug, Parser)]
 struct CommandLine {
-    /// For measurements: HBase's own numbers of threads, the optimizing compiler and a heap of 4 GiB. Without it HBase starts sooner
-    /// and takes less.
+    /// For measurements: HBase's own numbers of threads, the optimizing compiler and a heap of 4 GiB. Without
+    /// it HBase starts sooner and takes less.
     #[arg(long)]
     for_load: bool,
     /// Region servers, all in the one process.

@@ -1,10 +1,11 @@
 //! Are two answers the same?
 //!
-//! Results are compared byte for byte and exceptions by type and `canRetry`, after [`normal`] has taken out what two servers
-//! cannot have in common:
+//! Results are compared byte for byte and exceptions by type and `canRetry`, after [`normal`] has taken out
+//! what two servers cannot have in common:
 //!
 //! - timestamps from a server's clock are [`Value::Now`];
-//! - ids, names and addresses of regions and servers, which hold times and ports, also in rows of `hbase:meta`;
+//! - ids, names and addresses of regions and servers, which hold times and ports, also in rows of
+//!   `hbase:meta`;
 //! - the wording of exceptions, also of those inside native answers; class and retry flag stay;
 //! - in lists of all tables and namespaces, those that the script did not make.
 

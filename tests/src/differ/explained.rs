@@ -1,4 +1,5 @@
-//! Differences that are meant, each with its reason. docs/compatibility.md lists them; anything else that differs is a defect.
+//! Differences that are meant, each with its reason. docs/compatibility.md lists them; anything else that
+//! differs is a defect.
 
 use crate::dynamic::{Answer, Api, Value};
 

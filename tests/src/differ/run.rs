@@ -25,7 +25,8 @@ pub struct Pair<H, B> {
 /// What two servers said to one script.
 #[derive(Debug)]
 pub struct Run {
-    /// The script with HBase's answers, and the rules by which Basalt's differed; without steps that failed on both servers.
+    /// The script with HBase's answers, and the rules by which Basalt's differed; without steps that failed
+    /// on both servers.
     pub script: Script,
     /// The first step with a difference that no rule explains.
     pub difference: Option<Difference>,
@@ -69,7 +70,8 @@ impl<H: Target, B: Target> Pair<H, B> {
         }
     }
 
-    /// Plays a script to both, step by step, up to the first difference or the end. Fails if a server does not answer.
+    /// Plays a script to both, step by step, up to the first difference or the end. Fails if a server does
+    /// not answer.
     pub fn run(&mut self, script: &Script) -> Result<Run, String> {
         self.runs += 1;
         let mut hbase = Player::new(&mut self.hbase, self.runs);
@@ -91,7 +93,8 @@ impl<H: Target, B: Target> Pair<H, B> {
             let (theirs, ours) = match (&line.step, theirs, ours) {
                 (Step::Call(_), theirs, ours) => (theirs?, ours?),
                 (_, Ok(_), Ok(_)) => (None, None),
-                // Flushes and compactions of tables that are not there, splits of regions at their start: not worth to be kept.
+                // Flushes and compactions of tables that are not there, splits of regions at their start: not
+                // worth to be kept.
                 (_, Err(_), Err(_)) => continue,
                 (_, Err(error), _) | (_, _, Err(error)) => return Err(error),
             };
@@ -128,8 +131,9 @@ impl<H: Target, B: Target> Pair<H, B> {
         Ok(run)
     }
 
-    /// The shortest script found whose last step differs as the run's did (result or exception here and there), with HBase's answers,
-    /// and Basalt's to the last step. `tidy` removes from HBase what a play has left: else it gets slower with each.
+    /// The shortest script found whose last step differs as the run's did (result or exception here and
+    /// there), with HBase's answers, and Basalt's to the last step. `tidy` removes from HBase what a play has
+    /// left: else it gets slower with each.
     pub fn shrunk(&mut self, run: &Run, mut tidy: impl FnMut(&mut H) -> Result<(), String>) -> Option<Run> {
         let step = run.difference.as_ref()?.step;
         let kind = run.kind();
@@ -147,7 +151,8 @@ impl<H: Target, B: Target> Pair<H, B> {
             };
             let whole = run.played == candidate.lines.len();
             let found = run.difference.as_ref();
-            // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by that.
+            // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by
+            // that.
             let diverged = run
                 .script
                 .lines

@@ -2,7 +2,8 @@
 //!
 //! 1. Everything behind the difference goes.
 //! 2. Reads go, all at once if that works: they change nothing.
-//! 3. Steps go, in ever smaller pieces, while the difference at the last step stays (delta debugging: Zeller and Hildebrandt, 2002).
+//! 3. Steps go, in ever smaller pieces, while the difference at the last step stays (delta debugging: Zeller
+//!    and Hildebrandt, 2002).
 //! 4. Inside the calls that are left, fields that need not be there and elements of lists go in the same way.
 //!
 //! The difference may change its face on the way; it is always one at the last step.
@@ -97,7 +98,8 @@ fn simplify(script: &mut Script, index: usize, differs: &mut impl FnMut(&Script)
 
 type Fields = Vec<(&'static str, Value)>;
 
-/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when there are not so many.
+/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when there are not
+/// so many.
 fn simpler_struct(of: &StructDescriptor, fields: &Fields, skip: &mut usize) -> Option<Fields> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let field = of.fields.iter().find(|field| field.name == *name)?;

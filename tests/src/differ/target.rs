@@ -25,8 +25,9 @@ pub trait Target {
     fn compact(&mut self, table: &str) -> Result<(), String>;
     /// A major compaction of a table; returns when it is done.
     fn major_compact(&mut self, table: &str) -> Result<(), String>;
-    /// Splits the region that has the row, at the row; returns when the daughters have store files of their own. The compaction
-    /// that gives them these decides what the next one finds, so it is part of the step on both sides.
+    /// Splits the region that has the row, at the row; returns when the daughters have store files of their
+    /// own. The compaction that gives them these decides what the next one finds, so it is part of the step
+    /// on both sides.
     fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String>;
 }
 

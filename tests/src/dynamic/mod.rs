@@ -1,8 +1,10 @@
-//! Thrift calls as data: values whose types are known only by their descriptors, their text, their bytes, and a connection.
+//! Thrift calls as data: values whose types are known only by their descriptors, their text, their bytes, and
+//! a connection.
 //!
-//! Tests that send the same call to two servers, print it, shrink it and keep it in a file need calls that are data and not
-//! types. [`value`] has the values, [`text`] prints and reads them, [`wire`] writes and reads them in Thrift's binary protocol,
-//! [`connection`] talks to a server. [`native`] describes calls of HBase's native protocol in the same way.
+//! Tests that send the same call to two servers, print it, shrink it and keep it in a file need calls that
+//! are data and not types. [`value`] has the values, [`text`] prints and reads them, [`wire`] writes and
+//! reads them in Thrift's binary protocol, [`connection`] talks to a server. [`native`] describes calls of
+//! HBase's native protocol in the same way.
 //!
 //! The descriptors are those of `basalt-idl`, so a method or field that it has can be called from here.
 

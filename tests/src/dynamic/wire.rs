@@ -106,7 +106,8 @@ fn decode_list(reader: &mut impl Reader, element: &TypeDescriptor) -> Result<Vec
     Ok(values)
 }
 
-/// Reads the fields that are there, into the order of the IDL. Fields that the descriptor does not know are passed over.
+/// Reads the fields that are there, into the order of the IDL. Fields that the descriptor does not know are
+/// passed over.
 pub fn decode_struct(
     reader: &mut impl Reader,
     of: &StructDescriptor,

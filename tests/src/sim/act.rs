@@ -280,7 +280,8 @@ impl Life {
         let families = self.families(table);
         let family = families[self.pick(families.len())].clone();
         let qualifier = QUALIFIERS[self.pick(QUALIFIERS.len())].to_owned();
-        // Only a family that keeps all versions can have one of them deleted: elsewhere an older one might come back.
+        // Only a family that keeps all versions can have one of them deleted: elsewhere an older one might
+        // come back.
         let many = self.keeps_many(table, &family);
         let times: Vec<i64> = row
             .0
@@ -503,8 +504,8 @@ impl Life {
         self.commit_if(table, after, &|engine| write(engine).map(Some))
     }
 
-    /// Makes a write and waits for it. In between it reads what it has written: whoever sees a write that is not durable yet has
-    /// been told of it, and it must not go away any more.
+    /// Makes a write and waits for it. In between it reads what it has written: whoever sees a write that is
+    /// not durable yet has been told of it, and it must not go away any more.
     fn commit_if(
         &mut self,
         table: &str,

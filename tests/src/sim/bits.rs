@@ -1,12 +1,14 @@
 //! Every bit of a reference data directory flipped, one at a time; files missing, swapped, truncated.
 //!
-//! The reference is several directories: one with everything but many store files (log segments sealed and live, the next one's space,
-//! both manifests, CURRENT, what a crash leaves behind), and one for each of fifteen kinds of store file, with a single such file each.
+//! The reference is several directories: one with everything but many store files (log segments sealed and
+//! live, the next one's space, both manifests, CURRENT, what a crash leaves behind), and one for each of
+//! fifteen kinds of store file, with a single such file each.
 //!
-//! After each damage the database is checked and, on a copy, opened and read: all tables by scan with all versions, raw, and by gets. It
-//! must be refused, or the read fail, with an error that names the file; or all answers must be what they were. In the latter case
-//! the check must have said something of the file, or the place must be in [`unused`]. Damage to
-//! store files alone must not fail the start, and must not fail reads of other tables.
+//! After each damage the database is checked and, on a copy, opened and read: all tables by scan with all
+//! versions, raw, and by gets. It must be refused, or the read fail, with an error that names the file; or
+//! all answers must be what they were. In the latter case the check must have said something of the file, or
+//! the place must be in [`unused`]. Damage to store files alone must not fail the start, and must not fail
+//! reads of other tables.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

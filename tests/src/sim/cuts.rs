@@ -1,4 +1,5 @@
-//! A power cut before and after every call of the file system that the reference workload makes, and cuts during recovery.
+//! A power cut before and after every call of the file system that the reference workload makes, and cuts
+//! during recovery.
 
 use basalt_engine::fs::sim::{CrashWhen, Mode, SimFs, SplitMix64};
 
@@ -32,8 +33,8 @@ pub struct Cuts {
     pub damage_seeds: u64,
     /// Every such call of the file system is cut.
     pub stride: u64,
-    /// Cuts during the recovery from the cut: 0 to 3, one in the recovery from the other. The first one is at every such call of the
-    /// recovery, those in its recovery at random ones.
+    /// Cuts during the recovery from the cut: 0 to 3, one in the recovery from the other. The first one is at
+    /// every such call of the recovery, those in its recovery at random ones.
     pub depth: u64,
     /// Every such call of the first recovery is cut.
     pub recovery_stride: u64,

@@ -1,12 +1,15 @@
-//! EIO, ENOSPC and EDQUOT at every call of the file system that the reference workload makes, once and from there on.
+//! EIO, ENOSPC and EDQUOT at every call of the file system that the reference workload makes, once and from
+//! there on.
 //!
 //! What must be true:
 //!
 //! * a call fails or has succeeded, and what has failed with another error than a fatal one never was;
-//! * only a failure that leaves the tail of the log or of the manifest unknown ends the process, and a failed write or sync of either
-//!   always does. The manifest is the file that CURRENT names: a roll that cannot write the next one goes on with it;
+//! * only a failure that leaves the tail of the log or of the manifest unknown ends the process, and a failed
+//!   write or sync of either always does. The manifest is the file that CURRENT names: a roll that cannot
+//!   write the next one goes on with it;
 //! * while only calls that change something fail, reads go on;
-//! * when the error is gone and the process lives, everything works without a restart: flushes and compactions too;
+//! * when the error is gone and the process lives, everything works without a restart: flushes and
+//!   compactions too;
 //! * a restart, and a power cut before it, finds everything that was acknowledged.
 
 use std::path::{Path, PathBuf};
@@ -173,7 +176,8 @@ impl Run {
         self.machine.disk.struck(self.id)
     }
 
-    /// To be called after each call of the engine: looks through what it has struck beyond the first `before`.
+    /// To be called after each call of the engine: looks through what it has struck beyond the first
+    /// `before`.
     fn note_live_manifest(&self, before: usize) {
         let failed = self.struck().into_iter().skip(before);
         let mut manifests = failed
@@ -229,7 +233,8 @@ impl Run {
                 }
             }
             if self.end.0.load(Ordering::Relaxed) {
-                // The process has ended before it could acknowledge this call. What was written is there all the same.
+                // The process has ended before it could acknowledge this call. What was written is there all
+                // the same.
                 life.told.stamped_ms = stamped_ms;
                 return Ok(false);
             }
@@ -290,7 +295,8 @@ impl Run {
         Ok(true)
     }
 
-    /// A write has failed and the process is about to end. Whoever reads in between must not see it, or it is there for ever.
+    /// A write has failed and the process is about to end. Whoever reads in between must not see it, or it is
+    /// there for ever.
     fn read_what_failed(life: &mut Life) -> Result<(), Stop> {
         match life.told.pending.clone() {
             Pending::Rows { table, after, .. } => life.read_early(&table, &after),
@@ -402,7 +408,8 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
         Ok(life) => Ok(life),
         Err(what) => Err(wrong(&told, format!("{how}: {what}"))),
     };
-    // What the next process finds in the page cache may not be on the disk: what it has read from there must not go away.
+    // What the next process finds in the page cache may not be on the disk: what it has read from there must
+    // not go away.
     let next = survive(run.machine.disk.crash_keep_all(), "killed".into())?;
     let cut = next.machine.disk.crash(1);
     if let Err(what) = verify(cut, &next.told, Effort::Compare, dice.clone()) {

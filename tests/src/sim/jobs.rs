@@ -120,8 +120,8 @@ pub fn name_panics() {
     }));
 }
 
-/// Tries cases `0..count`, `jobs` at a time. `case` adds to the figures and returns what is wrong. With `say`, progress goes to
-/// standard error.
+/// Tries cases `0..count`, `jobs` at a time. `case` adds to the figures and returns what is wrong. With
+/// `say`, progress goes to standard error.
 pub fn run(
     count: u64,
     jobs: usize,

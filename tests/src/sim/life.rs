@@ -121,8 +121,8 @@ const MIX: &[(Kind, usize, u64)] = &[
     (Kind::DeleteSnapshot, 0, 1),
 ];
 
-/// The end of each round of the reference workload: snapshots of a table whose regions share files and of one that was made of a
-/// snapshot, and tables that are written to, loaded into and compacted meanwhile.
+/// The end of each round of the reference workload: snapshots of a table whose regions share files and of one
+/// that was made of a snapshot, and tables that are written to, loaded into and compacted meanwhile.
 const SNAPSHOTS: &[Kind] = &[
     Kind::Load,
     Kind::Snapshot,
@@ -170,8 +170,8 @@ pub(crate) fn loads(rounds: usize) -> Vec<Kind> {
     LOADS.repeat(rounds)
 }
 
-/// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the dice; tables are
-/// disabled before what needs that.
+/// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the
+/// dice; tables are disabled before what needs that.
 pub(crate) fn reference(rounds: usize, dice: &mut SplitMix64) -> Vec<Kind> {
     let mut all = vec![Kind::Create];
     for _ in 0..rounds {

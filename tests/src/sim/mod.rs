@@ -1,4 +1,5 @@
-//! The engine on a simulated disk (`basalt_engine::fs::sim`), and what must be true of it whatever the disk does.
+//! The engine on a simulated disk (`basalt_engine::fs::sim`), and what must be true of it whatever the disk
+//! does.
 //!
 //! ```text
 //! model     what the database must hold, as far as it has been told to anybody
@@ -15,9 +16,9 @@
 //! jobs      work on several threads, with a line of progress
 //! ```
 //!
-//! Everything follows from seeds: the engine runs without threads of its own (`Background::Manual`), on a clock that moves when it is
-//! told to. A violation is a text that names the seed, the call of the file system and the damage, and ends with the last calls of
-//! the workload.
+//! Everything follows from seeds: the engine runs without threads of its own (`Background::Manual`), on a
+//! clock that moves when it is told to. A violation is a text that names the seed, the call of the file
+//! system and the damage, and ends with the last calls of the workload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,7 +113,8 @@ impl Machine {
             .open(DIR)
     }
 
-    /// Everything small, so that a short workload rolls the log, fills several blocks and has something to compact.
+    /// Everything small, so that a short workload rolls the log, fills several blocks and has something to
+    /// compact.
     fn options(&self) -> Options {
         Options {
             background: Background::Manual,

@@ -25,7 +25,8 @@ pub(crate) const ROW_AHEAD_MS: i64 = 12;
 /// One version of a column.
 pub(crate) type Version = (i64, Vec<u8>);
 
-/// What can be seen of a row: the versions of each column (family, qualifier), newest first. No column is empty.
+/// What can be seen of a row: the versions of each column (family, qualifier), newest first. No column is
+/// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row(pub(crate) BTreeMap<(String, String), Vec<Version>>);
 
@@ -111,7 +112,8 @@ pub(crate) struct Table {
 /// Tables by name.
 pub(crate) type Tables = BTreeMap<String, Table>;
 
-/// A row that is written with a durability below the default: a crash may take it back to any state since it was last known durable.
+/// A row that is written with a durability below the default: a crash may take it back to any state since it
+/// was last known durable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weak {
     /// The states it had; the first is durable.
@@ -154,7 +156,8 @@ pub(crate) struct Change {
     pub(crate) tables: Tables,
     /// All snapshots afterwards, by name, each as the table that it is of was.
     pub(crate) snapshots: Tables,
-    /// A table that gets other regions, with the ids of those that it has: nothing else may tell whether it was restored.
+    /// A table that gets other regions, with the ids of those that it has: nothing else may tell whether it
+    /// was restored.
     pub(crate) restored: Option<(String, Vec<RegionId>)>,
 }
 

@@ -130,7 +130,8 @@ fn until_death(life: &mut Life) -> Stop {
     }
 }
 
-/// What an operator does now and then: files that nobody refers to are kept by the engine, and would grow with every life.
+/// What an operator does now and then: files that nobody refers to are kept by the engine, and would grow
+/// with every life.
 fn remove_orphans(disk: &SimFs) -> std::io::Result<()> {
     let orphans = super::below("orphans");
     for path in disk.files() {

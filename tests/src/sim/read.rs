@@ -177,7 +177,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Opens a scan over `rows`, which are those of the table now. It reads from memory for as long as it can.
+    /// Opens a scan over `rows`, which are those of the table now. It reads from memory for as long as it
+    /// can.
     pub(crate) fn open(
         engine: &Engine,
         table: &str,

@@ -1,9 +1,9 @@
 //! Retries of increments and appends: a client that got no answer sends an operation again, with the
 //! nonce that it had. It must be applied once, whatever became of the first attempt.
 //!
-//! The last operation with a nonce is remembered and sent again from time to time and after each crash, as long as
-//! nothing else has written to its row and its nonce must still be known: for less than 20 minutes, by
-//! a clock that was not set back.
+//! The last operation with a nonce is remembered and sent again from time to time and after each crash, as
+//! long as nothing else has written to its row and its nonce must still be known: for less than 20 minutes,
+//! by a clock that was not set back.
 
 use basalt_engine::Commit;
 use basalt_engine::cell::CellBatch;

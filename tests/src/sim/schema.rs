@@ -53,7 +53,8 @@ impl Life {
         self.make_change(&change)?;
         self.done();
         self.told.tables = change.after;
-        // Tables are flushed before they are disabled or lose a family; what became of a weak row is told by its table.
+        // Tables are flushed before they are disabled or lose a family; what became of a weak row is told by
+        // its table.
         let tables = &self.told.tables;
         self.told.weak.retain(|(table, row), _| {
             let kept = tables

@@ -25,7 +25,8 @@ pub(crate) enum Effort {
     Work,
 }
 
-/// Opens the database on what a crash has left and compares it with what was told. The process goes on living.
+/// Opens the database on what a crash has left and compares it with what was told. The process goes on
+/// living.
 ///
 /// The dice decide whether the machine's clock was set back or forward meanwhile.
 pub(crate) fn verify(
@@ -63,7 +64,8 @@ pub(crate) fn verify(
     Ok(life)
 }
 
-/// CURRENT is replaced as a whole: a crash leaves the old one or the new one, and never one that the manifests must make good.
+/// CURRENT is replaced as a whole: a crash leaves the old one or the new one, and never one that the
+/// manifests must make good.
 fn current_is_whole(disk: &SimFs) -> std::result::Result<(), String> {
     let current = below("CURRENT");
     if disk.contents(&current).is_err() {
@@ -86,7 +88,8 @@ fn current_is_whole(disk: &SimFs) -> std::result::Result<(), String> {
 }
 
 impl Life {
-    /// Finds out what became of the call that was on its way, and compares everything else with what was told.
+    /// Finds out what became of the call that was on its way, and compares everything else with what was
+    /// told.
     pub(crate) fn settle(&mut self) -> std::result::Result<(), Stop> {
         let pending = std::mem::take(&mut self.told.pending);
         self.settle_schema(&pending)?;
@@ -102,7 +105,8 @@ impl Life {
         self.settle_rows(&pending)
     }
 
-    /// Of the tables as they were and as the call on its way makes them, those are taken for true which the engine names.
+    /// Of the tables as they were and as the call on its way makes them, those are taken for true which the
+    /// engine names.
     pub(crate) fn settle_schema(&mut self, pending: &Pending) -> std::result::Result<(), Stop> {
         let found = read::schema(&self.engine);
         let same = |tables: &Tables| {

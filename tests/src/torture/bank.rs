@@ -1,7 +1,8 @@
 //! Accounts in the columns of one row, in two families: every read must find the same sum.
 //!
-//! Transfers go two ways, both atomic on the row: an increment of two accounts by opposite amounts, and a checkAndMutate that sets two
-//! accounts if the row's version is the one that was read. Each also moves the version on.
+//! Transfers go two ways, both atomic on the row: an increment of two accounts by opposite amounts, and a
+//! checkAndMutate that sets two accounts if the row's version is the one that was read. Each also moves the
+//! version on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,9 @@
 //! HBase's BigLinkedList: nodes with random keys of 16 bytes, each naming the node before it.
 //!
-//! A step writes `width` nodes, each naming one of the step before, and only after that step was acknowledged; after `wrap` steps the
-//! first nodes are written again to name the last ones, which closes the chain to loops. Walkers follow acknowledged nodes meanwhile. A full
-//! scan now and then counts: none undefined, none lost ([`basalt_histcheck::linked`]).
+//! A step writes `width` nodes, each naming one of the step before, and only after that step was
+//! acknowledged; after `wrap` steps the first nodes are written again to name the last ones, which closes the
+//! chain to loops. Walkers follow acknowledged nodes meanwhile. A full scan now and then counts: none
+//! undefined, none lost ([`basalt_histcheck::linked`]).
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

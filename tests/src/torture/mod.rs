@@ -2,15 +2,19 @@
 //!
 //! A run has one data directory and one *life* after the other. In each life
 //!
-//! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and new segments of the log
-//!    happen all the time. Sometimes it is killed before it serves: during recovery, or right behind it;
-//! 2. when it serves, every workload looks at what the crash has left and checks all that happened since its last look ([`rows`], [`bank`],
-//!    [`snapshots`], [`acid`], [`linked`], [`schemas`], [`nonces`], [`loads`]);
-//! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and merges what they use;
-//! 4. SIGKILL, at a random moment, or shortly after a piece of upkeep was asked for. Clients end with their connections.
+//! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and
+//!    new segments of the log happen all the time. Sometimes it is killed before it serves: during recovery,
+//!    or right behind it;
+//! 2. when it serves, every workload looks at what the crash has left and checks all that happened since its
+//!    last look ([`rows`], [`bank`], [`snapshots`], [`acid`], [`linked`], [`schemas`], [`nonces`],
+//!    [`loads`]);
+//! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and merges
+//!    what they use;
+//! 4. SIGKILL, at a random moment, or shortly after a piece of upkeep was asked for. Clients end with their
+//!    connections.
 //!
-//! At the end the server is stopped in good order and `basalt check` verifies the directory. A violation ends the run; directory and calls
-//! are kept.
+//! At the end the server is stopped in good order and `basalt check` verifies the directory. A violation ends
+//! the run; directory and calls are kept.
 //!
 //! Every random choice comes from the seed, but threads and the disk are as they are: a seed is no recording.
 

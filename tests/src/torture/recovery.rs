@@ -19,11 +19,13 @@ pub struct Recovery {
     pub log_bytes: u64,
     /// Rows in it.
     pub rows: u64,
-    /// From the start of the process until it served, for each start. All replay the same rows: nothing is flushed.
+    /// From the start of the process until it served, for each start. All replay the same rows: nothing is
+    /// flushed.
     pub took: Vec<Duration>,
 }
 
-/// Writes that much into the log and nowhere else, kills the server, and starts it a few times. The rows must all be there.
+/// Writes that much into the log and nowhere else, kills the server, and starts it a few times. The rows must
+/// all be there.
 pub fn measure(options: &Options, bytes: u64, starts: usize) -> Result<Recovery, Problem> {
     let wrong = |what: String| Problem::new("server", what);
     let failed = |error: basalt_client::Error| Problem::new("server", error.to_string());

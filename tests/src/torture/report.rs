@@ -34,7 +34,8 @@ pub struct Figures {
     pub undecided: usize,
     /// Most calls of all rows of a workload between two looks.
     pub longest_history: usize,
-    /// Flushes, compactions, splits and merges that were asked for and done, besides those that the server did by itself.
+    /// Flushes, compactions, splits and merges that were asked for and done, besides those that the server
+    /// did by itself.
     pub upkeep: [u64; 4],
     /// From the start of the process until it served.
     pub recoveries: Vec<Duration>,

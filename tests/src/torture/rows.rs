@@ -1,8 +1,9 @@
 //! Rows that must be linearizable, across kills.
 //!
-//! Four kinds: registers, of which every write sets all columns in three families to one value that no other write has; counters; rows that
-//! are changed by checks alone, for which clients race; and rows with everything mixed: puts, deletes, increments, appends, checks and row
-//! mutations. In each life clients use a few rows of a larger pool together, so that rows also rest for a while and are found in store files.
+//! Four kinds: registers, of which every write sets all columns in three families to one value that no other
+//! write has; counters; rows that are changed by checks alone, for which clients race; and rows with
+//! everything mixed: puts, deletes, increments, appends, checks and row mutations. In each life clients use a
+//! few rows of a larger pool together, so that rows also rest for a while and are found in store files.
 //!
 //! If a put and a delete overlap, timestamps decide which one takes effect, and a read between the
 //! two may see the order of the log. So a write with a delete excludes other writes of its row.
@@ -71,7 +72,8 @@ enum Kind {
 
 const KINDS: [Kind; 4] = [Kind::Register, Kind::Counter, Kind::Checked, Kind::Mixed];
 
-/// Gets, each with a check of what it found, that a client makes of such a row before it goes on: so that clients meet.
+/// Gets, each with a check of what it found, that a client makes of such a row before it goes on: so that
+/// clients meet.
 const RACE: usize = 6;
 
 fn key(kind: Kind, number: usize) -> Bytes {

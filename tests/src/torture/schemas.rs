@@ -1,7 +1,9 @@
-//! Changes of schema: what was acknowledged is there after a kill, and what was not is there as a whole or not at all.
+//! Changes of schema: what was acknowledged is there after a kill, and what was not is there as a whole or
+//! not at all.
 //!
-//! Each client has one table and knows what it must look like: it creates it, writes into it, adds and drops a family, disables, enables,
-//! truncates and drops it. Of the call that a kill has interrupted it knows both outcomes, and the next look tells which one it was.
+//! Each client has one table and knows what it must look like: it creates it, writes into it, adds and drops
+//! a family, disables, enables, truncates and drops it. Of the call that a kill has interrupted it knows both
+//! outcomes, and the next look tells which one it was.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,8 @@
 //! Scans that must show one moment, however long they take and whatever happens to the table meanwhile.
 //!
-//! Rows are registers that are set as a whole and removed. Scanners take a range, in either direction, by few rows at a time, in pieces of
-//! few cells, over both services, and rest between fetches, so that flushes, compactions and splits pass by.
+//! Rows are registers that are set as a whole and removed. Scanners take a range, in either direction, by few
+//! rows at a time, in pieces of few cells, over both services, and rest between fetches, so that flushes,
+//! compactions and splits pass by.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -254,7 +255,8 @@ fn ends(scan: &Scan) -> (Option<Bytes>, Option<Bytes>) {
     if !scan.reversed {
         return (some(&scan.start), some(&scan.stop));
     }
-    // From the last key below `stop` down to the first one, which the end of the scan would leave out: one that no row has.
+    // From the last key below `stop` down to the first one, which the end of the scan would leave out: one
+    // that no row has.
     let below = |row: &Bytes| {
         let mut row = row.to_vec();
         row.pop().map(|last| {

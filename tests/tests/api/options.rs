@@ -82,7 +82,8 @@ fn sample(option: &str) -> &'static str {
     }
 }
 
-/// Every option that docs/compatibility.md lists is given back as it was set, also after the descriptor was sent back as it came.
+/// Every option that docs/compatibility.md lists is given back as it was set, also after the descriptor was
+/// sent back as it came.
 #[test]
 fn every_option_is_kept_and_given_back() {
     let mut wire = Wire::connect();

@@ -1,6 +1,7 @@
 //! Quotas: set, listed, enforced, kept over a restart, taken away.
 //!
-//! A batch larger than a quota passes once and leaves a debt of days, so whether a later call passes does not depend on time.
+//! A batch larger than a quota passes once and leaves a debt of days, so whether a later call passes does not
+//! depend on time.
 
 use basalt_idl::admin::{TQuotaScope, TThrottle, TThrottleType, TTimeUnit, args as own};
 use basalt_idl::thrift2::{self, args as two};

@@ -1,5 +1,6 @@
-//! The rehearsal of a cluster: one server that looks like several to everybody who asks where regions are, and lets each of them do
-//! what its own capacity allows. What was charged is read from the metrics, so no test depends on how long something takes.
+//! The rehearsal of a cluster: one server that looks like several to everybody who asks where regions are,
+//! and lets each of them do what its own capacity allows. What was charged is read from the metrics, so no
+//! test depends on how long something takes.
 
 use std::collections::BTreeSet;
 
@@ -330,7 +331,8 @@ fn calls_are_charged_to_the_servers_of_their_rows() {
     check(&wire, &writes, &reads);
     assert_eq!(charged(&wire, "bytes", "read", 3), [29 + 87, 29, 58 + 58]);
 
-    // A session is charged by the fetch: where it begins, which is where the last one ended, and where it comes to.
+    // A session is charged by the fetch: where it begins, which is where the last one ended, and where it
+    // comes to.
     let scanner_id = wire.ok(&two::OpenScanner {
         table: bytes("t"),
         tscan: thrift2::TScan::default(),
@@ -377,7 +379,8 @@ fn calls_are_charged_to_the_servers_of_their_rows() {
     assert_eq!(charged(&wire, "requests", "read", 3), now);
 }
 
-/// A batch of more rows than a server may take in a second passes once; from then on only the other server serves.
+/// A batch of more rows than a server may take in a second passes once; from then on only the other server
+/// serves.
 #[test]
 fn a_server_that_owes_refuses_and_others_do_not() {
     let mut wire = rehearse(&[

@@ -197,8 +197,8 @@ fn scanners_that_fail() {
     );
 }
 
-/// Java's client pages through a reversed scan: it asks for the last row again, and takes a page without anything else for the
-/// end. Rows are larger than the server's bound on an answer here.
+/// Java's client pages through a reversed scan: it asks for the last row again, and takes a page without
+/// anything else for the end. Rows are larger than the server's bound on an answer here.
 #[test]
 fn a_page_has_two_rows_however_large_they_are() {
     let mut wire = Wire::to(start(&["thrift.max_response_bytes=8192"]));
@@ -290,7 +290,8 @@ fn a_short_list_is_the_end_of_a_scan() {
     }
 }
 
-/// A connection that is closed while its scans run: they stop, and what it had asked for besides is not begun.
+/// A connection that is closed while its scans run: they stop, and what it had asked for besides is not
+/// begun.
 #[test]
 fn scans_end_with_their_client() {
     const ROWS: usize = 50_000;
@@ -357,8 +358,8 @@ fn metric(wire: &Wire, start: &str) -> f64 {
     values.map(|value| value.parse::<f64>().expect("a number")).sum()
 }
 
-/// Between two fetches a flush makes the memory that a scanner reads its own. The server takes it back without waiting for the
-/// client, and the scan goes on as if nothing had been.
+/// Between two fetches a flush makes the memory that a scanner reads its own. The server takes it back
+/// without waiting for the client, and the scan goes on as if nothing had been.
 #[test]
 fn a_scanner_that_waits_holds_no_memory() {
     let mut wire = Wire::to(start(&[]));

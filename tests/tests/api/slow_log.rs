@@ -36,7 +36,8 @@ fn methods(wire: &mut Wire, filter: thrift2::TLogQueryFilter) -> String {
     names.join(" ")
 }
 
-/// A call that fails and is slow has one number in both lines of the log and on the page; a call that is neither has no line.
+/// A call that fails and is slow has one number in both lines of the log and on the page; a call that is
+/// neither has no line.
 #[test]
 fn lines_of_one_call_have_one_number() {
     let mut wire = Wire::to(start(&[

@@ -4,7 +4,8 @@ use basalt_idl::thrift1::{self, args as one};
 
 use crate::client::{Wire, bytes, some, values};
 
-/// Thrift 1 reads end before their timestamp, its deletes include it; a name without a colon is the whole family.
+/// Thrift 1 reads end before their timestamp, its deletes include it; a name without a colon is the whole
+/// family.
 #[test]
 fn thrift_1_reads_and_deletes() {
     let mut wire = Wire::connect();

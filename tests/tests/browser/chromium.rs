@@ -1,6 +1,8 @@
-//! A headless Chromium, driven through its own pipe: the DevTools protocol, JSON messages that end with a zero byte.
+//! A headless Chromium, driven through its own pipe: the DevTools protocol, JSON messages that end with a
+//! zero byte.
 //!
-//! Chromium reads from descriptor 3 and writes to 4; a shell puts our pipes there. A thread reads, so that every wait here has an end.
+//! Chromium reads from descriptor 3 and writes to 4; a shell puts our pipes there. A thread reads, so that
+//! every wait here has an end.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -197,7 +199,8 @@ impl Chromium {
         std::fs::write(file, picture).expect("the folder is there");
     }
 
-    /// Errors that the page has told of since it was opened: exceptions, failed requests, breaches of the policy.
+    /// Errors that the page has told of since it was opened: exceptions, failed requests, breaches of the
+    /// policy.
     pub(crate) fn errors(&self) -> Vec<String> {
         let is_error = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,

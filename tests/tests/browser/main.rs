@@ -1,7 +1,8 @@
-//! The pages in a real browser, Chromium: no error, nothing loaded from elsewhere, usable with a keyboard, and pictures for people to look at.
+//! The pages in a real browser, Chromium: no error, nothing loaded from elsewhere, usable with a keyboard,
+//! and pictures for people to look at.
 //!
-//! `SCREENSHOTS=FOLDER` says where the pictures go; else they are in the target folder. Without Chromium the tests print a line that begins
-//! with `not run` and pass.
+//! `SCREENSHOTS=FOLDER` says where the pictures go; else they are in the target folder. Without Chromium the
+//! tests print a line that begins with `not run` and pass.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,7 +74,8 @@ fn check(browser: &Chromium, origin: &str, address: &str) {
     }
 }
 
-/// Goal: every page works in a browser, in both colour schemes. Method: each is opened, and what the browser tells of it looked at.
+/// Goal: every page works in a browser, in both colour schemes. Method: each is opened, and what the browser
+/// tells of it looked at.
 #[test]
 fn pages_work_in_a_browser() {
     let Some(mut browser) = Chromium::start() else {
@@ -209,7 +211,8 @@ fn the_map_is_usable_with_a_keyboard() {
     server.stop();
 }
 
-/// Goal: a table of 10,000 regions is as quick as any. Prints how long pages take; what is checked is that they are short.
+/// Goal: a table of 10,000 regions is as quick as any. Prints how long pages take; what is checked is that
+/// they are short.
 #[test]
 fn ten_thousand_regions_are_shown_in_pages() {
     let Some(mut browser) = Chromium::start() else {

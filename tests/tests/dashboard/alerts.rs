@@ -15,7 +15,8 @@ pub(crate) struct Rule {
     pub(crate) expr: String,
 }
 
-/// All of them, from a file that is written as promtool and this expect: an expression is on one line, or on the indented ones below.
+/// All of them, from a file that is written as promtool and this expect: an expression is on one line, or on
+/// the indented ones below.
 pub(crate) fn rules() -> Vec<Rule> {
     let text = read("grafana/alerts.yml");
     let mut lines = text.lines().peekable();

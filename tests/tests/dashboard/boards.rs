@@ -52,8 +52,8 @@ pub(crate) fn boards() -> Vec<Board> {
     boards
 }
 
-/// Every panel says what it shows, has a unit and a legend, and lets the data source be chosen; every dashboard leads to the others, and
-/// marks the alerts that it explains.
+/// Every panel says what it shows, has a unit and a legend, and lets the data source be chosen; every
+/// dashboard leads to the others, and marks the alerts that it explains.
 #[test]
 fn dashboards_are_described_and_lead_to_each_other() {
     let boards = boards();

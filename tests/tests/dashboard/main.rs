@@ -1,8 +1,8 @@
 //! The dashboards, the alert rules and docs/metrics.md against the metrics of a running server.
 //!
-//! A dashboard rots in silence: a renamed metric leaves an empty panel that looks like a quiet server. So the queries are
-//! parsed and compared, name by name and label by label, with what a server under some load exposes; and, where Prometheus is
-//! installed, every query is run in it.
+//! A dashboard rots in silence: a renamed metric leaves an empty panel that looks like a quiet server. So the
+//! queries are parsed and compared, name by name and label by label, with what a server under some load
+//! exposes; and, where Prometheus is installed, every query is run in it.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -90,8 +90,9 @@ fn declared() -> Vec<(String, String)> {
     declared
 }
 
-/// Goal: no panel is empty and no rule is silent because of a name. Every query parses, every metric and label in it is exposed by a
-/// server under load, and every metric of the server is on a dashboard or in a rule, or there is a reason why not.
+/// Goal: no panel is empty and no rule is silent because of a name. Every query parses, every metric and
+/// label in it is exposed by a server under load, and every metric of the server is on a dashboard or in a
+/// rule, or there is a reason why not.
 #[test]
 fn every_query_names_what_a_server_exposes() {
     let scrape = scrape_under_load();
@@ -295,9 +296,10 @@ fn the_dashboards_are_what_the_generator_writes() {
     }
 }
 
-/// Goal: every panel shows something when a server is used. Keeps a server busy with a little of everything and runs all
-/// queries, and what the alert rules compare, in Prometheus until each has given a number; an error, or a query that stays empty, fails. The
-/// alerts that it runs fire at once, so that the dashboards' marks have something to show.
+/// Goal: every panel shows something when a server is used. Keeps a server busy with a little of everything
+/// and runs all queries, and what the alert rules compare, in Prometheus until each has given a number; an
+/// error, or a query that stays empty, fails. The alerts that it runs fire at once, so that the dashboards'
+/// marks have something to show.
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -18,7 +18,8 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts with our scrape configuration, pointed at this server and hurried, and with these alert rules. `None` when it is not installed.
+    /// Starts with our scrape configuration, pointed at this server and hurried, and with these alert rules.
+    /// `None` when it is not installed.
     pub(crate) fn start(dir: &Path, server: SocketAddr, rules: &str) -> Option<Self> {
         let ours = read("grafana/prometheus.yml");
         let adapted = ours

@@ -155,7 +155,8 @@ impl Checker<'_> {
                     &aggregate.modifier
                 {
                     for label in &labels.labels {
-                        // Strict: each of the metrics below must have it, or the sum is by something that is not there.
+                        // Strict: each of the metrics below must have it, or the sum is by something that is
+                        // not there.
                         for sample in samples.iter().filter(|sample| !scrape.has(sample, label)) {
                             self.problems.push(format!("{sample} has no label {label}"));
                         }

@@ -1,7 +1,8 @@
 //! Writers and readers that know what must be there.
 //!
-//! A writer writes its batches one after the other; each is acknowledged or refused as a whole, and a refused one is sent again. So
-//! the number of a batch, which is in every value, tells whether a row is as new as it must be.
+//! A writer writes its batches one after the other; each is acknowledged or refused as a whole, and a refused
+//! one is sent again. So the number of a batch, which is in every value, tells whether a row is as new as it
+//! must be.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -128,7 +129,8 @@ pub(crate) async fn write(table: Table, writer: usize, shared: Arc<Shared>, even
     }
 }
 
-/// Reads rows that were acknowledged: each must be as new as what had been acknowledged before, and of a batch that was sent.
+/// Reads rows that were acknowledged: each must be as new as what had been acknowledged before, and of a
+/// batch that was sent.
 pub(crate) async fn read(table: Table, reader: usize, shared: Arc<Shared>) {
     let mut number = reader as u64;
     while !shared.stopped() {

@@ -1,11 +1,12 @@
 //! The real server on a small file system that others fill up and make free again, under writers and readers.
 //!
-//! Each cycle: writers write (a batch is acknowledged or refused as a whole), readers read back what was acknowledged. The file system
-//! is filled to its last block. Every write is then refused by name until it has space again, reads go on, and then writes
-//! are accepted by themselves. At the end the server is killed while its disk is full, and started again.
+//! Each cycle: writers write (a batch is acknowledged or refused as a whole), readers read back what was
+//! acknowledged. The file system is filled to its last block. Every write is then refused by name until it
+//! has space again, reads go on, and then writes are accepted by themselves. At the end the server is killed
+//! while its disk is full, and started again.
 //!
-//! No time is judged, times are printed. `DISK_FULL_CYCLES=50 cargo test --workspace --test disk_full -- --nocapture`
-//! is where the figures in docs/operations.md come from.
+//! No time is judged, times are printed. `DISK_FULL_CYCLES=50 cargo test --workspace --test disk_full --
+//! --nocapture` is where the figures in docs/operations.md come from.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -139,7 +140,8 @@ fn cycle(
     }
     measured.reads_before.push(read_rate(shared, READS_WHILE_FULL));
 
-    // A flush or compaction that was under way may give space back when it ends, and then writes are rightly accepted.
+    // A flush or compaction that was under way may give space back when it ends, and then writes are rightly
+    // accepted.
     while !fill_up(disk, server, shared, events, measured) {}
 
     let empty = Instant::now();
@@ -151,7 +153,8 @@ fn cycle(
     assert_eq!(server.http_get("/readyz"), "ready\n");
 }
 
-/// Fills the file system and looks at what the server does then. False when it has made space for writes by itself.
+/// Fills the file system and looks at what the server does then. False when it has made space for writes by
+/// itself.
 fn fill_up(
     disk: &mut SmallDisk,
     server: &Server,

@@ -318,7 +318,8 @@ fn connections_are_limited() {
     server.stop();
 }
 
-/// A connection that waits for its next request is closed after `thrift.idle_timeout_ms` only, which has no bound by default.
+/// A connection that waits for its next request is closed after `thrift.idle_timeout_ms` only, which has no
+/// bound by default.
 #[test]
 fn idle_connections_live_as_long_as_configured() {
     let dir = tempfile::tempdir().expect("a temporary folder");

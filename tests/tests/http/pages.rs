@@ -322,7 +322,8 @@ fn what_is_not_there_is_said() {
     server.stop();
 }
 
-/// Looking changes nothing: not the files, not the counters of regions, whatever the address says. Other methods are not answered.
+/// Looking changes nothing: not the files, not the counters of regions, whatever the address says. Other
+/// methods are not answered.
 #[test]
 fn looking_changes_nothing() {
     let dir = tempfile::tempdir().expect("a temporary folder");

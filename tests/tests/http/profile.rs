@@ -1,4 +1,5 @@
-//! Profiles on demand: a profile that is taken under load names functions of ours, and each request that cannot be served says why.
+//! Profiles on demand: a profile that is taken under load names functions of ours, and each request that
+//! cannot be served says why.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -36,8 +37,8 @@ fn ask(server: &Server, method: &str, path: &str) -> Answer {
     Http::connect(server.http).ask(method, path, "", b"")
 }
 
-/// Goal: symbols resolve, in both formats. The load goes on until the profile has been taken; a profile in which this process got no
-/// processor time is asked for again.
+/// Goal: symbols resolve, in both formats. The load goes on until the profile has been taken; a profile in
+/// which this process got no processor time is asked for again.
 #[test]
 fn a_profile_under_load_names_our_functions() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -73,7 +74,8 @@ fn a_profile_under_load_names_our_functions() {
     server.stop();
 }
 
-/// Every limit has its error: parameters, two at once, switched off. A stop does not wait for the end of a profile.
+/// Every limit has its error: parameters, two at once, switched off. A stop does not wait for the end of a
+/// profile.
 #[test]
 fn a_profile_that_cannot_be_taken_says_why() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -41,8 +41,9 @@ fn numbers(reversed: bool) -> Vec<String> {
     rows
 }
 
-/// Goal: a split loses and doubles no row of a running scan. Method: during the scan the region being read, one already
-/// read and one still to come are split, so that the scanner and the cached regions are all stale.
+/// Goal: a split loses and doubles no row of a running scan. Method: during the scan the region being read,
+/// one already read and one still to come are split, so that the scanner and the cached regions are all
+/// stale.
 #[test]
 fn a_scan_survives_splits() {
     for reversed in [false, true] {
@@ -181,8 +182,8 @@ fn forward(from: &TcpStream, to: &TcpStream, loses: Option<Arc<AtomicBool>>) {
     });
 }
 
-/// Goal: an operation whose reply is lost is applied exactly once. Method: the proxy drops the reply after the server has
-/// applied it; the client repeats the call with its nonce.
+/// Goal: an operation whose reply is lost is applied exactly once. Method: the proxy drops the reply after
+/// the server has applied it; the client repeats the call with its nonce.
 #[test]
 fn an_increment_whose_reply_is_lost_counts_once() {
     let proxy = Proxy::start();

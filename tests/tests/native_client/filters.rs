@@ -6,7 +6,8 @@ use basalt_engine::filter::FilterSpec;
 
 use super::{Rig, fill, keys};
 
-/// Goal: a filter in the client's message equals its text in the filter language. Method: the engine's own parser and decoder.
+/// Goal: a filter in the client's message equals its text in the filter language. Method: the engine's own
+/// parser and decoder.
 #[test]
 fn messages_are_those_of_the_filter_language() {
     for text in [

@@ -1,8 +1,8 @@
 //! The native client of our library against the real server.
 //!
-//! The unit tests of `basalt_client::native` have fake servers for events that a healthy server does not have: moved
-//! regions, partial answers, lost replies. The cases here are the calls, and the behaviour of a client while
-//! regions split and servers restart.
+//! The unit tests of `basalt_client::native` have fake servers for events that a healthy server does not
+//! have: moved regions, partial answers, lost replies. The cases here are the calls, and the behaviour of a
+//! client while regions split and servers restart.
 
 mod admin;
 mod changes;

@@ -232,7 +232,8 @@ fn checks_decide_about_puts_deletes_and_groups() {
     rig.server.stop();
 }
 
-/// All kinds of actions over several regions, with outcomes in the order of the actions and failures by themselves.
+/// All kinds of actions over several regions, with outcomes in the order of the actions and failures by
+/// themselves.
 #[test]
 fn a_batch_mixes_actions_of_many_regions() {
     let rig = Rig::start();

@@ -123,7 +123,8 @@ fn a_scanner_is_renewed_and_closed() {
     rig.server.stop();
 }
 
-/// Meta is a table too. Its rows come in its own order, and the client finds regions whose start keys have commas.
+/// Meta is a table too. Its rows come in its own order, and the client finds regions whose start keys have
+/// commas.
 #[test]
 fn meta_is_read_in_its_own_order() {
     let rig = Rig::start();

@@ -1,6 +1,8 @@
-//! The schema lab: `family`, `orders`, `twibase` and `report` of `basalt-bench`, and `basalt-twibase`, at tiny sizes.
+//! The schema lab: `family`, `orders`, `twibase` and `report` of `basalt-bench`, and `basalt-twibase`, at
+//! tiny sizes.
 //!
-//! Only claims that are judged by counts have a known verdict here: times depend on what else the machine does.
+//! Only claims that are judged by counts have a known verdict here: times depend on what else the machine
+//! does.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -171,8 +173,8 @@ fn relations_are_the_same_however_they_are_stored() {
     server.stop();
 }
 
-/// Both feeds show the same twits; copies take a row for each follower. Either interface reads and writes the same rows.
-/// No part makes a table that another one has kept.
+/// Both feeds show the same twits; copies take a row for each follower. Either interface reads and writes the
+/// same rows. No part makes a table that another one has kept.
 #[test]
 fn feeds_are_the_same_gathered_and_copied() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -233,7 +235,8 @@ fn feeds_are_the_same_gathered_and_copied() {
     server.stop();
 }
 
-/// What one interface wrote, the other reads: the terminal program over Thrift 2 finds what the load generator left over Thrift 1.
+/// What one interface wrote, the other reads: the terminal program over Thrift 2 finds what the load
+/// generator left over Thrift 1.
 #[test]
 fn the_application_is_the_same_over_both_interfaces() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -428,7 +431,8 @@ fn twibase_works_from_a_terminal() {
     server.stop();
 }
 
-/// The copied feed has what was delivered, the gathered one everything, each newest first; bad input is one line.
+/// The copied feed has what was delivered, the gathered one everything, each newest first; bad input is one
+/// line.
 #[test]
 fn twibase_refuses_what_does_not_fit() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -15,7 +15,8 @@ fn json(file: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(file).expect("it was written")).expect("it is JSON")
 }
 
-/// The hotspot workload ends well only if what it reads back is what it wrote; the report tells the designs apart.
+/// The hotspot workload ends well only if what it reads back is what it wrote; the report tells the designs
+/// apart.
 #[test]
 fn hotspot_shows_which_design_is_hot() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -148,8 +149,8 @@ fn hotspot_is_the_same_over_both_interfaces() {
     server.stop();
 }
 
-/// Flights of a file, written over one interface, are found over both; another design's keys are not. The file has 120
-/// flights, one for each minute from 2001-01-01 00:00 on.
+/// Flights of a file, written over one interface, are found over both; another design's keys are not. The
+/// file has 120 flights, one for each minute from 2001-01-01 00:00 on.
 #[test]
 fn flights_of_a_file_are_verified() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -216,8 +217,8 @@ fn flights_of_a_file_are_verified() {
     server.stop();
 }
 
-/// Every command of PerformanceEvaluation that both interfaces have, over each of them: all rows are written, found and
-/// scanned, and the report says so.
+/// Every command of PerformanceEvaluation that both interfaces have, over each of them: all rows are written,
+/// found and scanned, and the report says so.
 #[test]
 fn performance_evaluation_finds_what_it_wrote() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -385,7 +386,8 @@ fn ycsb_checks_values_that_are_of_their_keys() {
     server.stop();
 }
 
-/// Ids that follow time make a hot region and a table in order; those that are spread do neither. All rows are found again.
+/// Ids that follow time make a hot region and a table in order; those that are spread do neither. All rows
+/// are found again.
 #[test]
 fn ids_show_order_against_spread() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -490,7 +492,8 @@ fn single_calls_are_compared_with_an_echo() {
     server.stop();
 }
 
-/// Calls over native RPC, with one and with several in flight on a connection. An option for Thrift is refused with the one to use.
+/// Calls over native RPC, with one and with several in flight on a connection. An option for Thrift is
+/// refused with the one to use.
 #[test]
 fn single_calls_are_compared_over_native_rpc() {
     let dir = tempfile::tempdir().unwrap();
@@ -512,8 +515,8 @@ fn single_calls_are_compared_over_native_rpc() {
     server.stop();
 }
 
-/// Goal: sides that have one load answer all of it, and the load is what the slowest can bear. Method: the server and the echo, at a twentieth of
-/// the slower one's calls a second.
+/// Goal: sides that have one load answer all of it, and the load is what the slowest can bear. Method: the
+/// server and the echo, at a twentieth of the slower one's calls a second.
 #[test]
 fn sides_are_compared_under_one_load() {
     let dir = tempfile::tempdir().unwrap();
@@ -586,7 +589,8 @@ fn calls_are_sent_when_they_are_due() {
     let number = |phase: &Value, name: &str| phase[name].as_f64().unwrap();
     let offered = number(tenth, "offered_per_second");
     assert!((offered - number(peak, "accepted_per_second") / 10.0).abs() < 1e-6 * offered);
-    // Every call that was due in that second was sent and accepted, but for those whose connection came too late.
+    // Every call that was due in that second was sent and accepted, but for those whose connection came too
+    // late.
     let answered = number(&tenth["accepted_seconds"], "count") + number(tenth, "unsent");
     assert!((answered - offered).abs() <= 8.0, "{answered} of {offered}");
     assert!(number(tenth, "refused_per_second") == 0.0);

@@ -154,7 +154,8 @@ fn the_shell_takes_snapshots() {
     server.stop();
 }
 
-/// Commands on all tables that match, with the words of HBase's shell: whole names count, and one that fails keeps none of the others.
+/// Commands on all tables that match, with the words of HBase's shell: whole names count, and one that fails
+/// keeps none of the others.
 #[test]
 fn the_shell_changes_all_tables_that_match() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -306,7 +307,8 @@ fn the_shell_flushes_and_compacts_one_region() {
     server.stop();
 }
 
-/// Every command that the shell promises, piped in as a script does, each with the part of its output that tells its effect.
+/// Every command that the shell promises, piped in as a script does, each with the part of its output that
+/// tells its effect.
 #[test]
 fn the_shell_runs_every_command() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -458,7 +460,8 @@ fn typed(python: &Python, server: &Server, keys: &str) -> String {
         .unwrap_or_else(|error| panic!("{keys}\n{error}"))
 }
 
-/// A person at a terminal: a wrong line does not end the shell, and the last session's lines come back with the up key.
+/// A person at a terminal: a wrong line does not end the shell, and the last session's lines come back with
+/// the up key.
 #[test]
 fn the_shell_remembers_what_was_typed() {
     let Some(python) = happybase() else { return };
@@ -499,7 +502,8 @@ fn the_shell_completes_what_is_typed() {
     server.stop();
 }
 
-/// Goal: a script means the same over either interface. Method: the output of both, without times, and the errors.
+/// Goal: a script means the same over either interface. Method: the output of both, without times, and the
+/// errors.
 #[test]
 fn both_interfaces_print_the_same() {
     const SCRIPT: &str = "create 't', {NAME => 'f', VERSIONS => 2}, SPLITS => ['m']

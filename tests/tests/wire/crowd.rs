@@ -1,5 +1,5 @@
-//! Goal: connections that do nothing cost little. Method: thousands of them, each of which has been served once, against the
-//! server's memory. The latency of one that works beside them is printed.
+//! Goal: connections that do nothing cost little. Method: thousands of them, each of which has been served
+//! once, against the server's memory. The latency of one that works beside them is printed.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ const CONNECTIONS: usize = 5_000;
 const HTTP_CONNECTIONS: usize = 1_000;
 const BYTES_MAX: u64 = 16 << 10;
 
-/// Whether this process, and so the server it starts, may have so many files open. Raises the limit as far as it may be raised.
+/// Whether this process, and so the server it starts, may have so many files open. Raises the limit as far as
+/// it may be raised.
 fn may_open(files: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,5 +1,5 @@
-//! Goal: input that no client of good will sends harms nobody else. Method: the table of bad messages in every protocol and over
-//! every transport, with another connection that must be served after each.
+//! Goal: input that no client of good will sends harms nobody else. Method: the table of bad messages in
+//! every protocol and over every transport, with another connection that must be served after each.
 
 use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader};
@@ -73,7 +73,8 @@ fn bad_messages_over_http_harm_nobody() {
     nobody_is_harmed(Transport::Http);
 }
 
-/// Frames that lie about their length: the rest is waited for, not guessed, and another message in the wrong place is no message.
+/// Frames that lie about their length: the rest is waited for, not guessed, and another message in the wrong
+/// place is no message.
 #[test]
 fn frames_that_lie_end_their_connection() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! What goes over the Thrift port, and over HTTP where both are alike: speech, patience, and input that no client of good will
-//! sends.
+//! What goes over the Thrift port, and over HTTP where both are alike: speech, patience, and input that no
+//! client of good will sends.
 
 #[path = "../../../idl/tests/bad_messages/mod.rs"]
 mod bad_messages;

@@ -1,5 +1,5 @@
-//! Goal: a client that speaks what the server does not is told so in words that it can read. Method: each setting, each speech,
-//! real bytes.
+//! Goal: a client that speaks what the server does not is told so in words that it can read. Method: each
+//! setting, each speech, real bytes.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,8 @@ use basalt_tests::Server;
 use super::bad_messages::written;
 use super::speech::{Answer, Client, PROTOCOLS, SOCKETS, Transport};
 
-/// Every speech that the setting does not name gets an exception in its own form, for its own call, and the end; it is counted.
+/// Every speech that the setting does not name gets an exception in its own form, for its own call, and the
+/// end; it is counted.
 #[test]
 fn a_pinned_setting_is_explained_to_those_it_refuses() {
     for (setting, kind) in [

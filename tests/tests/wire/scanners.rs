@@ -1,5 +1,5 @@
-//! Goal: no path leaks a scanner, and a scan that finds nothing holds nobody up. Method: each way a call can end badly, against the
-//! metrics of the server.
+//! Goal: no path leaks a scanner, and a scan that finds nothing holds nobody up. Method: each way a call can
+//! end badly, against the metrics of the server.
 
 use std::io::ErrorKind;
 
@@ -118,7 +118,8 @@ fn calls_that_fail_leak_no_scanner() {
     server.stop();
 }
 
-/// Nobody fetches: the scanner is closed, its place is free, and the id is as unknown as any, in HBase's words.
+/// Nobody fetches: the scanner is closed, its place is free, and the id is as unknown as any, in HBase's
+/// words.
 #[test]
 fn expired_scanners_are_closed() {
     let (_dir, server) = start(&["scanner.lease_ms=50"]);
@@ -188,8 +189,9 @@ fn a_fetch_whose_connection_dies_leaks_no_scanner() {
     server.stop();
 }
 
-/// Scans that let nothing through, more of them than there are threads for them, with other work for the same threads. If a scan
-/// held its thread to its end, the other work would wait for at least [`SCANS`] - 256 of them.
+/// Scans that let nothing through, more of them than there are threads for them, with other work for the same
+/// threads. If a scan held its thread to its end, the other work would wait for at least [`SCANS`] - 256 of
+/// them.
 #[test]
 fn scans_that_match_nothing_hold_no_worker() {
     let (_dir, server) = start(&[]);

@@ -78,7 +78,8 @@ impl Client {
         [&head[..], message].concat()
     }
 
-    /// Sends bytes as they are. That the server does not take them all is no failure: it may have heard enough.
+    /// Sends bytes as they are. That the server does not take them all is no failure: it may have heard
+    /// enough.
     pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
         let _ = self.socket.write_all(bytes);
     }

@@ -1,7 +1,7 @@
 //! The row-key designs that `hotspot` compares, for rows that are events in time.
 //!
-//! The logical key of a row is its minute and a sequence number that tells events of one minute apart, so every
-//! row has a key of its own. Its text is 22 digits that sort by time:
+//! The logical key of a row is its minute and a sequence number that tells events of one minute apart, so
+//! every row has a key of its own. Its text is 22 digits that sort by time:
 //!
 //! ```text
 //! key = yyyyMMddHHmm | sequence, 10 digits       2001-01-01 00:01, row 7: 2001010100010000000007
@@ -16,15 +16,16 @@
 //! minute               mmHHddMMyyyy | sequence, 10 digits
 //! ```
 //!
-//! Most are designs of the client's toolkit; `tests/python/flights_verify.py` computes the same bytes for the four that
-//! flights are verified with most.
+//! Most are designs of the client's toolkit; `tests/python/flights_verify.py` computes the same bytes for the
+//! four that flights are verified with most.
 //!
-//! Two of them cannot answer a query for a time: the rows of an hour are all over the table and nothing in a row key
-//! can be looked for. Such a query reads the whole table.
+//! Two of them cannot answer a query for a time: the rows of an hour are all over the table and nothing in a
+//! row key can be looked for. Such a query reads the whole table.
 //!
-//! Tables are split for the design. For `sequential` and `reversed-timestamp` nobody can split the future: their tables
-//! are split as their past would have split them, into equal spans of time that end where the rows begin. That is what
-//! a table with keys that grow looks like after a while, and why one region takes every write.
+//! Tables are split for the design. For `sequential` and `reversed-timestamp` nobody can split the future:
+//! their tables are split as their past would have split them, into equal spans of time that end where the
+//! rows begin. That is what a table with keys that grow looks like after a while, and why one region takes
+//! every write.
 
 mod numbers;
 
@@ -170,8 +171,8 @@ impl Design {
         }
     }
 
-    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module comment for what
-    /// the designs that follow time do with them.
+    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module comment
+    /// for what the designs that follow time do with them.
     pub(crate) fn split_points(&self, regions: usize, minutes: &Range<u32>) -> Result<Vec<Vec<u8>>> {
         match self {
             Design::Sequential => {
@@ -180,7 +181,8 @@ impl Design {
                     .collect()
             }
             Design::ReversedTimestamp => {
-                // Newest first, so the border that ends where the rows begin is the lowest key and must lie behind them.
+                // Newest first, so the border that ends where the rows begin is the lowest key and must lie
+                // behind them.
                 let past = past_minutes(regions, minutes)?.into_iter().rev();
                 past.map(|minute| Ok(numbers::newest_time(minute.saturating_sub(1))?))
                     .collect()

@@ -1,5 +1,5 @@
-//! Designs that make a number of the logical key: its digits reversed, its time counted backwards, bits of an id, or bits
-//! without any order.
+//! Designs that make a number of the logical key: its digits reversed, its time counted backwards, bits of an
+//! id, or bits without any order.
 
 use basalt_client::keys::{EntityTime, IdParts, KeyDesign, KeyError, MinuteKey, NewestFirst, ReverseDigits};
 
@@ -83,8 +83,8 @@ pub(super) fn from_newest_first(row: &[u8]) -> Result<MinuteKey, KeyError> {
     })
 }
 
-/// The seconds of the id count from 1970 and are those of the minute; each worker numbers a block of 65,536 rows; the
-/// partition is a hash of the rest.
+/// The seconds of the id count from 1970 and are those of the minute; each worker numbers a block of 65,536
+/// rows; the partition is a hash of the rest.
 pub(super) fn id_of(key: MinuteKey) -> Result<IdParts, KeyError> {
     let within = key.sequence / IDS_PER_SECOND;
     let seconds = u64::from(key.minute) * 60 + u64::from(within);
@@ -147,7 +147,8 @@ const FACTORS: [(u64, u64); 2] = [
     (0x94d0_49bb_1331_11eb, 0x3196_42b2_d24d_8ec3),
 ];
 
-/// A permutation of the numbers of 64 bits in which every bit of the input moves half of the output's: SplitMix64's.
+/// A permutation of the numbers of 64 bits in which every bit of the input moves half of the output's:
+/// SplitMix64's.
 pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(FACTORS[0].0);
     let number = (number ^ (number >> 27)).wrapping_mul(FACTORS[1].0);

@@ -121,7 +121,8 @@ impl Run {
     }
 }
 
-/// A row of four numbers of eight bytes. Qualifiers of both kinds sort alike, so both kinds give the same values.
+/// A row of four numbers of eight bytes. Qualifiers of both kinds sort alike, so both kinds give the same
+/// values.
 fn row(names: &'static Names, number: u64) -> RowCells {
     let cell = |(place, qualifier): (usize, &'static str)| {
         let value = fnv_hash(number * 4 + place as u64).to_be_bytes();

@@ -1,4 +1,5 @@
-//! The report of `hotspot`: its data, which is also its JSON. How it looks is in `pages`, what it says in `story`.
+//! The report of `hotspot`: its data, which is also its JSON. How it looks is in `pages`, what it says in
+//! `story`.
 
 mod pages;
 mod story;
@@ -174,7 +175,8 @@ pub(crate) struct RangeRead {
     /// Of those that were asked for.
     pub(crate) range_bytes_returned: u64,
     pub(crate) range_bytes_read_per_byte_returned: f64,
-    /// Blocks that the server looked for in its cache, indexes and bloom filters included; `None` where it does not say.
+    /// Blocks that the server looked for in its cache, indexes and bloom filters included; `None` where it
+    /// does not say.
     pub(crate) range_blocks_read: Option<i64>,
     /// Whether every read returned what was written.
     pub(crate) range_equal: bool,

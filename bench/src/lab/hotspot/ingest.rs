@@ -1,7 +1,7 @@
 //! Writes the rows of one design and measures it.
 //!
-//! An operation is a batch of consecutive rows in one call, so the server sees the order of time as close as concurrency
-//! allows. A batch that is given up is lost and counted.
+//! An operation is a batch of consecutive rows in one call, so the server sees the order of time as close as
+//! concurrency allows. A batch that is given up is lost and counted.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! Reads one hour or day of a design's table and compares it with what was written.
 //!
-//! As an application would with the client's toolkit: the scans that the design needs, many at once, merged back into
-//! the order of time. Where the design has no order to scan, the whole table is read and what was not asked for is
-//! thrown away here.
+//! As an application would with the client's toolkit: the scans that the design needs, many at once, merged
+//! back into the order of time. Where the design has no order to scan, the whole table is read and what was
+//! not asked for is thrown away here.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -144,8 +144,8 @@ impl Reading<'_> {
     }
 }
 
-/// How what was found differs from what was written. A table that may hold more than is known to be in it, because the
-/// ingest ended early within the time, may return more.
+/// How what was found differs from what was written. A table that may hold more than is known to be in it,
+/// because the ingest ended early within the time, may return more.
 fn differs(
     found: &[(MinuteKey, Row)],
     rows: &Rows,

@@ -1,6 +1,6 @@
-//! How a design's writes fell on regions, and on the servers that the regions are said to be on: in sum, and within a
-//! minute of the rows' own time. A benchmark writes days in seconds, so what happens within a minute of real time would be
-//! invisible in any moment of the run.
+//! How a design's writes fell on regions, and on the servers that the regions are said to be on: in sum, and
+//! within a minute of the rows' own time. A benchmark writes days in seconds, so what happens within a minute
+//! of real time would be invisible in any moment of the run.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ impl Run {
         ))
     }
 
-    /// Writes by region, as the server counted them; as counted here if it does not count, or if regions were split or
-    /// merged on the way, since theirs begin at zero then.
+    /// Writes by region, as the server counted them; as counted here if it does not count, or if regions were
+    /// split or merged on the way, since theirs begin at zero then.
     pub(super) async fn spread(
         &self,
         table: &str,
@@ -85,8 +85,8 @@ impl Run {
 /// Rows looked at for [`busiest_share`].
 const SAMPLED_ROWS: u64 = 100_000;
 
-/// The share of a minute's rows that the minute's busiest region takes, averaged over the first rows: 1 when each minute
-/// goes to one region, even if regions take turns and the sums look even.
+/// The share of a minute's rows that the minute's busiest region takes, averaged over the first rows: 1 when
+/// each minute goes to one region, even if regions take turns and the sums look even.
 fn busiest_share(
     design: &Design,
     rows: &Rows,

@@ -9,8 +9,8 @@
 //! minute           22 digits: mmHHddMMyyyy, sequence 10
 //! ```
 //!
-//! Bits are big-endian, the first the highest, so row keys sort as the bits do. Id `index` is made at millisecond `index /
-//! ids_per_ms` of the run's clock by machine `index % machines`, in its own sequence.
+//! Bits are big-endian, the first the highest, so row keys sort as the bits do. Id `index` is made at
+//! millisecond `index / ids_per_ms` of the run's clock by machine `index % machines`, in its own sequence.
 
 use basalt_client::keys::presplit::SplitAlgorithm;
 use basalt_client::keys::{IdParts, KeyDesign, MinuteFirst, MinuteKey, PartitionedId};
@@ -78,7 +78,8 @@ impl Clock {
         START_MS + index / self.ids_per_ms
     }
 
-    /// The place of an id among those that its machine made since this id's time began, `first` being the first of them.
+    /// The place of an id among those that its machine made since this id's time began, `first` being the
+    /// first of them.
     fn sequence(self, index: u64, first: u64) -> u64 {
         (index - first) / self.machines
     }
@@ -142,8 +143,8 @@ impl IdKind {
         })
     }
 
-    /// Keys that split a table for these ids. For ids that follow time they lie in the past, in equal steps that end where
-    /// the rows begin.
+    /// Keys that split a table for these ids. For ids that follow time they lie in the past, in equal steps
+    /// that end where the rows begin.
     pub(super) fn split_points(self, clock: Clock, regions: u32, rows: u64) -> Result<Vec<Vec<u8>>> {
         let count = regions as usize;
         let span_s = rows / clock.ids_per_ms / 1_000;

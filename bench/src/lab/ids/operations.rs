@@ -96,7 +96,8 @@ impl Writes {
         self.kind.row_key(self.clock, self.seed, row)
     }
 
-    /// The share of rows whose key is higher than that of the row made before: 1 if a scan returns the order of making.
+    /// The share of rows whose key is higher than that of the row made before: 1 if a scan returns the order
+    /// of making.
     pub(super) fn ascending_share(&self, rows: u64) -> Result<f64> {
         let mut ascending = 0u64;
         let mut before = self.key(0)?;

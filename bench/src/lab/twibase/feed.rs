@@ -1,7 +1,7 @@
 //! The home feed: gathered on read, or read from copies that were delivered on write.
 //!
-//! The same twits serve both: every twit is published, which is all that a gathered feed needs, and then delivered. Both are
-//! measured by themselves.
+//! The same twits serve both: every twit is published, which is all that a gathered feed needs, and then
+//! delivered. Both are measured by themselves.
 
 use std::time::Instant;
 

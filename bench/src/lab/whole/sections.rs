@@ -123,8 +123,8 @@ impl SectionName {
                 "sequentialWrite randomRead scan scanRange100 increment checkAndPut --nclients=4 --rows=3000 --presplit=4 \
                  --table=report_pe",
             )],
-            // Single writes wait for the disk, a scan with a filter reads all rows for each row, and a range has a thousand:
-            // they have fewer rows, in tables of their own.
+            // Single writes wait for the disk, a scan with a filter reads all rows for each row, and a range
+            // has a thousand: they have fewer rows, in tables of their own.
             (SectionName::Pe, Size::Full) => &[
                 (
                     "pe",

@@ -1,8 +1,8 @@
 //! `engine`: RocksDB's `db_bench` for Basalt's storage engine, in this process and without a network.
 //!
-//! A key of db_bench is a row of 16 bytes with one cell, family `f` and empty qualifier. Benchmarks and options have
-//! db_bench's names (with `-` or `_`), meanings and defaults, so that the two can be run side by side; a fill begins
-//! with an empty database, and every thread does `--num` operations.
+//! A key of db_bench is a row of 16 bytes with one cell, family `f` and empty qualifier. Benchmarks and
+//! options have db_bench's names (with `-` or `_`), meanings and defaults, so that the two can be run side by
+//! side; a fill begins with an empty database, and every thread does `--num` operations.
 //!
 //! | benchmark | what it does |
 //! | --- | --- |
@@ -16,8 +16,8 @@
 //! | `readwhilewriting` | `readrandom`, while one more thread writes; only reads are counted |
 //! | `compact` | write memstores to disk and merge all files into one |
 //!
-//! Where db_bench lets a writer wait until memory is free, the engine refuses the write; it is tried again after a
-//! moment, as a client does, and the line of the benchmark says how often.
+//! Where db_bench lets a writer wait until memory is free, the engine refuses the write; it is tried again
+//! after a moment, as a client does, and the line of the benchmark says how often.
 
 mod database;
 mod keys;
@@ -96,7 +96,8 @@ pub(crate) struct Arguments {
     /// Seed of keys and values.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// 0: no bloom filter. 10: one for rows, whose error rate of 1 % is that of 10 bits a key. -1: the default, 10.
+    /// 0: no bloom filter. 10: one for rows, whose error rate of 1 % is that of 10 bits a key. -1: the
+    /// default, 10.
     #[arg(long, alias = "bloom_bits", default_value_t = -1, allow_negative_numbers = true, value_parser = bloom_bits)]
     pub(crate) bloom_bits: i32,
     /// Bytes of a block before compression. 0: the engine's default of 64 KiB.

@@ -4,8 +4,8 @@
 //! readrandom   :       2.412 micros/op 414593 ops/sec;   45.9 MB/s (1000000 of 1000000 found)
 //! ```
 //!
-//! `micros/op` is the time of all threads together divided by all operations, `ops/sec` counts by the clock on the
-//! wall, as in db_bench: with several threads the one is not the inverse of the other.
+//! `micros/op` is the time of all threads together divided by all operations, `ops/sec` counts by the clock
+//! on the wall, as in db_bench: with several threads the one is not the inverse of the other.
 
 use std::fmt::Write as _;
 use std::time::Duration;

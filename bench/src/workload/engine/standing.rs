@@ -17,7 +17,8 @@ pub(super) struct Standing {
     /// Store files, and their bytes.
     pub(super) store_files: u64,
     pub(super) store_bytes: u64,
-    /// Memory of block index and bloom filters that stays: what is always there, and the blocks that reads have pinned.
+    /// Memory of block index and bloom filters that stays: what is always there, and the blocks that reads
+    /// have pinned.
     pub(super) index_bytes: u64,
     pub(super) memstore_bytes: u64,
     /// Bytes written, by what wrote them.

@@ -1,12 +1,13 @@
-//! `pe`: HBase's PerformanceEvaluation over Thrift: its commands, its options' names and meanings, its table, rows and values.
+//! `pe`: HBase's PerformanceEvaluation over Thrift: its commands, its options' names and meanings, its table,
+//! rows and values.
 //!
-//! `--rows` rows belong to each of `--nclients` clients; sequential commands go through them client by client at once, random
-//! ones choose among all. Row `n` is its number as 26 decimal digits, families are `info0`, `info1`, ..., columns `0`, `1`,
-//! .... Commands run one after the other, each as a phase of the report.
+//! `--rows` rows belong to each of `--nclients` clients; sequential commands go through them client by client
+//! at once, random ones choose among all. Row `n` is its number as 26 decimal digits, families are `info0`,
+//! `info1`, ..., columns `0`, `1`, .... Commands run one after the other, each as a phase of the report.
 //!
-//! What is different: options of Hadoop's Java side (MapReduce, RPC tracing, replicas, ...) have no meaning over Thrift and
-//! are not there; a batch (`--multiGet`, `--multiPut`) is one operation with one latency; and what the server refuses for
-//! now is sent again, increments and appends too.
+//! What is different: options of Hadoop's Java side (MapReduce, RPC tracing, replicas, ...) have no meaning
+//! over Thrift and are not there; a batch (`--multiGet`, `--multiPut`) is one operation with one latency; and
+//! what the server refuses for now is sent again, increments and appends too.
 
 mod commands;
 mod operations;

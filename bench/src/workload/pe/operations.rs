@@ -1,8 +1,8 @@
 //! The operations of a command.
 //!
-//! Operation `index` belongs to client `index % nclients` and is the `index / nclients`th of it, so the clients' sequences
-//! advance side by side, whichever task carries an operation out. Only `scan` binds a task to a client: the scanner is
-//! the task's.
+//! Operation `index` belongs to client `index % nclients` and is the `index / nclients`th of it, so the
+//! clients' sequences advance side by side, whichever task carries an operation out. Only `scan` binds a task
+//! to a client: the scanner is the task's.
 
 use std::time::Instant;
 
@@ -195,8 +195,8 @@ impl Evaluation {
         Some(found.len() as u64)
     }
 
-    /// The filter of `filterScan`: the first column of the first family has a value of random letters. No row has it, but by
-    /// chance if values are short.
+    /// The filter of `filterScan`: the first column of the first family has a value of random letters. No row
+    /// has it, but by chance if values are short.
     fn value_filter(&self, random: &mut SmallRng) -> String {
         let value: String = (0..self.value_bytes(random))
             .map(|_| char::from(random.random_range(b'A'..=b'Z')))
@@ -207,7 +207,8 @@ impl Evaluation {
         )
     }
 
-    /// What `filterScan` reads: of the whole table the columns of the first family, or all if columns are not named.
+    /// What `filterScan` reads: of the whole table the columns of the first family, or all if columns are not
+    /// named.
     pub(super) fn filter_scan(&self, random: &mut SmallRng) -> RowScan {
         let first = family_name(0);
         let columns = self.named.iter();

@@ -1,8 +1,9 @@
 //! Waking up when something is due.
 //!
-//! The runtime's own timers count in milliseconds, in which a server answers a hundred calls. An alarm is a timer of the system: it is
-//! late by some tens of microseconds. It is a file descriptor (timerfd_create(2)) that can be read once it has rung, as a pipe can with
-//! something in it, and tokio waits for it as it does for a pipe's.
+//! The runtime's own timers count in milliseconds, in which a server answers a hundred calls. An alarm is a
+//! timer of the system: it is late by some tens of microseconds. It is a file descriptor (timerfd_create(2))
+//! that can be read once it has rung, as a pipe can with something in it, and tokio waits for it as it does
+//! for a pipe's.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -58,7 +59,8 @@ impl Alarm {
 mod tests {
     use super::*;
 
-    /// Goal: nobody is woken early, and an alarm can be set again, also after a wait that was given up. Method: short waits, one of them dropped.
+    /// Goal: nobody is woken early, and an alarm can be set again, also after a wait that was given up.
+    /// Method: short waits, one of them dropped.
     #[tokio::test]
     async fn it_rings_when_it_is_due() {
         let alarm = Alarm::new().unwrap();

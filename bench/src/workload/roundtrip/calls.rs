@@ -1,5 +1,5 @@
-//! The calls as bytes, over Thrift 2 here and over native RPC in [`native`]. All messages of a kind have one length, and so have their
-//! replies over Thrift, so that a reply is known to be whole by its length alone.
+//! The calls as bytes, over Thrift 2 here and over native RPC in [`native`]. All messages of a kind have one
+//! length, and so have their replies over Thrift, so that a reply is known to be whole by its length alone.
 
 use basalt_idl::call::{Call, read_reply, write_call};
 use basalt_idl::thrift2::{TColumn, TColumnIncrement, TColumnValue, TGet, TIncrement, TPut, TScan, args};
@@ -76,7 +76,8 @@ impl Kind {
             }),
             Kind::PutBatch => message(&args::PutMultiple {
                 table: table.clone(),
-                // Each message has rows of its own, so that connections do not wait for each other's row locks.
+                // Each message has rows of its own, so that connections do not wait for each other's row
+                // locks.
                 tputs: (row * BATCH..(row + 1) * BATCH)
                     .map(|row| put(row, value_bytes))
                     .collect(),

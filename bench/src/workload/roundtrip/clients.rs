@@ -1,7 +1,8 @@
 //! The threads of the client: each drives its share of the connections by itself.
 //!
-//! A runtime that deals tasks out to several threads wakes one of them whenever another finds replies, and on few cores that costs
-//! the server as much as the client. Here each thread has a runtime of one thread, and connections stay where they are.
+//! A runtime that deals tasks out to several threads wakes one of them whenever another finds replies, and on
+//! few cores that costs the server as much as the client. Here each thread has a runtime of one thread, and
+//! connections stay where they are.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -34,8 +35,8 @@ fn broken(error: &dyn std::fmt::Display) -> Error {
     Error::Different(format!("a thread of the client ended: {error}"))
 }
 
-/// Runs a task for each connection, dealt out to so many threads, and returns what came of them in no order. The task is told its
-/// connection's number. The first error ends all of them, and so does dropping this.
+/// Runs a task for each connection, dealt out to so many threads, and returns what came of them in no order.
+/// The task is told its connection's number. The first error ends all of them, and so does dropping this.
 pub(super) async fn run<T, F>(
     threads: usize,
     connections: Vec<TcpStream>,

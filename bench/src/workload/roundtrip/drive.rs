@@ -57,7 +57,8 @@ pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sends each message once and keeps the replies. An error unless all of them are those of calls that went well.
+/// Sends each message once and keeps the replies. An error unless all of them are those of calls that went
+/// well.
 pub(super) async fn learn(
     address: SocketAddr,
     wire: Wire,
@@ -87,7 +88,8 @@ pub(super) struct Drive {
     pub(super) connections: u16,
     pub(super) threads: usize,
     pub(super) time: Duration,
-    /// Calls that each connection sends together, before it waits for their replies; over native RPC, calls that it keeps in flight.
+    /// Calls that each connection sends together, before it waits for their replies; over native RPC, calls
+    /// that it keeps in flight.
     pub(super) pipeline: u16,
 }
 
@@ -188,7 +190,8 @@ mod tests {
         bytes
     }
 
-    /// Replies that are shorter or longer than the known one, or of its length, are neither waited on for ever nor taken for it.
+    /// Replies that are shorter or longer than the known one, or of its length, are neither waited on for
+    /// ever nor taken for it.
     #[tokio::test]
     async fn another_reply_is_received_whole() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -219,8 +222,8 @@ mod tests {
         }
     }
 
-    /// Goal: replies that arrive together, or in pieces, are told apart, whatever room there is. Method: three replies, of which the second is none
-    /// of the known ones, cut at every place.
+    /// Goal: replies that arrive together, or in pieces, are told apart, whatever room there is. Method:
+    /// three replies, of which the second is none of the known ones, cut at every place.
     #[tokio::test]
     async fn replies_of_calls_that_were_sent_together_are_told_apart() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -263,7 +266,8 @@ mod tests {
         }
     }
 
-    /// Goal: calls that are sent together are all answered and counted. Method: an echo that answers each call, and how many it had.
+    /// Goal: calls that are sent together are all answered and counted. Method: an echo that answers each
+    /// call, and how many it had.
     #[tokio::test]
     async fn a_pipeline_counts_every_call() {
         let messages: Vec<Vec<u8>> = (0..7_u8).map(|number| vec![number; 10]).collect();

@@ -1,4 +1,5 @@
-//! The bare echo: reads as many bytes as a call has, answers with as many zeros as a reply has. It knows no message.
+//! The bare echo: reads as many bytes as a call has, answers with as many zeros as a reply has. It knows no
+//! message.
 //!
 //! It runs in a process of its own, as a server does: the tool starts itself again with a hidden option.
 
@@ -123,7 +124,8 @@ pub(super) async fn answer(
     }
 }
 
-/// What a connection of the echo has received and not answered. Calls that arrive together are answered together.
+/// What a connection of the echo has received and not answered. Calls that arrive together are answered
+/// together.
 struct Calls {
     buffer: Vec<u8>,
     filled: usize,

@@ -1,25 +1,30 @@
-//! `roundtrip`: what one call costs, side by side with a bare TCP echo of the same sizes and, if asked for, with another server.
+//! `roundtrip`: what one call costs, side by side with a bare TCP echo of the same sizes and, if asked for,
+//! with another server.
 //!
 //! For each kind of call and each number of connections:
 //!
-//! 1. A table is made on each server, 256 rows are written to it, and it is flushed where the server can be asked to.
+//! 1. A table is made on each server, 256 rows are written to it, and it is flushed where the server can be
+//!    asked to.
 //! 2. 256 messages are made, each is sent once, and the reply is kept ([`calls`]).
-//! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its reply has ([`echo`]).
-//! 4. In each round every side is driven for some seconds by the same loop over the same connections ([`drive`]): send a message, wait
-//!    for the whole reply, compare it with the one that was kept. The side that begins changes with the round. The connections are
-//!    dealt out to the threads of the client ([`clients`]). With `--pipeline N` a connection sends N messages together and then waits
-//!    for their replies, as a client does that has several calls to make: the system's work for a message is shared by N, so that the servers'
-//!    own is what differs. A call's latency is counted from when it was sent, with the others.
+//! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its
+//!    reply has ([`echo`]).
+//! 4. In each round every side is driven for some seconds by the same loop over the same connections
+//!    ([`drive`]): send a message, wait for the whole reply, compare it with the one that was kept. The side
+//!    that begins changes with the round. The connections are dealt out to the threads of the client
+//!    ([`clients`]). With `--pipeline N` a connection sends N messages together and then waits for their
+//!    replies, as a client does that has several calls to make: the system's work for a message is shared by
+//!    N, so that the servers' own is what differs. A call's latency is counted from when it was sent, with
+//!    the others.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
-//! With `--api native` the calls are those of HBase's native protocol, and the addresses those of ZooKeeper, which names the servers.
-//! `--inflight N` keeps N calls in flight on each connection: a reply makes room for the next call ([`window`]). The echo gets N calls
-//! together then.
+//! With `--api native` the calls are those of HBase's native protocol, and the addresses those of ZooKeeper,
+//! which names the servers. `--inflight N` keeps N calls in flight on each connection: a reply makes room for
+//! the next call ([`window`]). The echo gets N calls together then.
 //!
 //! With `--share-of-slowest S` the sides have one load instead, which all of them can bear ([`same_load`]).
 //!
-//! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a client as there can be.
-//! Client, servers and echo share the machine's cores.
+//! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a
+//! client as there can be. Client, servers and echo share the machine's cores.
 
 mod alarm;
 mod calls;
@@ -58,7 +63,8 @@ use echo::{Echo, Style};
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: TargetOptions,
-    /// Address of another server to drive in the same rounds: HBase's Thrift 2 server, for example, or its ZooKeeper with --api native.
+    /// Address of another server to drive in the same rounds: HBase's Thrift 2 server, for example, or its
+    /// ZooKeeper with --api native.
     #[arg(long, value_name = "ADDR", value_parser = NonEmptyStringValueParser::new())]
     beside: Option<String>,
     /// Kinds of calls.
@@ -83,7 +89,8 @@ pub(crate) struct Arguments {
     /// Calls that each connection keeps in flight. With --api native only.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=128), conflicts_with_all = ["pipeline", "share_of_slowest"])]
     inflight: u16,
-    /// Send every side the same calls, at this share of the slowest one's calls a second, instead of as fast as each answers.
+    /// Send every side the same calls, at this share of the slowest one's calls a second, instead of as fast
+    /// as each answers.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "pipeline")]
     share_of_slowest: Option<f64>,
     /// How the echo serves its connections.
@@ -281,7 +288,8 @@ async fn resolve(target: &str) -> Result<SocketAddr> {
     address.ok_or_else(|| Error::Usage(format!("{target} has no address")))
 }
 
-/// Creates the table with its rows, and records the replies to a kind of call. Also returns the address for its calls.
+/// Creates the table with its rows, and records the replies to a kind of call. Also returns the address for
+/// its calls.
 async fn prepare(rows: &RowOptions, side: &Side, call: Kind) -> Result<(SocketAddr, Exchange)> {
     let tables = tables(rows, side);
     let value_bytes = rows.value_bytes as usize;

@@ -1,7 +1,7 @@
 //! The calls over HBase's native protocol, as bytes.
 //!
-//! A message has its place among the messages as its call id, since a server may answer calls of one connection in
-//! any order. A scan's reply has a new scanner id each time, so it is known by its cells.
+//! A message has its place among the messages as its call id, since a server may answer calls of one
+//! connection in any order. A scan's reply has a new scanner id each time, so it is known by its cells.
 
 use basalt_idl::native::cells::{CellType, LATEST_TIMESTAMP, WireCell};
 use basalt_idl::native::frame::{Request, Response, put_connection_header};

@@ -1,13 +1,16 @@
-//! `overload`: more calls than a server can answer, sent when they are due and not when the last one was answered.
+//! `overload`: more calls than a server can answer, sent when they are due and not when the last one was
+//! answered.
 //!
 //! For each kind of call:
 //!
-//! 1. The peak is measured: some connections send ready-made messages as fast as they are answered, as in `roundtrip`.
+//! 1. The peak is measured: some connections send ready-made messages as fast as they are answered, as in
+//!    `roundtrip`.
 //! 2. For each share of the peak a crowd of connections sends calls at that rate ([`paced`]).
 //!
-//! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything else ends the run. Times count from
-//! when the call was sent, and in a column of their own from when it was due: a crowd that is too small for the rate falls behind.
-//! Client and server share the machine's cores, so what the client takes at four times the peak is missing to the server.
+//! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything else ends
+//! the run. Times count from when the call was sent, and in a column of their own from when it was due: a
+//! crowd that is too small for the rate falls behind. Client and server share the machine's cores, so what
+//! the client takes at four times the peak is missing to the server.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Sending messages when they are due, at a rate, over many connections for some time (open loop).
 //!
-//! Connection `i` of `n` sends its call number `k` when call `k * n + i` of all is due, or as soon as it has the answer to its last one.
-//! Latencies count from when the call was sent, and once more from when it was due: what a connection waits for, because the server still
-//! has its last call, is part of the second.
+//! Connection `i` of `n` sends its call number `k` when call `k * n + i` of all is due, or as soon as it has
+//! the answer to its last one. Latencies count from when the call was sent, and once more from when it was
+//! due: what a connection waits for, because the server still has its last call, is part of the second.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,8 +89,8 @@ impl Schedule {
     }
 }
 
-/// Drives a side. Returns what became of the calls, and how long it took until the last one was answered. An error if an answer is
-/// neither the one that is known nor a refusal.
+/// Drives a side. Returns what became of the calls, and how long it took until the last one was answered. An
+/// error if an answer is neither the one that is known nor a refusal.
 pub(super) async fn run(address: SocketAddr, exchange: &Exchange, pace: Pace) -> Result<(Outcome, Duration)> {
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();

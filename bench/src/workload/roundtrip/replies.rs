@@ -80,7 +80,8 @@ impl Replies {
         native::frame_len(arrived).is_some_and(|length| length <= arrived.len())
     }
 
-    /// The next message of the connection, and whether it is the known one; if not, it is whole when its bytes say so.
+    /// The next message of the connection, and whether it is the known one; if not, it is whole when its
+    /// bytes say so.
     async fn next(
         &mut self,
         stream: &mut TcpStream,

@@ -1,4 +1,5 @@
-//! Calls of native RPC with several in flight on each connection: a reply makes room for the next call. Replies come in any order.
+//! Calls of native RPC with several in flight on each connection: a reply makes room for the next call.
+//! Replies come in any order.
 //!
 //! After each wait, all replies that have arrived are taken, and as many calls are sent in one write.
 
@@ -113,8 +114,8 @@ mod tests {
     use super::super::calls::Known;
     use super::*;
 
-    /// Goal: replies in any order are matched to their calls, and the limit on calls in flight is kept. Method: the server waits until the
-    /// limit is reached, and answers in reverse order.
+    /// Goal: replies in any order are matched to their calls, and the limit on calls in flight is kept.
+    /// Method: the server waits until the limit is reached, and answers in reverse order.
     #[tokio::test]
     async fn replies_come_in_any_order() {
         const LIMIT: u16 = 4;

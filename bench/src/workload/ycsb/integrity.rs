@@ -1,7 +1,7 @@
 //! `dataintegrity=true`: YCSB's values that can be computed from where they are.
 //!
-//! A value is the row key, a colon and the field's name, and then colons and Java's hash codes of all that is in front, up
-//! to its length:
+//! A value is the row key, a colon and the field's name, and then colons and Java's hash codes of all that is
+//! in front, up to its length:
 //!
 //! ```text
 //! user1:field0:-1268391216:...

@@ -1,4 +1,5 @@
-//! Row keys, and the numbers of rows that can be read: those whose insert was acknowledged and all before them.
+//! Row keys, and the numbers of rows that can be read: those whose insert was acknowledged and all before
+//! them.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -1,11 +1,12 @@
-//! `ycsb`: the Yahoo! Cloud Serving Benchmark's core workloads A to F, with its properties' names, defaults and mixes.
+//! `ycsb`: the Yahoo! Cloud Serving Benchmark's core workloads A to F, with its properties' names, defaults
+//! and mixes.
 //!
-//! The load phase inserts `recordcount` rows; the run phase carries out `operationcount` operations of the workload's mix.
-//! Row `n` is `user` and the hash of `n` (`insertorder=hashed`) or `n` itself (`ordered`); its fields are `field0`,
-//! `field1`, ... of one family.
+//! The load phase inserts `recordcount` rows; the run phase carries out `operationcount` operations of the
+//! workload's mix. Row `n` is `user` and the hash of `n` (`insertorder=hashed`) or `n` itself (`ordered`);
+//! its fields are `field0`, `field1`, ... of one family.
 //!
-//! With `dataintegrity=true` a value is a function of its row key and field, and what gets read is compared with it: a get of
-//! another value, or of no row, is an operation that failed.
+//! With `dataintegrity=true` a value is a function of its row key and field, and what gets read is compared
+//! with it: a get of another value, or of no row, is an operation that failed.
 //!
 //! | workload | mix | requests |
 //! | --- | --- | --- |
@@ -78,14 +79,16 @@ pub(crate) struct Arguments {
     /// Records to load: the property `recordcount`.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     records: Option<u64>,
-    /// Operations to run: the property `operationcount`. With --duration and without this, as many as there is time for.
+    /// Operations to run: the property `operationcount`. With --duration and without this, as many as there
+    /// is time for.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
-    /// A property of YCSB, for example `-p requestdistribution=uniform`. Known are: recordcount, operationcount, insertstart,
-    /// readproportion, updateproportion, insertproportion, scanproportion, readmodifywriteproportion, requestdistribution,
-    /// hotspotdatafraction, hotspotopnfraction, exponential.percentile, exponential.frac, minscanlength, maxscanlength,
-    /// fieldcount, fieldlength, fieldlengthdistribution (constant only), readallfields, writeallfields, dataintegrity,
-    /// insertorder, zeropadding, table, columnfamily.
+    /// A property of YCSB, for example `-p requestdistribution=uniform`. Known are: recordcount,
+    /// operationcount, insertstart, readproportion, updateproportion, insertproportion, scanproportion,
+    /// readmodifywriteproportion, requestdistribution, hotspotdatafraction, hotspotopnfraction,
+    /// exponential.percentile, exponential.frac, minscanlength, maxscanlength, fieldcount, fieldlength,
+    /// fieldlengthdistribution (constant only), readallfields, writeallfields, dataintegrity, insertorder,
+    /// zeropadding, table, columnfamily.
     #[arg(short = 'p', long = "property", value_name = "NAME=VALUE")]
     properties: Vec<String>,
     /// Regions of a table that is created here, split evenly over the hashed keys.

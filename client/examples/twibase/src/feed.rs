@@ -1,9 +1,10 @@
 //! Twits, and the two ways to a feed.
 //!
-//! Delivering: each follower gets a copy in `twitsStream`, a thousand in a call. A feed is then the first rows of its reader.
+//! Delivering: each follower gets a copy in `twitsStream`, a thousand in a call. A feed is then the first
+//! rows of its reader.
 //!
-//! Gathering: the newest twits of everyone who is followed are asked for, 16 at once, each in one call, and merged. A source
-//! never needs to give more twits than the feed shows.
+//! Gathering: the newest twits of everyone who is followed are asked for, 16 at once, each in one call, and
+//! merged. A source never needs to give more twits than the feed shows.
 
 use std::sync::Arc;
 
@@ -100,8 +101,8 @@ impl<S: Store> Twibase<S> {
         Ok(twit)
     }
 
-    /// Copies a twit to everyone who follows its author, and returns how many that are. Doing it again writes the same
-    /// copies.
+    /// Copies a twit to everyone who follows its author, and returns how many that are. Doing it again writes
+    /// the same copies.
     pub async fn deliver(&self, twit: &Twit) -> Result<u64> {
         let order = twit.order();
         let mut followers = self.followed_by.scan(&hash(&twit.author), usize::MAX)?;

@@ -1,4 +1,5 @@
-//! Twibase: a Twitter-like application on six tables, as an example of schema design that is used and measured.
+//! Twibase: a Twitter-like application on six tables, as an example of schema design that is used and
+//! measured.
 //!
 //! ```no_run
 //! # async fn example() -> basalt_client::Result<()> {
@@ -26,22 +27,26 @@
 //! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit | what did those he follows write last? |
 //! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | what was written last about a tag? |
 //!
-//! The sixth table is an index: none of the other five can find a twit by what it says without reading all of them.
+//! The sixth table is an index: none of the other five can find a twit by what it says without reading all of
+//! them.
 //!
-//! - MD5 makes keys of one length, so that one user's rows cannot lie among another's, and spreads users over regions.
-//! - Time counts down, so a scan from the start of a user finds the newest first and stops after as many as are wanted.
+//! - MD5 makes keys of one length, so that one user's rows cannot lie among another's, and spreads users over
+//!   regions.
+//! - Time counts down, so a scan from the start of a user finds the newest first and stops after as many as
+//!   are wanted.
 //! - The number counts a user's twits, so that two within one millisecond have keys of their own.
 //! - All tables have one family with a short name: what is read together is in one row.
 //!
-//! There are two ways to a feed. [`Twibase::deliver`] copies a twit to every follower, so that [`Twibase::feed`] is one short
-//! scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is followed. Both return the same twits in the same
-//! order, except that copies begin when one follows, and stay when one stops.
+//! There are two ways to a feed. [`Twibase::deliver`] copies a twit to every follower, so that
+//! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is
+//! followed. Both return the same twits in the same order, except that copies begin when one follows, and
+//! stay when one stops.
 //!
-//! The application asks little of a table, [`store::Store`] has all of it: so it runs on other ways to rows than this client's
-//! [`Table`], too.
+//! The application asks little of a table, [`store::Store`] has all of it: so it runs on other ways to rows
+//! than this client's [`Table`], too.
 //!
-//! A change of several rows is not atomic. Each is written so that doing it again completes it: relations before their
-//! mirror, twits before their copies.
+//! A change of several rows is not atomic. Each is written so that doing it again completes it: relations
+//! before their mirror, twits before their copies.
 
 mod feed;
 pub mod keys;
@@ -125,7 +130,8 @@ pub struct Twibase<S = Table> {
 }
 
 impl<S: Store> Twibase<S> {
-    /// The application on the tables that `table` has for the names of [`TABLES`], each with the one family [`FAMILY`].
+    /// The application on the tables that `table` has for the names of [`TABLES`], each with the one family
+    /// [`FAMILY`].
     pub fn on(table: impl FnMut(&str) -> Result<S>) -> Result<Twibase<S>> {
         let [users, twits, follows, followed_by, stream, tags] = TABLES.map(table);
         Ok(Twibase {
@@ -152,8 +158,8 @@ impl<S: Store> Twibase<S> {
 }
 
 impl Twibase {
-    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks nothing of the
-    /// server.
+    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks
+    /// nothing of the server.
     pub fn new(client: &Client, prefix: &str) -> Result<Twibase> {
         Twibase::on(|name| client.table(&format!("{prefix}{name}")))
     }
@@ -162,7 +168,8 @@ impl Twibase {
         self.users.client()
     }
 
-    /// Creates the tables, each with so many regions split evenly over MD5. Fails, and creates none, if one is there already.
+    /// Creates the tables, each with so many regions split evenly over MD5. Fails, and creates none, if one
+    /// is there already.
     pub async fn create_tables(&self, regions: usize) -> Result<()> {
         let splits = SplitAlgorithm::Uniform.split_keys(regions);
         let splits = splits.map_err(|error| Error::InvalidRequest(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! `basalt-twibase`: the example application [`basalt_twibase`] from a terminal.
 //!
-//! Each command is a few calls on its tables. What cannot be done is one line on standard error and exit code 1; the answer
-//! no to a question is printed, and exit code 0.
+//! Each command is a few calls on its tables. What cannot be done is one line on standard error and exit code
+//! 1; the answer no to a question is printed, and exit code 0.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! What the application asks of a table. [`Table`] answers over Thrift 2; a program that has another way to rows can bring its own.
+//! What the application asks of a table. [`Table`] answers over Thrift 2; a program that has another way to
+//! rows can bring its own.
 
 use bytes::Bytes;
 
@@ -24,8 +25,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Writes rows. Each is atomic, all together are not.
     fn put(&self, rows: Vec<NewRow>) -> impl Future<Output = Result<()>> + Send;
 
-    /// Writes a row unless it has the column of the first of its cells, and says whether it did. The look and the first cell are
-    /// one atomic step; where an interface can check no more than one cell, the others may follow in a second one.
+    /// Writes a row unless it has the column of the first of its cells, and says whether it did. The look and
+    /// the first cell are one atomic step; where an interface can check no more than one cell, the others may
+    /// follow in a second one.
     fn put_unless_there(&self, row: NewRow) -> impl Future<Output = Result<bool>> + Send;
 
     /// A row, `None` if there is none.

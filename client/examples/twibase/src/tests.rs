@@ -1,5 +1,5 @@
-//! Key layouts, the order of feeds, tags, and what is refused. The application on a server is in the workspace's black-box
-//! tests.
+//! Key layouts, the order of feeds, tags, and what is refused. The application on a server is in the
+//! workspace's black-box tests.
 
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Cutting a filter string into operators and calls.
 //!
-//! Bytes, not characters. Between tokens only space and tab are skipped; among arguments only space, comma and
-//! closing parenthesis separate. A keyword is one only with the right neighbours; otherwise it begins a filter's
-//! name. A quote inside an argument is written twice.
+//! Bytes, not characters. Between tokens only space and tab are skipped; among arguments only space, comma
+//! and closing parenthesis separate. A keyword is one only with the right neighbours; otherwise it begins a
+//! filter's name. A quote inside an argument is written twice.
 
 use super::wrong;
 use crate::error::Result;

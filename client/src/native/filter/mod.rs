@@ -7,8 +7,8 @@
 //! primary := Name '(' arguments ')' | '(' or ')'
 //! ```
 //!
-//! [`lexer`] cuts the text into operators and calls, [`calls`] turns a call into a message, this file builds the
-//! tree. Names, number and types of arguments are checked here; their meaning is up to the server.
+//! [`lexer`] cuts the text into operators and calls, [`calls`] turns a call into a message, this file builds
+//! the tree. Names, number and types of arguments are checked here; their meaning is up to the server.
 
 mod calls;
 mod fields;
@@ -27,8 +27,9 @@ const DEPTH_MAX: usize = 64;
 const MUST_PASS_ALL: i64 = 1;
 const MUST_PASS_ONE: i64 = 2;
 
-/// A filter in HBase's filter language, for example `PrefixFilter('x') AND KeyOnlyFilter()`, as HBase's message
-/// `Filter`. [`Get::filter`](crate::Get::filter) and [`Scan::filter`](crate::Scan::filter) do this by themselves.
+/// A filter in HBase's filter language, for example `PrefixFilter('x') AND KeyOnlyFilter()`, as HBase's
+/// message `Filter`. [`Get::filter`](crate::Get::filter) and [`Scan::filter`](crate::Scan::filter) do this by
+/// themselves.
 pub fn filter_message(text: &[u8]) -> Result<Bytes> {
     let mut parser = Parser {
         lexer: Lexer::new(text),

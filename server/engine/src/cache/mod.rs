@@ -1,17 +1,20 @@
 //! The block cache: bounded in bytes, three priorities, scan-resistant.
 //!
-//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read again 50 %, blocks of
-//! IN_MEMORY families 25 %. A share that is not used is lent; when room is needed, the priority that exceeds its share the most
-//! pays (see [`shard`]). So a scan, whose blocks are read once, displaces other blocks that were read once, and not the hot set.
+//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read again 50 %,
+//! blocks of IN_MEMORY families 25 %. A share that is not used is lent; when room is needed, the priority
+//! that exceeds its share the most pays (see [`shard`]). So a scan, whose blocks are read once, displaces
+//! other blocks that were read once, and not the hot set.
 //!
-//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's lock shared, and a hit sets a bit
-//! and bumps a counter: no queue is touched, so readers do not wait for each other. What the bit means is found out when room is
-//! needed (CLOCK). Any thread may call anything at any time; no lock is held while a block is built, read or freed.
+//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's lock
+//! shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not wait for each
+//! other. What the bit means is found out when room is needed (CLOCK). Any thread may call anything at any
+//! time; no lock is held while a block is built, read or freed.
 //!
-//! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without asking here. Their bytes
-//! count as the cache's, and may be a quarter of it.
+//! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without
+//! asking here. Their bytes count as the cache's, and may be a quarter of it.
 //!
-//! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for each, never exceeds the capacity.
+//! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for
+//! each, never exceeds the capacity.
 
 #[cfg(all(test, loom))]
 mod model;
@@ -29,10 +32,12 @@ use self::shard::{Class, Shard};
 use crate::id::FileId;
 use crate::metrics::Counter;
 
-/// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing arrays.
+/// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing
+/// arrays.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
-/// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into one.
+/// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into
+/// one.
 const SHARD_MIN_BYTES: u64 = 16 << 20;
 
 /// More shards than this do not make locking any cheaper.
@@ -80,7 +85,8 @@ pub(crate) struct PriorityStats {
     pub evictions: Counter,
 }
 
-/// What the cache holds, for metrics and pages. Arrays are in the order single access, multi access, in-memory.
+/// What the cache holds, for metrics and pages. Arrays are in the order single access, multi access,
+/// in-memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Limit.
@@ -89,7 +95,8 @@ pub struct CacheUsage {
     pub bytes: [u64; 3],
     /// Blocks of each.
     pub blocks: [u64; 3],
-    /// Bytes of pinned blocks, [`ENTRY_OVERHEAD_BYTES`] of each included. Reads of them are not counted anywhere.
+    /// Bytes of pinned blocks, [`ENTRY_OVERHEAD_BYTES`] of each included. Reads of them are not counted
+    /// anywhere.
     pub pinned_bytes: u64,
     /// Reads answered by each.
     pub hits: [u64; 3],
@@ -142,8 +149,8 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).find(hash, key)
     }
 
-    /// Puts a block in and returns the one that is cached now (another thread may have been first). A block larger than a shard
-    /// is counted, returned and not kept.
+    /// Puts a block in and returns the one that is cached now (another thread may have been first). A block
+    /// larger than a shard is counted, returned and not kept.
     pub fn insert(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> Arc<V> {
         let hash = key.hash();
         let class = match priority {
@@ -153,8 +160,8 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).insert(hash, key, block, class)
     }
 
-    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out of the cache. `false` when pinned
-    /// blocks have their share (25 %) already: then nothing has happened.
+    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out
+    /// of the cache. `false` when pinned blocks have their share (25 %) already: then nothing has happened.
     ///
     /// Who was told `true` calls [`Self::unpin`] once when it lets go of the block.
     pub fn pin(&self, key: BlockKey, block: &V) -> bool {
@@ -167,8 +174,9 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(key.hash()).unpin(block);
     }
 
-    /// Forgets all blocks of a file, which is gone or is to be read anew, and returns how many they were. Costs as much as there are such blocks. A reader that still holds the file
-    /// may put a block in afterwards; since file ids are never used again that block is dead weight, and ages out.
+    /// Forgets all blocks of a file, which is gone or is to be read anew, and returns how many they were.
+    /// Costs as much as there are such blocks. A reader that still holds the file may put a block in
+    /// afterwards; since file ids are never used again that block is dead weight, and ages out.
     pub fn remove_file(&self, file: FileId) -> u64 {
         self.shards.iter().map(|shard| shard.remove_file(file)).sum()
     }

@@ -1,4 +1,5 @@
-//! One shard of the block cache under loom: hits under the shared lock beside insertions, evictions and removals.
+//! One shard of the block cache under loom: hits under the shared lock beside insertions, evictions and
+//! removals.
 
 use std::sync::Arc;
 
@@ -72,8 +73,8 @@ fn loom_a_block_is_cached_once() {
     });
 }
 
-/// A full shard, a hit, and insertions that need room: never more than the capacity, whoever was given a block keeps it, and a hit that
-/// came before the insertions saves its block once.
+/// A full shard, a hit, and insertions that need room: never more than the capacity, whoever was given a
+/// block keeps it, and a hit that came before the insertions saves its block once.
 #[test]
 fn loom_a_hit_beside_an_eviction() {
     check(3, || {
@@ -104,7 +105,8 @@ fn loom_a_hit_beside_an_eviction() {
     });
 }
 
-/// A hit that is over when room is made gives its block another round: the bit is seen, although it is set under the shared lock only.
+/// A hit that is over when room is made gives its block another round: the bit is seen, although it is set
+/// under the shared lock only.
 #[test]
 fn loom_a_hit_is_not_forgotten() {
     check(3, || {

@@ -8,18 +8,21 @@
 //!
 //! Making room, until the new block fits:
 //!
-//! 1. Of the classes that hold blocks, take the one whose bytes exceed its share the most (the new block counted in its class).
-//! 2. Look at its oldest block. Hit bit clear: evict it. Hit bit set: clear it and give the block another round, at the end of its
-//!    own queue, or, if it was a single-access block, at the end of the multi-access queue. Then go to 1.
+//! 1. Of the classes that hold blocks, take the one whose bytes exceed its share the most (the new block
+//!    counted in its class).
+//! 2. Look at its oldest block. Hit bit clear: evict it. Hit bit set: clear it and give the block another
+//!    round, at the end of its own queue, or, if it was a single-access block, at the end of the multi-access
+//!    queue. Then go to 1.
 //!
-//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by insertions and hits. Moving a block
-//! from single to multi here, rather than at its second access, is what lets a hit do nothing but set a bit.
+//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by insertions and
+//! hits. Moving a block from single to multi here, rather than at its second access, is what lets a hit do
+//! nothing but set a bit.
 //!
-//! Pinned blocks are not in the table: who pins a block holds it, and only its bytes are here. They are taken off what the queues may
-//! hold.
+//! Pinned blocks are not in the table: who pins a block holds it, and only its bytes are here. They are taken
+//! off what the queues may hold.
 //!
-//! Invariants: the bytes of the queues and of pinned blocks sum up to at most the capacity; every slot in use is in the table, in its
-//! class's queue and in its file's list.
+//! Invariants: the bytes of the queues and of pinned blocks sum up to at most the capacity; every slot in use
+//! is in the table, in its class's queue and in its file's list.
 
 use std::sync::Arc;
 
@@ -91,14 +94,16 @@ struct State<V> {
     queues: [Queue; 3],
 }
 
-/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to keep others waiting.
+/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to keep others
+/// waiting.
 type Removed<V> = SmallVec<[Arc<V>; 8]>;
 
 /// A part of the cache with a lock of its own.
 pub(super) struct Shard<V> {
     state: RwLock<State<V>>,
     capacity_bytes: u64,
-    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that what is held never exceeds the capacity.
+    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that what is held never
+    /// exceeds the capacity.
     pinned_bytes: AtomicU64,
     stats: [PriorityStats; 3],
     misses: Counter,
@@ -139,7 +144,8 @@ impl<V: Weighted> Shard<V> {
         let state = self.state.read();
         let slot = state.find(hash, key)?;
         let entry = state.entry(slot);
-        // Hot blocks have their bit set already; reading it first keeps their cache line shared between cores.
+        // Hot blocks have their bit set already; reading it first keeps their cache line shared between
+        // cores.
         if !entry.hit.load(Ordering::Relaxed) {
             entry.hit.store(true, Ordering::Relaxed);
         }
@@ -166,14 +172,16 @@ impl<V: Weighted> Shard<V> {
         block
     }
 
-    /// Takes a block's bytes off what may be evicted, and the block out of the table. `false`: pinned blocks have their share.
+    /// Takes a block's bytes off what may be evicted, and the block out of the table. `false`: pinned blocks
+    /// have their share.
     pub(super) fn pin(&self, hash: u64, key: BlockKey, block: &V) -> bool {
         let bytes = entry_bytes(block);
         let may_pin = || {
             let pinned = self.pinned_bytes.load(Ordering::Relaxed);
             pinned.saturating_add(bytes) <= self.capacity_bytes * PINNED_PERCENT / 100
         };
-        // Asked without the lock first: when the share is used up, every read of a block that is not pinned comes here.
+        // Asked without the lock first: when the share is used up, every read of a block that is not pinned
+        // comes here.
         if !may_pin() {
             return false;
         }

@@ -34,7 +34,8 @@ fn key(file: u64, offset: u64) -> BlockKey {
     }
 }
 
-/// Reads as a store file does: from the cache, or else from "disk" and into the cache. Returns whether it was a hit.
+/// Reads as a store file does: from the cache, or else from "disk" and into the cache. Returns whether it was
+/// a hit.
 fn read(cache: &BlockCache<Block>, key: BlockKey, priority: Priority) -> bool {
     if cache.get(key).is_some() {
         return true;
@@ -278,9 +279,9 @@ impl PlainLru {
     }
 }
 
-/// Goal: a scan over ten times the cache leaves alone what is hot. Method: while the scan runs, a hot set of 45 % of the cache and one
-/// of an IN_MEMORY family of 20 % are read now and then, each block so rarely that plain LRU loses it before its next read. Hits are
-/// counted in both caches.
+/// Goal: a scan over ten times the cache leaves alone what is hot. Method: while the scan runs, a hot set of
+/// 45 % of the cache and one of an IN_MEMORY family of 20 % are read now and then, each block so rarely that
+/// plain LRU loses it before its next read. Hits are counted in both caches.
 #[test]
 fn a_scan_does_not_push_out_what_is_hot() {
     let blocks = 400;
@@ -348,8 +349,8 @@ fn a_removed_file_leaves_nothing_behind() {
     check(&cache);
 }
 
-/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method: every read is counted; at the
-/// end the books must balance, and a block that was read always has the label of its key.
+/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method: every read is
+/// counted; at the end the books must balance, and a block that was read always has the label of its key.
 #[test]
 fn threads_share_the_cache() {
     let cache = BlockCache::with_shards(64 * 1024, 4);

@@ -1,8 +1,9 @@
 //! Compaction of one store: choose, run, install.
 //!
-//! Compactions of a region, and of a store, run at the same time, each over files that it has claimed (`region::claims`). In one store a
-//! later one takes only files that are newer than those of the earlier ones, so all have neighbours as inputs, whoever ends first. Flushes
-//! of the region go on meanwhile: they only add files behind the ones chosen.
+//! Compactions of a region, and of a store, run at the same time, each over files that it has claimed
+//! (`region::claims`). In one store a later one takes only files that are newer than those of the earlier
+//! ones, so all have neighbours as inputs, whoever ends first. Flushes of the region go on meanwhile: they
+//! only add files behind the ones chosen.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,8 @@ use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
 /// How a compaction ended.
 #[derive(Clone, Debug)]
 pub(crate) enum CompactionOutcome {
-    /// There was nothing to do, or what there was has to wait for a compaction of all files that somebody else has asked for.
+    /// There was nothing to do, or what there was has to wait for a compaction of all files that somebody
+    /// else has asked for.
     Nothing,
     /// All files were to be compacted, and some of them are being compacted.
     Busy,

@@ -142,8 +142,8 @@ impl Share<'_> {
 }
 
 impl Catalog {
-    /// Flushes a region. When it returns without error, every write that was applied before the call is in store files.
-    /// `None`: nothing was in memory.
+    /// Flushes a region. When it returns without error, every write that was applied before the call is in
+    /// store files. `None`: nothing was in memory.
     pub(crate) fn flush_region(&self, region: &Region) -> Result<Option<FlushEvent>> {
         let result = self.flush_batch(&[region]).pop();
         result.expect("a flush has a result for each of its regions")

@@ -1,7 +1,7 @@
 //! The catalog: namespaces, tables, regions; and every change of what the database consists of.
 //!
-//! Readers and writers look tables up in an immutable [`Tables`] without a lock. Every change is one manifest edit, durable
-//! before it is published here:
+//! Readers and writers look tables up in an immutable [`Tables`] without a lock. Every change is one manifest
+//! edit, durable before it is published here:
 //!
 //! ```text
 //! tables, namespaces   schema changes, one at a time (`schema`)
@@ -16,10 +16,10 @@
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
 //!
-//! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published one
-//! ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds those locks for
-//! writing (split, merge, alter), or takes each of them once after publishing (disable): afterwards no writer is left that
-//! acts on the old table.
+//! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published
+//! one ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds
+//! those locks for writing (split, merge, alter), or takes each of them once after publishing (disable):
+//! afterwards no writer is left that acts on the old table.
 //!
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
 //! for the append and sync of one edit, or of a batch of flushes, and the publication that follows.
@@ -302,7 +302,8 @@ impl Catalog {
         Ok(table)
     }
 
-    /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what it is.
+    /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what
+    /// it is.
     pub(crate) fn is_current(&self, table: &Arc<Table>) -> bool {
         if SystemTable::named(table.name()).is_some() {
             return true;
@@ -440,7 +441,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that nobody else publishes.
+    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that nobody else
+    /// publishes.
     fn publish(&self, _manifest: &MutexGuard<'_, Manifest>, change: impl FnOnce(&mut Tables)) {
         let mut next = Tables::clone(&self.current.load());
         change(&mut next);
@@ -467,7 +469,8 @@ impl Catalog {
 
     /// Removes WAL segments that no memstore needs any more.
     pub(crate) fn remove_obsolete_wal(&self) -> Result<()> {
-        // Edits up to the read point are in memstores or files. Read it first: what is assigned later is above the bound.
+        // Edits up to the read point are in memstores or files. Read it first: what is assigned later is
+        // above the bound.
         let mut bound = self.shared.wal.read_point();
         for region in self.tables().regions() {
             if let Some(oldest) = region.version().oldest_unflushed() {

@@ -1,8 +1,9 @@
 //! Which server each region is on: assignment, moves, balance.
 //!
-//! The servers are names that the one process was announced under. Where a region is, is remembered with the region and nowhere
-//! else: after a start, regions are spread anew. Changes are made one at a time, under `Catalog::schema`, so a region that is
-//! being split or merged is not moved meanwhile, and `hbase:meta` is listed anew after each.
+//! The servers are names that the one process was announced under. Where a region is, is remembered with the
+//! region and nowhere else: after a start, regions are spread anew. Changes are made one at a time, under
+//! `Catalog::schema`, so a region that is being split or merged is not moved meanwhile, and `hbase:meta` is
+//! listed anew after each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::region::{Place, Region, ServerName};
 use crate::schema::{TableName, escape};
 
 impl Catalog {
-    /// Says where the server can be reached, and under which names, and spreads the regions over them: table by table, in key
-    /// order, each on the next server. The first call that names a server counts.
+    /// Says where the server can be reached, and under which names, and spreads the regions over them: table
+    /// by table, in key order, each on the next server. The first call that names a server counts.
     pub(crate) fn announce(&self, servers: Vec<ServerName>) {
         let _schema = self.schema.lock();
         if self.shared.servers.announce(servers) {
@@ -43,8 +44,8 @@ impl Catalog {
         Ok(rows.map(|row| table.region_of(row).place()).collect())
     }
 
-    /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is not assigned is
-    /// assigned by it.
+    /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is
+    /// not assigned is assigned by it.
     pub(crate) fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
@@ -83,8 +84,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Evens out the regions of each table over the servers, and then all regions; moves as few as that takes. Returns how many
-    /// were moved. Regions that are not assigned stay so.
+    /// Evens out the regions of each table over the servers, and then all regions; moves as few as that
+    /// takes. Returns how many were moved. Regions that are not assigned stay so.
     pub(crate) fn balance_regions(&self) -> usize {
         let _schema = self.schema.lock();
         let moves = self.moves();
@@ -192,7 +193,8 @@ fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
             }
         }
     }
-    // Altogether: while one server has two more than another, some table has one more on it, which may as well be on the other.
+    // Altogether: while one server has two more than another, some table has one more on it, which may as
+    // well be on the other.
     while let Some((most, least)) = ends(servers, |server| (all[server], 0)) {
         let uneven = |(_, (loads, _)): &&mut (&TableName, (Vec<i64>, Vec<usize>))| loads[most] > loads[least];
         let Some((_, (loads, members))) = tables.iter_mut().find(uneven) else {
@@ -233,7 +235,8 @@ mod tests {
             .collect()
     }
 
-    /// Goal: after a balance every table is spread as evenly as its number of regions allows, and so are all together.
+    /// Goal: after a balance every table is spread as evenly as its number of regions allows, and so are all
+    /// together.
     #[test]
     fn tables_and_the_whole_become_even() {
         let table = |name: &str| TableName::parse(name.as_bytes()).unwrap();

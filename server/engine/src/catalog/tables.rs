@@ -121,7 +121,8 @@ impl Catalog {
         self.set_state(&table, TableState::Enabled)
     }
 
-    /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that could still write.
+    /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that
+    /// could still write.
     pub(crate) fn disable_table(&self, name: &TableName) -> Result<()> {
         if SystemTable::named(name).is_some() {
             return Err(Error::Constraint(format!("Cannot disable {name}")));
@@ -205,8 +206,9 @@ impl Catalog {
 
     /// Replaces a descriptor by what `change` makes of it.
     ///
-    /// Writers are kept out from before the edit until the table is published. When families go, all regions are flushed
-    /// first: otherwise the log could give a family of the same name, created later, the old one's cells after a crash.
+    /// Writers are kept out from before the edit until the table is published. When families go, all regions
+    /// are flushed first: otherwise the log could give a family of the same name, created later, the old
+    /// one's cells after a crash.
     fn alter(
         &self,
         name: &TableName,
@@ -295,8 +297,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Lets go of regions that the manifest no longer has, and of their files. `_manifest` proves that no result of a flush
-    /// or compaction is being installed.
+    /// Lets go of regions that the manifest no longer has, and of their files. `_manifest` proves that no
+    /// result of a flush or compaction is being installed.
     pub(super) fn discard_regions(&self, _manifest: &MutexGuard<'_, Manifest>, regions: &[Arc<Region>]) {
         for region in regions {
             region.retire();

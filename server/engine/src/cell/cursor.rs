@@ -18,7 +18,8 @@ pub trait CellCursor: Send {
     fn seek(&mut self, target: Key<'_>) -> Result<()>;
 
     /// Moves forward to the first cell at or after `target`; stays where it is when it stands there already.
-    /// A target close by is reached by stepping inside the block, which is cheaper than a search from the root.
+    /// A target close by is reached by stepping inside the block, which is cheaper than a search from the
+    /// root.
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()>;
 
     /// Moves to the first cell of the greatest row that sorts before `row`; past the end when there is none.

@@ -7,7 +7,8 @@ use super::CellType;
 /// Bytes of a flat key besides row, family and qualifier.
 const FIXED_BYTES: usize = 2 + 1 + 8 + 1;
 
-/// A flat key (see the module comment of `cell`). Always well-formed: made by [`KeyBuf`] or checked by [`Key::parse`].
+/// A flat key (see the module comment of `cell`). Always well-formed: made by [`KeyBuf`] or checked by
+/// [`Key::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a>(&'a [u8]);
 
@@ -27,7 +28,8 @@ impl<'a> Key<'a> {
     }
 
     /// Takes bytes that are known to be a flat key.
-    /// REQUIRES: they were built by [`KeyBuf`] or have passed [`Key::parse`]; otherwise later calls may panic.
+    /// REQUIRES: they were built by [`KeyBuf`] or have passed [`Key::parse`]; otherwise later calls may
+    /// panic.
     #[inline]
     pub fn trusted(bytes: &'a [u8]) -> Self {
         debug_assert!(Self::parse(bytes).is_some(), "not a flat key: {bytes:?}");
@@ -95,7 +97,8 @@ impl<'a> Key<'a> {
             .expect("a flat key's type was checked when it was built or parsed")
     }
 
-    /// Everything before the timestamp: row, family, qualifier with their lengths. Two cells are of one column iff this is equal.
+    /// Everything before the timestamp: row, family, qualifier with their lengths. Two cells are of one
+    /// column iff this is equal.
     #[inline]
     pub fn column_bytes(self) -> &'a [u8] {
         &self.0[..self.0.len() - 9]
@@ -107,7 +110,8 @@ impl<'a> Key<'a> {
 pub(crate) fn compare_columns(left: Key<'_>, right: Key<'_>) -> Ordering {
     let family_at = 2 + left.row_len();
     if left.row_len() == right.row_len() && left.0[family_at] == right.0[family_at] {
-        // Row, length of the family, family and qualifier stand one behind the other: one comparison instead of three.
+        // Row, length of the family, family and qualifier stand one behind the other: one comparison instead
+        // of three.
         return left.column_bytes()[2..].cmp(&right.column_bytes()[2..]);
     }
     left.row()

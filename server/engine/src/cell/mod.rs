@@ -1,6 +1,7 @@
 //! The cell: HBase's unit of data, and the order of cells.
 //!
-//! A cell's *flat key* is HBase's KeyValue key, the same bytes in the memstore, in the WAL and in store files:
+//! A cell's *flat key* is HBase's KeyValue key, the same bytes in the memstore, in the WAL and in store
+//! files:
 //!
 //! ```text
 //! +-----------+-----+-------+--------+-----------+------------+------+
@@ -9,9 +10,10 @@
 //! +-----------+-----+-------+--------+-----------+------------+------+
 //! ```
 //!
-//! Order (HBase's `CellComparatorImpl`): row, family, qualifier as unsigned bytes, shorter prefix first; then timestamp
-//! descending, type descending, sequence id descending. So a delete marker stands before the puts of the same time, and a
-//! later write before an earlier one of the same coordinates. Rows of `hbase:meta` are ordered by their parts ([`RowOrder`]).
+//! Order (HBase's `CellComparatorImpl`): row, family, qualifier as unsigned bytes, shorter prefix first; then
+//! timestamp descending, type descending, sequence id descending. So a delete marker stands before the puts
+//! of the same time, and a later write before an earlier one of the same coordinates. Rows of `hbase:meta`
+//! are ordered by their parts ([`RowOrder`]).
 
 mod batch;
 pub(crate) mod budget;

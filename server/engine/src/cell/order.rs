@@ -1,8 +1,8 @@
 //! The order of rows.
 //!
-//! Rows are ordered as unsigned bytes, with one exception, HBase's (`MetaCellComparator`): rows of `hbase:meta` are names of
-//! regions, `table,start,id`, and are ordered by table, then by start row, then by id. As plain bytes a start row that begins
-//! with a byte below the comma would come before the empty one.
+//! Rows are ordered as unsigned bytes, with one exception, HBase's (`MetaCellComparator`): rows of
+//! `hbase:meta` are names of regions, `table,start,id`, and are ordered by table, then by start row, then by
+//! id. As plain bytes a start row that begins with a byte below the comma would come before the empty one.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 
 /// Whether `row` lies at or behind `start`, as every row does behind an empty one.
 ///
-/// To compare with nothing would give the same, and cost more: the C library's `memcmp` may load through a mask (AVX-512), and a load
-/// of no bytes from where an empty `Vec` points, which is no memory, holds the processor up. Two of them took 80 of the 295 ns of a
-/// get of a row that is not there.
+/// To compare with nothing would give the same, and cost more: the C library's `memcmp` may load through a
+/// mask (AVX-512), and a load of no bytes from where an empty `Vec` points, which is no memory, holds the
+/// processor up. Two of them took 80 of the 295 ns of a get of a row that is not there.
 #[inline]
 pub(crate) fn is_from(row: &[u8], start: &[u8]) -> bool {
     start.is_empty() || row >= start
@@ -49,7 +49,8 @@ impl RowOrder {
         let name = Name::of(row);
         match name.start_and_id {
             None => next.extend_from_slice(b",,"),
-            // An id has no comma, so the first one behind `table,start` as an id begins with the table and a greater byte.
+            // An id has no comma, so the first one behind `table,start` as an id begins with the table and a
+            // greater byte.
             Some((_, id)) if id == row => {
                 next.push(b',');
                 next.extend_from_slice(name.table);
@@ -65,7 +66,8 @@ impl RowOrder {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Name<'a> {
     table: &'a [u8],
-    /// `None` where there is no comma. With a single comma there is no id, and HBase takes the whole row for it.
+    /// `None` where there is no comma. With a single comma there is no id, and HBase takes the whole row for
+    /// it.
     start_and_id: Option<(&'a [u8], &'a [u8])>,
 }
 

@@ -20,7 +20,8 @@ pub trait Clock: Send + Sync + Debug + 'static {
     /// Milliseconds since 1970-01-01 UTC, 0 before that, [`WALL_MAX_MS`] at most. May step in both
     /// directions; [`Timestamps`] hides backward steps from cells.
     fn wall_ms(&self) -> u64;
-    /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it with TTLs.
+    /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it
+    /// with TTLs.
     fn coarse_wall_ms(&self) -> u64 {
         self.wall_ms()
     }

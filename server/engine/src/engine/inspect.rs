@@ -1,5 +1,6 @@
-//! What pages and people look at: regions with their files, and the work in the background. Nothing here changes anything, and
-//! nothing but [`crate::hfile::index_entries`], which takes a file from here, reads from disk.
+//! What pages and people look at: regions with their files, and the work in the background. Nothing here
+//! changes anything, and nothing but [`crate::hfile::index_entries`], which takes a file from here, reads
+//! from disk.
 
 use std::sync::Arc;
 
@@ -70,8 +71,8 @@ impl Engine {
         };
         self.catalog.tables().regions().map(requests).collect()
     }
-    /// The figures of a region and what it consists of now, its store files among it. `None`: no user table has a region of that
-    /// encoded name.
+    /// The figures of a region and what it consists of now, its store files among it. `None`: no user table
+    /// has a region of that encoded name.
     pub fn region_view(&self, encoded_name: &str) -> Option<(RegionStats, Arc<RegionVersion>)> {
         let tables = self.catalog.tables();
         let region = tables

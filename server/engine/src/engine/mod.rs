@@ -1,8 +1,8 @@
 //! The engine's front door: everything the server may call.
 //!
-//! All calls are synchronous and may come from any thread. Writes return a [`Commit`], which the caller waits for or awaits;
-//! reads with [`crate::op::ReadTier::Memory`] never touch the disk and fail with `Error::NotInMemory` where they would have
-//! to.
+//! All calls are synchronous and may come from any thread. Writes return a [`Commit`], which the caller waits
+//! for or awaits; reads with [`crate::op::ReadTier::Memory`] never touch the disk and fail with
+//! `Error::NotInMemory` where they would have to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ pub enum Fetched {
     End,
 }
 
-/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`] stops its threads and
-/// leaves the rest to the next open, as a crash does.
+/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`] stops its
+/// threads and leaves the rest to the next open, as a crash does.
 #[derive(Debug)]
 pub struct Engine {
     /// Tables and data.
@@ -118,13 +118,14 @@ impl Engine {
         }))
     }
 
-    /// Stops background work, flushes all regions, seals the WAL. Calls in progress end with `ShuttingDown` or their result.
-    /// Without a close the next open replays more.
+    /// Stops background work, flushes all regions, seals the WAL. Calls in progress end with `ShuttingDown`
+    /// or their result. Without a close the next open replays more.
     pub fn close(&self) -> Result<()> {
         if !self.begin_close() {
             return Ok(());
         }
-        // What cannot be flushed stays in the log, so a failure here costs the next open some time and nothing else.
+        // What cannot be flushed stays in the log, so a failure here costs the next open some time and
+        // nothing else.
         let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
         for error in self.catalog.flush_regions(&regions) {
             self.catalog
@@ -220,7 +221,8 @@ impl Engine {
 
     // Tables.
 
-    /// Creates a table, enabled. `splits`: the start rows of its regions but the first; sorted here; empty or equal ones are refused.
+    /// Creates a table, enabled. `splits`: the start rows of its regions but the first; sorted here; empty or
+    /// equal ones are refused.
     pub fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
         self.open_catalog()?.create_table(descriptor, splits)
     }
@@ -270,8 +272,8 @@ impl Engine {
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe_all()
     }
-    /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is to look like. The
-    /// regions are spread over them. The first call counts.
+    /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is
+    /// to look like. The regions are spread over them. The first call counts.
     #[cfg(feature = "server")]
     pub fn announce(&self, servers: Vec<ServerName>) {
         self.catalog.announce(servers);
@@ -308,7 +310,8 @@ impl Engine {
     pub fn places<'r>(&self, table: &TableName, rows: impl Iterator<Item = &'r [u8]>) -> Result<Vec<Place>> {
         self.catalog.places(table, rows)
     }
-    /// Puts a region on the announced server of that position, or on the least loaded one that is not its own.
+    /// Puts a region on the announced server of that position, or on the least loaded one that is not its
+    /// own.
     #[cfg(feature = "server")]
     pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
         self.open_catalog()?.move_region(region, to)
@@ -377,9 +380,9 @@ impl Engine {
     pub fn scan(&self, table: &TableName, scan: Scan) -> Result<Scanner> {
         Scanner::open(self.open_catalog()?, table, scan)
     }
-    /// Applies mutations, each row atomically, in order; at least one. Checks all of them first: an error means that none was
-    /// applied. The writes are visible and durable once the commit is. Rows of one region share one log record, written with
-    /// the strongest durability that one of them asks for.
+    /// Applies mutations, each row atomically, in order; at least one. Checks all of them first: an error
+    /// means that none was applied. The writes are visible and durable once the commit is. Rows of one region
+    /// share one log record, written with the strongest durability that one of them asks for.
     #[cfg(feature = "server")]
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.check_open()?;
@@ -411,7 +414,8 @@ impl Engine {
         self.write(|catalog| atomic_group::apply(catalog, table, group, tier, out))
     }
 
-    /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable fact).
+    /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable
+    /// fact).
     #[cfg(feature = "server")]
     pub fn check_and_mutate(
         &self,
@@ -539,7 +543,8 @@ impl Engine {
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
     }
-    /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are refused.
+    /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are
+    /// refused.
     #[cfg(feature = "server")]
     pub fn stalled(&self) -> Option<Duration> {
         let shared = self.catalog.shared();
@@ -567,13 +572,14 @@ impl Engine {
     pub fn memstore_bytes(&self) -> u64 {
         self.catalog.shared().memstore_total_bytes.load(Ordering::Acquire)
     }
-    /// Bytes of memstores that were flushed and that open scans still hold: no limit counts them. A scan holds them until its next
-    /// fetch.
+    /// Bytes of memstores that were flushed and that open scans still hold: no limit counts them. A scan
+    /// holds them until its next fetch.
     #[cfg(feature = "server")]
     pub fn pinned_memstore_bytes(&self) -> u64 {
         self.catalog.shared().flushed_memstores.pinned_bytes()
     }
-    /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of all memstores.
+    /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of
+    /// all memstores.
     #[cfg(feature = "server")]
     pub fn kept_memstore_bytes(&self) -> u64 {
         self.catalog.shared().store.chunks.bytes()

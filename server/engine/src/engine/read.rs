@@ -90,25 +90,28 @@ pub struct RowsSeen {
 
 /// A running scan: one moment of the table, from open to end.
 ///
-/// When it is opened it captures all regions that overlap its range, and then reads them one after the other. Writes, flushes,
-/// compactions, splits and merges that come later do not change what it sees. It holds no lock.
+/// When it is opened it captures all regions that overlap its range, and then reads them one after the other.
+/// Writes, flushes, compactions, splits and merges that come later do not change what it sees. It holds no
+/// lock.
 ///
-/// What it captured it holds only for as long as the regions hold it, too: where a region has flushed memstores or compacted
-/// files since, the scan goes on in what the region has instead ([`Self::let_go`]), at the moment it began with and behind the
-/// row it had come to. So a long scan takes no memory that the limit of all memstores does not count, but for what it holds
-/// from a flush to its next fetch, in the middle of a row until the row's end, and over a change of the table's descriptor.
-/// A region that was split or merged is read to its end as it was.
+/// What it captured it holds only for as long as the regions hold it, too: where a region has flushed
+/// memstores or compacted files since, the scan goes on in what the region has instead ([`Self::let_go`]), at
+/// the moment it began with and behind the row it had come to. So a long scan takes no memory that the limit
+/// of all memstores does not count, but for what it holds from a flush to its next fetch, in the middle of a
+/// row until the row's end, and over a change of the table's descriptor. A region that was split or merged is
+/// read to its end as it was.
 ///
-/// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan ends; flushes and
-/// compactions keep what can be seen there. After an error the scan is of no more use, with three
-/// exceptions, which fail a fetch before a row or region, where the next fetch begins:
-/// [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only, until
-/// it may read from disk too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan
-/// without filter and batch.
+/// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan
+/// ends; flushes and compactions keep what can be seen there. After an error the scan is of no more use, with
+/// three exceptions, which fail a fetch before a row or region, where the next fetch begins:
+/// [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only, until it may
+/// read from disk too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan without filter and
+/// batch.
 ///
-/// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase, it ends the whole scan
-/// if no row of the region was returned since the last request of HBase's client, which fetches [`Scan::caching`] rows at a
-/// time (`RSRpcServices.scan`: no more results if the filter is done and the response is empty).
+/// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase,
+/// it ends the whole scan if no row of the region was returned since the last request of HBase's client,
+/// which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more results if the filter is
+/// done and the response is empty).
 #[derive(Debug)]
 pub struct Scanner {
     shared: Arc<Shared>,
@@ -194,9 +197,9 @@ impl Scanner {
         })
     }
 
-    /// Lets go of memstores and files that its regions have let go of, without reading anything: the next fetch goes on in what
-    /// the regions have instead. Each fetch begins with this; for a scan that waits long between fetches it is to be called now
-    /// and then.
+    /// Lets go of memstores and files that its regions have let go of, without reading anything: the next
+    /// fetch goes on in what the regions have instead. Each fetch begins with this; for a scan that waits
+    /// long between fetches it is to be called now and then.
     pub fn let_go(&mut self) {
         let let_go = self.shared.let_go.load(Ordering::Acquire);
         if let_go == self.looked && !self.overdue {
@@ -302,9 +305,9 @@ impl Scanner {
         }
     }
 
-    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the next region is not
-    /// assigned, it fails with what it has in `out`; the next fetch begins with that region. So it does where a scan of memory only would
-    /// have to read the next row from disk.
+    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the
+    /// next region is not assigned, it fails with what it has in `out`; the next fetch begins with that
+    /// region. So it does where a scan of memory only would have to read the next row from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         self.fetch_in_pieces(limits, None, out)
     }
@@ -400,7 +403,8 @@ impl Scanner {
             if self.overdue && step != Step::Piece {
                 self.let_go();
             }
-            // After the work, so that every fetch gets somewhere however short its time is. A piece of a row may have taken long.
+            // After the work, so that every fetch gets somewhere however short its time is. A piece of a row
+            // may have taken long.
             let look = steps == 1 || steps.is_multiple_of(STEPS_A_LOOK) || step == Step::Piece;
             if look && clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
                 return Ok(Fetched::More);

@@ -19,8 +19,8 @@ const FETCH: FetchLimits = FetchLimits {
     time: Duration::from_secs(1),
 };
 
-/// A row that was read; it has at least one cell. Cheap to clone. Rows of one scan share memory with up to 127 of
-/// their neighbours, so a row that is kept for long is better copied.
+/// A row that was read; it has at least one cell. Cheap to clone. Rows of one scan share memory with up to
+/// 127 of their neighbours, so a row that is kept for long is better copied.
 #[derive(Clone)]
 pub struct Row {
     batch: Arc<CellBatch>,
@@ -59,7 +59,8 @@ impl Row {
             .map(|cell| cell.value)
     }
 
-    /// Whether more cells of the row follow in the next result; only with [`Scan::batch`](crate::op::Scan::batch).
+    /// Whether more cells of the row follow in the next result; only with
+    /// [`Scan::batch`](crate::op::Scan::batch).
     pub fn is_partial(&self) -> bool {
         self.view().partial
     }

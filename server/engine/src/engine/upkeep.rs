@@ -1,4 +1,5 @@
-//! Upkeep that somebody asks for: flushes and compactions of tables and of single regions, pauses of both, and an empty cache.
+//! Upkeep that somebody asks for: flushes and compactions of tables and of single regions, pauses of both,
+//! and an empty cache.
 
 use std::sync::Arc;
 
@@ -11,11 +12,13 @@ use crate::schema::{TableDescriptor, TableName};
 use crate::workers::{Compacting, Job, Work};
 
 impl Engine {
-    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. Ends with this process.
+    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before.
+    /// Ends with this process.
     ///
-    /// What is asked for meanwhile is done afterwards; what somebody waits for is refused. A flush that runs is finished; a compaction
-    /// that runs stands still. Flushes that belong to something else (the end of a table's service, a split, a close) are made all the
-    /// same. While flushes are held back memstores fill up, and writes are slowed and refused at their limits as ever.
+    /// What is asked for meanwhile is done afterwards; what somebody waits for is refused. A flush that runs
+    /// is finished; a compaction that runs stands still. Flushes that belong to something else (the end of a
+    /// table's service, a split, a close) are made all the same. While flushes are held back memstores fill
+    /// up, and writes are slowed and refused at their limits as ever.
     #[cfg(feature = "server")]
     pub fn pause(&self, work: Work, paused: bool) -> bool {
         self.workers.pause(work, paused)
@@ -27,8 +30,8 @@ impl Engine {
         self.workers.is_paused(work)
     }
 
-    /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how many. Blocks that open
-    /// store files keep for themselves stay.
+    /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how
+    /// many. Blocks that open store files keep for themselves stay.
     #[cfg(feature = "server")]
     pub fn clear_block_cache(&self, table: Option<&TableName>) -> Result<u64> {
         let tables = match table {

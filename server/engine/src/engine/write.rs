@@ -1,5 +1,5 @@
-//! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log, apply. Batches of plain
-//! mutations here; writes that read first in `atomic_group`.
+//! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log,
+//! apply. Batches of plain mutations here; writes that read first in `atomic_group`.
 
 use std::cell::Cell as Slot;
 use std::collections::HashMap;
@@ -175,7 +175,8 @@ impl AssignedTime<'_> {
     }
 }
 
-/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows piece by piece.
+/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows
+/// piece by piece.
 fn all<'i, I, T, const N: usize>(items: &'i [I], of: impl Fn(&'i I) -> Result<T>) -> Result<SmallVec<[T; N]>>
 where
     [T; N]: smallvec::Array<Item = T>,
@@ -225,7 +226,8 @@ fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> Smal
     groups
 }
 
-/// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write was checked.
+/// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write
+/// was checked.
 fn lock_regions<'t>(
     catalog: &Catalog,
     tables: &Loaded<Tables>,

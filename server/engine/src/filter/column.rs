@@ -7,8 +7,8 @@ use super::{Comparison, Filter, ReturnCode};
 use crate::Result;
 use crate::cell::{Cell, KeyBuf};
 
-/// The first possible cell of a column in the row and family of `cell`. Column hints are the same in reversed scans, in which
-/// only rows run backward.
+/// The first possible cell of a column in the row and family of `cell`. Column hints are the same in reversed
+/// scans, in which only rows run backward.
 fn column_hint(cell: Cell<'_>, qualifier: &[u8]) -> KeyBuf {
     KeyBuf::first_on_column(cell.key.row(), cell.key.family(), qualifier)
 }
@@ -68,8 +68,8 @@ impl Filter for ColumnPrefixFilter {
 
 /// Columns that begin with one of several prefixes.
 ///
-/// As in HBase only the greatest prefix that is not above the qualifier is looked at: with `a` and `ab` the column `ac` is
-/// lost, because it is compared with `ab`.
+/// As in HBase only the greatest prefix that is not above the qualifier is looked at: with `a` and `ab` the
+/// column `ac` is lost, because it is compared with `ab`.
 #[derive(Debug)]
 pub(super) struct MultipleColumnPrefixFilter {
     /// Sorted, each once.

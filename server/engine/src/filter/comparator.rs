@@ -1,7 +1,8 @@
 //! Comparators: what the parts of a cell are compared with.
 //!
-//! The comparator is the left operand of [`Comparator::compare`], as in HBase's `compareTo`; read together with the operator
-//! ([`Comparison::rejects`]) it comes out as people expect: `ValueFilter(<, 'binary:m')` keeps values below `m`.
+//! The comparator is the left operand of [`Comparator::compare`], as in HBase's `compareTo`; read together
+//! with the operator ([`Comparison::rejects`]) it comes out as people expect: `ValueFilter(<, 'binary:m')`
+//! keeps values below `m`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -90,7 +91,8 @@ pub enum Comparator {
     Long(i64),
     /// A decimal number in HBase's encoding.
     BigDecimal(BigDecimal),
-    /// The bytes with those of the part that begin at `offset`. A part that ends early is compared with the bytes it has.
+    /// The bytes with those of the part that begin at `offset`. A part that ends early is compared with the
+    /// bytes it has.
     BinaryComponent {
         /// The bytes.
         value: Vec<u8>,

@@ -7,8 +7,8 @@
 //! +-----------+---------------------------+      number = unscaled / 10^scale
 //! ```
 //!
-//! Comparing by scaling up would take memory in proportion to 10^scale, and the scale comes from a client. So a number is
-//! held as sign, decimal digits and the place of the point, and compared digit by digit.
+//! Comparing by scaling up would take memory in proportion to 10^scale, and the scale comes from a client. So
+//! a number is held as sign, decimal digits and the place of the point, and compared digit by digit.
 
 use std::cmp::Ordering;
 

@@ -6,7 +6,8 @@ use super::{Comparison, Filter, ReturnCode};
 use crate::Result;
 use crate::cell::{Cell, CellBatch};
 
-/// Cells of a row that have the timestamp of one of the reference column's versions, in whatever family and order.
+/// Cells of a row that have the timestamp of one of the reference column's versions, in whatever family and
+/// order.
 #[derive(Debug)]
 pub(super) struct DependentColumnFilter {
     family: Vec<u8>,

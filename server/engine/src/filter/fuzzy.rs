@@ -1,8 +1,8 @@
 //! The fuzzy row filter: row keys with wildcards.
 //!
-//! Only the first min(row length, key length) bytes are compared, as in HBase: a row shorter than the key can match, and a
-//! longer one matches by its beginning. For a row that matches no key, the filter names the nearest row ahead that could,
-//! so a scan jumps instead of reading everything.
+//! Only the first min(row length, key length) bytes are compared, as in HBase: a row shorter than the key can
+//! match, and a longer one matches by its beginning. For a row that matches no key, the filter names the
+//! nearest row ahead that could, so a scan jumps instead of reading everything.
 
 use std::sync::Arc;
 
@@ -11,10 +11,12 @@ use super::{Filter, ReturnCode};
 use crate::cell::{Cell, KeyBuf};
 use crate::{Error, Result};
 
-/// The forms in which masks come, in a mask as HBase's client has worked on it. In one that it has not, 0 is fixed and 1 is free.
+/// The forms in which masks come, in a mask as HBase's client has worked on it. In one that it has not, 0 is
+/// fixed and 1 is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaskForm {
-    /// 0xFF is fixed, 0 is free. Clients that do not say `is_mask_v2`; old ones among them send the other form all the same.
+    /// 0xFF is fixed, 0 is free. Clients that do not say `is_mask_v2`; old ones among them send the other
+    /// form all the same.
     One,
     /// 0xFF is fixed, 2 is free.
     Two,
@@ -43,8 +45,8 @@ pub struct FuzzyKey {
 }
 
 impl FuzzyKey {
-    /// From key and mask. A mask of only 0xFF and the form's free byte is one that HBase's client has worked on. In any other, 0 and
-    /// 0xFF are fixed and everything else is free.
+    /// From key and mask. A mask of only 0xFF and the form's free byte is one that HBase's client has worked
+    /// on. In any other, 0 and 0xFF are fixed and everything else is free.
     pub fn new(key: &[u8], mask: &[u8], form: MaskForm) -> Result<Self> {
         if key.len() != mask.len() {
             return Err(Error::InvalidArgument(format!(
@@ -107,7 +109,8 @@ impl FuzzyKey {
             greatest.extend(rest.map(|place| if self.fixed[place] { self.key[place] } else { 0xff }));
             return first_row_behind(&greatest);
         }
-        // The matches below begin differently before that place; or they end there, being shorter than the key.
+        // The matches below begin differently before that place; or they end there, being shorter than the
+        // key.
         (place > 0).then(|| row[..place].to_vec())
     }
 }

@@ -1,14 +1,16 @@
 //! Lists of filters: AND (`MUST_PASS_ALL`) and OR (`MUST_PASS_ONE`).
 //!
-//! A return code says two things: whether the cell stays, and how far to jump. AND keeps a cell that all children keep and
-//! makes their largest jump; OR keeps a cell that any child keeps and makes their smallest jump. That is HBase's table of
-//! merged codes, with one exception: a hint that meets anything but a hint is no jump in an OR.
+//! A return code says two things: whether the cell stays, and how far to jump. AND keeps a cell that all
+//! children keep and makes their largest jump; OR keeps a cell that any child keeps and makes their smallest
+//! jump. That is HBase's table of merged codes, with one exception: a hint that meets anything but a hint is
+//! no jump in an OR.
 //!
-//! AND asks its children in order and stops at the first that drops the cell, so the children behind it do not count that
-//! cell (HBASE-20565). Only those of them that give hints are asked, for their hint; the farthest of all hints is the list's. For the same
-//! reason a row stays that a child leaves out by its key while one that gives hints lets it pass: its cells bring the hint
-//! (`FilterListWithAND`). OR asks them all, but does not ask a child about cells that its own previous answer jumped over: the
-//! jump was not made for the child's sake alone, and a child that counts must not count them.
+//! AND asks its children in order and stops at the first that drops the cell, so the children behind it do
+//! not count that cell (HBASE-20565). Only those of them that give hints are asked, for their hint; the
+//! farthest of all hints is the list's. For the same reason a row stays that a child leaves out by its key
+//! while one that gives hints lets it pass: its cells bring the hint (`FilterListWithAND`). OR asks them all,
+//! but does not ask a child about cells that its own previous answer jumped over: the jump was not made for
+//! the child's sake alone, and a child that counts must not count them.
 
 use std::cmp::Ordering;
 
@@ -65,8 +67,9 @@ fn merge_or(left: ReturnCode, right: ReturnCode) -> ReturnCode {
     put_together(keep_left || keep_right, jump)
 }
 
-/// HBase's order of cells in a scan (`FilterListBase.compareCell`): in a reversed scan all is reversed, although the cells of a row
-/// still come forward. So a filter in a reversed OR list that named a place inside the row is not asked again in that row.
+/// HBase's order of cells in a scan (`FilterListBase.compareCell`): in a reversed scan all is reversed,
+/// although the cells of a row still come forward. So a filter in a reversed OR list that named a place
+/// inside the row is not asked again in that row.
 fn scan_order(reversed: bool, left: Key<'_>, right: Key<'_>) -> Ordering {
     let order = compare_keys(left, right);
     if reversed { order.reverse() } else { order }

@@ -1,14 +1,17 @@
 //! Filters: HBase's, with HBase's evaluation order.
 //!
-//! 1. A request carries a filter as a string ([`FilterSpec::parse`]) or as protobuf ([`FilterSpec::decode`]). Both give the
-//!    same immutable, validated tree.
-//! 2. For each region a scan visits, [`FilterSpec::create`] makes a fresh [`Filter`], which keeps the state of that one scan.
-//! 3. The region calls it, row by row: [`Filter::reset`], [`Filter::filter_all_remaining`], [`Filter::filter_row_key`]; for
-//!    each cell [`Filter::filter_cell`] and, when the cell stays, [`Filter::transform_value`]; at the end of the row
-//!    [`Filter::filter_row_cells`] and [`Filter::filter_row`].
+//! 1. A request carries a filter as a string ([`FilterSpec::parse`]) or as protobuf ([`FilterSpec::decode`]).
+//!    Both give the same immutable, validated tree.
+//! 2. For each region a scan visits, [`FilterSpec::create`] makes a fresh [`Filter`], which keeps the state
+//!    of that one scan.
+//! 3. The region calls it, row by row: [`Filter::reset`], [`Filter::filter_all_remaining`],
+//!    [`Filter::filter_row_key`]; for each cell [`Filter::filter_cell`] and, when the cell stays,
+//!    [`Filter::transform_value`]; at the end of the row [`Filter::filter_row_cells`] and
+//!    [`Filter::filter_row`].
 //!
-//! Invariants: a filter does no I/O and never panics on what a client sent. A tree is at most [`DEPTH_MAX`] deep, however it
-//! came in, so walking it recursively is safe. A `FilterSpec` is shared between threads; a `Filter` belongs to one scanner.
+//! Invariants: a filter does no I/O and never panics on what a client sent. A tree is at most [`DEPTH_MAX`]
+//! deep, however it came in, so walking it recursively is safe. A `FilterSpec` is shared between threads; a
+//! `Filter` belongs to one scanner.
 //!
 //! Where HBase's filters have quirks, ours have them too; the quirk is then told where it is coded.
 
@@ -49,7 +52,8 @@ use crate::cell::{Cell, CellBatch, KeyBuf};
 /// Most levels of a filter tree: lists, SKIP and WHILE above a plain filter, and that filter.
 pub const DEPTH_MAX: usize = 64;
 
-/// What a filter says of a cell. The order of the variants means nothing here; see HBase's `Filter.ReturnCode`.
+/// What a filter says of a cell. The order of the variants means nothing here; see HBase's
+/// `Filter.ReturnCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnCode {
     /// Keep it.
@@ -120,15 +124,15 @@ pub trait Filter: Send + Debug {
     fn filter_row(&mut self) -> bool {
         false
     }
-    /// Where to go after [`ReturnCode::SeekNextUsingHint`], asked with the cell that got this answer. `None`, or a place that
-    /// is not ahead of the cell, means the next cell. In a reversed scan a hint in another row means: that row, or the
-    /// greatest row before it.
+    /// Where to go after [`ReturnCode::SeekNextUsingHint`], asked with the cell that got this answer. `None`,
+    /// or a place that is not ahead of the cell, means the next cell. In a reversed scan a hint in another
+    /// row means: that row, or the greatest row before it.
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         let _ = cell;
         None
     }
-    /// Whether it is one of those that an AND asks for a hint even about a cell that a child before it has dropped
-    /// (HBase's `HintingFilter`).
+    /// Whether it is one of those that an AND asks for a hint even about a cell that a child before it has
+    /// dropped (HBase's `HintingFilter`).
     fn gives_hints(&self) -> bool {
         false
     }

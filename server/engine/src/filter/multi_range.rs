@@ -69,7 +69,8 @@ impl RowRange {
     }
 }
 
-/// Sorts ranges and merges those that overlap. Ranges that hold nothing by their form are an error that lists them.
+/// Sorts ranges and merges those that overlap. Ranges that hold nothing by their form are an error that lists
+/// them.
 pub(super) fn sort_and_merge(mut ranges: Vec<RowRange>) -> Result<Vec<RowRange>> {
     use std::fmt::Write;
     if ranges.is_empty() {

@@ -9,7 +9,8 @@ use crate::cell::{Cell, KeyBuf};
 /// Where a row lies, in the direction of the scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// No row key was shown yet. SKIP never shows one, which is why SKIP around a PrefixFilter drops every row.
+    /// No row key was shown yet. SKIP never shows one, which is why SKIP around a PrefixFilter drops every
+    /// row.
     Unknown,
     Before,
     Inside,
@@ -220,8 +221,8 @@ impl Filter for PageFilter {
 
 /// A share of the rows, taken by chance.
 ///
-/// Chance is a hash of the row key under a seed: rows of different regions are drawn independently of each other and of how
-/// often they are looked at, and the same seed draws the same rows.
+/// Chance is a hash of the row key under a seed: rows of different regions are drawn independently of each
+/// other and of how often they are looked at, and the same seed draws the same rows.
 #[derive(Debug)]
 pub(super) struct RandomRowFilter {
     chance: f32,

@@ -21,8 +21,8 @@ pub struct SingleColumnValue {
 
 /// Rows in which one column's value compares.
 ///
-/// The column must be among those the scan reads, or it counts as missing. Cells of other columns pass for the time being;
-/// the row is judged at its end.
+/// The column must be among those the scan reads, or it counts as missing. Cells of other columns pass for
+/// the time being; the row is judged at its end.
 #[derive(Debug)]
 pub(super) struct SingleColumnValueFilter {
     test: SingleColumnValue,

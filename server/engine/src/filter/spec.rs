@@ -1,7 +1,8 @@
 //! What a filter is, before it is used: an immutable, validated tree.
 //!
-//! Made by a parser or by the constructors here, which check what HBase's constructors check. Shared by all regions of a scan;
-//! each takes an instance of its own with [`FilterSpec::create`]. Long lists are behind an `Arc`, so that instances are cheap.
+//! Made by a parser or by the constructors here, which check what HBase's constructors check. Shared by all
+//! regions of a scan; each takes an instance of its own with [`FilterSpec::create`]. Long lists are behind an
+//! `Arc`, so that instances are cheap.
 
 use std::sync::Arc;
 
@@ -189,7 +190,8 @@ impl FilterSpec {
         Node::InclusiveStop(stop_row).into()
     }
 
-    /// Cells with these timestamps. With `can_hint` it seeks between them, and may show what tombstones in between delete.
+    /// Cells with these timestamps. With `can_hint` it seeks between them, and may show what tombstones in
+    /// between delete.
     pub fn timestamps(mut timestamps: Vec<i64>, can_hint: bool) -> Result<Self> {
         timestamps.sort_unstable();
         timestamps.dedup();

@@ -71,7 +71,8 @@ impl Filter for ColumnValueFilter {
 pub(super) struct TimestampsFilter {
     /// Sorted, each once.
     timestamps: Arc<[i64]>,
-    /// Seek from wanted timestamp to wanted timestamp. This may jump over a tombstone and so show what it deletes.
+    /// Seek from wanted timestamp to wanted timestamp. This may jump over a tombstone and so show what it
+    /// deletes.
     can_hint: bool,
 }
 

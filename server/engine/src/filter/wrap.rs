@@ -1,8 +1,9 @@
 //! SKIP and WHILE: filters around a filter.
 //!
-//! Both look only at whether the inner filter said plain [`ReturnCode::Include`]; "include, and go to the next column" counts
-//! as a miss, as in HBase. Neither passes on the inner filter's hints or its `filter_row_cells`, nor tells it that the scan is
-//! reversed (HBase's two classes do not override `setReversed`).
+//! Both look only at whether the inner filter said plain [`ReturnCode::Include`]; "include, and go to the
+//! next column" counts as a miss, as in HBase. Neither passes on the inner filter's hints or its
+//! `filter_row_cells`, nor tells it that the scan is reversed (HBase's two classes do not override
+//! `setReversed`).
 
 use super::{Filter, ReturnCode};
 use crate::Result;
@@ -10,8 +11,8 @@ use crate::cell::Cell;
 
 /// Drops the whole row when the inner filter does not include each of its cells.
 ///
-/// The inner filter is asked about cells only, never about the row key: `SKIP RowFilter(...)` therefore filters nothing and
-/// `SKIP PrefixFilter(...)` everything.
+/// The inner filter is asked about cells only, never about the row key: `SKIP RowFilter(...)` therefore
+/// filters nothing and `SKIP PrefixFilter(...)` everything.
 #[derive(Debug)]
 pub(super) struct SkipFilter {
     inner: Box<dyn Filter>,

@@ -1,13 +1,15 @@
 //! Reads past the page cache (`O_DIRECT`).
 //!
-//! The disk takes whole sectors at whole sectors, to and from memory that begins at one. Callers ask for any bytes:
+//! The disk takes whole sectors at whole sectors, to and from memory that begins at one. Callers ask for any
+//! bytes:
 //!
 //! 1. The range is widened to multiples of the file's [`Alignment`].
 //! 2. It is read into a buffer of the thread that begins at a page.
 //! 3. What was asked for is copied from there.
 //!
-//! A file system that cannot do it says so when the file is opened ([`can_not`]), or with the first read: then the file is read through
-//! the page cache from there on. What was written through the page cache and is not on disk yet is found: the system writes it first.
+//! A file system that cannot do it says so when the file is opened ([`can_not`]), or with the first read:
+//! then the file is read through the page cache from there on. What was written through the page cache and is
+//! not on disk yet is found: the system writes it first.
 
 use std::cell::RefCell;
 use std::io;
@@ -34,8 +36,8 @@ impl Alignment {
     /// What suits every common file.
     const PAGE: Self = Self(PAGE_BYTES);
 
-    /// What the file system says that it takes of this file (Linux 6.1 and later), which is the disk's sector as a rule. The less is
-    /// read around a block, the better. [`Self::PAGE`] if it does not say.
+    /// What the file system says that it takes of this file (Linux 6.1 and later), which is the disk's sector
+    /// as a rule. The less is read around a block, the better. [`Self::PAGE`] if it does not say.
     pub(super) fn of(file: BorrowedFd<'_>) -> Self {
         // Without an answer the page serves: what this could tell is speed only.
         let Ok(found) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
@@ -50,7 +52,8 @@ impl Alignment {
         }
     }
 
-    /// The smallest aligned range around `len` bytes at `offset`: where it begins, how many bytes of it come before `offset`, and how long it is.
+    /// The smallest aligned range around `len` bytes at `offset`: where it begins, how many bytes of it come
+    /// before `offset`, and how long it is.
     fn around(self, offset: u64, len: usize) -> (u64, usize, usize) {
         let before = offset % self.0 as u64;
         let whole = (before as usize + len).next_multiple_of(self.0);
@@ -166,8 +169,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: whoever reads does not notice. Method: any range of files whose sizes are no multiples of anything, against the bytes
-        /// that were written, which may not be on disk yet; by pages, and by what the file system takes.
+        /// Goal: whoever reads does not notice. Method: any range of files whose sizes are no multiples of
+        /// anything, against the bytes that were written, which may not be on disk yet; by pages, and by what
+        /// the file system takes.
         #[test]
         fn any_range_is_read(
             len in 0_usize..40_000, offset in 0_usize..45_000, count in 0_usize..30_000, by_pages: bool,
@@ -186,7 +190,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: what is read is what was asked for and less than a sector on each side. Method: any range, any alignment.
+        /// Goal: what is read is what was asked for and less than a sector on each side. Method: any range,
+        /// any alignment.
         #[test]
         fn as_little_as_can_be_is_read(offset in 0_u64..1 << 40, len in 1_usize..100_000, power in 9_u32..=12) {
             let sector = 1 << power;
@@ -204,8 +209,8 @@ mod tests {
         assert_eq!(Alignment::of(file.as_fd()), Alignment::PAGE);
     }
 
-    /// Goal: a file system that takes no such reads is read all the same. Method: memory at an odd address, which the system refuses with
-    /// the same error.
+    /// Goal: a file system that takes no such reads is read all the same. Method: memory at an odd address,
+    /// which the system refuses with the same error.
     #[test]
     fn without_direct_reads_the_page_cache_serves() {
         let (_root, path, bytes) = file(10_000);

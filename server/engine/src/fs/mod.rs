@@ -1,11 +1,13 @@
 //! The file system as the engine sees it.
 //!
-//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim` forgets unsynced bytes, tears
-//! sectors, reorders directory operations, fails and fills up. The traits are used as objects: a virtual call costs about a
-//! nanosecond and the system call behind it hundreds (docs/decisions has the measurement).
+//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim` forgets
+//! unsynced bytes, tears sectors, reorders directory operations, fails and fills up. The traits are used as
+//! objects: a virtual call costs about a nanosecond and the system call behind it hundreds (docs/decisions
+//! has the measurement).
 //!
-//! Rules for callers: no mmap; a file created, renamed or removed is durable only after [`Vfs::sync_dir`] of its directory;
-//! after a failed sync the file's unsynced bytes are unknown and the file must not be synced again.
+//! Rules for callers: no mmap; a file created, renamed or removed is durable only after [`Vfs::sync_dir`] of
+//! its directory; after a failed sync the file's unsynced bytes are unknown and the file must not be synced
+//! again.
 
 use std::fmt::Debug;
 use std::io;
@@ -32,7 +34,8 @@ pub use unsynced::UnsyncedFs;
 pub enum Open {
     /// An existing file, for reading.
     Read,
-    /// An existing file, for reading past the page cache where the file system can do that, and like `Read` elsewhere.
+    /// An existing file, for reading past the page cache where the file system can do that, and like `Read`
+    /// elsewhere.
     Direct,
     /// An existing file, for reading and writing.
     Write,
@@ -49,7 +52,8 @@ pub enum Advice {
     Random,
     /// Will be read soon: the system begins to read it, and nobody waits for that.
     WillNeed,
-    /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for that.
+    /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for
+    /// that.
     DontNeed,
 }
 
@@ -122,7 +126,8 @@ pub trait DirLock: Send + Sync + Debug {
     }
 }
 
-/// A file system. Paths are absolute or relative to the process's directory; the engine only joins names to its data directory.
+/// A file system. Paths are absolute or relative to the process's directory; the engine only joins names to
+/// its data directory.
 pub trait Vfs: Send + Sync + Debug + 'static {
     /// Opens or creates a file.
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>>;

@@ -1,9 +1,11 @@
-//! The operating system's file system: [`Vfs`] over `std::fs`, and `rustix` for the calls `std` does not have.
+//! The operating system's file system: [`Vfs`] over `std::fs`, and `rustix` for the calls `std` does not
+//! have.
 //!
-//! Directories are made with mode 0700 and files with 0600: what is in the database is nobody else's business. Descriptors
-//! are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
+//! Directories are made with mode 0700 and files with 0600: what is in the database is nobody else's
+//! business. Descriptors are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
 //!
-//! Only this module and `clock` may use `std::fs` and `SystemTime`. Everything may be called from every thread.
+//! Only this module and `clock` may use `std::fs` and `SystemTime`. Everything may be called from every
+//! thread.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -176,7 +178,8 @@ impl File for RealFile {
         if let Some(alignment) = self.direct {
             return direct::read_at(self.file.as_fd(), alignment, buffer, offset);
         }
-        // The system may return less than asked for without being at the end; the trait promises that we do not.
+        // The system may return less than asked for without being at the end; the trait promises that we do
+        // not.
         let mut done = 0;
         while done < buffer.len() {
             match uninterrupted(|| self.file.read_at(&mut buffer[done..], offset + done as u64))? {
@@ -442,8 +445,8 @@ mod tests {
         assert_eq!(file.len().unwrap(), 4);
     }
 
-    /// Goal: opening for direct reads works where the file system has none, and tells other errors. Method: a file of the system's processes,
-    /// which refuses them, and one that is not there.
+    /// Goal: opening for direct reads works where the file system has none, and tells other errors. Method: a
+    /// file of the system's processes, which refuses them, and one that is not there.
     #[cfg(target_os = "linux")]
     #[test]
     fn files_without_direct_reads_are_opened_without() {
@@ -459,7 +462,8 @@ mod tests {
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
-    /// Goal: a file system without fallocate gets its space by writing. Method: the fallback, called directly.
+    /// Goal: a file system without fallocate gets its space by writing. Method: the fallback, called
+    /// directly.
     #[test]
     fn zeros_stand_in_for_fallocate() {
         let root = tempfile::tempdir().unwrap();

@@ -8,9 +8,9 @@
 //! +---------+--------------+---------------+-------------+------+----------+---------------+=========+===========+
 //! ```
 //!
-//! Numbers are big-endian. There is one checksum per `bytes per sum` bytes of header and payload as they lie on disk, so the
-//! header is covered as well. The payload is compressed with the file's codec. `previous block` is the offset of the block
-//! before it of the same kind, -1 for the first.
+//! Numbers are big-endian. There is one checksum per `bytes per sum` bytes of header and payload as they lie
+//! on disk, so the header is covered as well. The payload is compressed with the file's codec. `previous
+//! block` is the offset of the block before it of the same kind, -1 for the first.
 //!
 //! Pure functions of bytes; callers add the file's name and the offset to what is found wrong.
 
@@ -172,8 +172,8 @@ impl Header {
             let actual = match self.checksum_type {
                 CHECKSUM_CRC32 => checksum::crc32(chunk),
                 CHECKSUM_CRC32C => checksum::crc32c(chunk),
-                // A block without checksums has zeros in their place. Insisting on them finds the flipped bit that
-                // turns type 2 into type 0.
+                // A block without checksums has zeros in their place. Insisting on them finds the flipped bit
+                // that turns type 2 into type 0.
                 _ => 0,
             };
             if actual.to_be_bytes() != sum {
@@ -189,8 +189,8 @@ impl Header {
     }
 }
 
-/// Verifies a block and unpacks its payload.
-/// `block` is the whole block and nothing else; the memory of one that is handed over becomes the payload's, if it is not compressed.
+/// Verifies a block and unpacks its payload. `block` is the whole block and nothing else; the memory of one
+/// that is handed over becomes the payload's, if it is not compressed.
 pub(super) fn unpack(block: Cow<'_, [u8]>, compression: Compression) -> Check<(Header, Vec<u8>)> {
     let header = Header::parse(&block)?;
     if header.disk_bytes != block.len() {
@@ -279,7 +279,8 @@ mod tests {
         out
     }
 
-    /// What was packed comes back, with every codec, for payloads below and above one checksum's and one codec chunk's reach.
+    /// What was packed comes back, with every codec, for payloads below and above one checksum's and one
+    /// codec chunk's reach.
     #[test]
     fn round_trip() {
         for &compression in Compression::ALL {

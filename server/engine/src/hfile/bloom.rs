@@ -1,17 +1,18 @@
 //! Bloom filters: may this row (or column) be in the file?
 //!
-//! A filter is a run of chunks, each a small filter of its own over a range of keys, written between the data blocks. The
-//! block that describes them is loaded on open:
+//! A filter is a run of chunks, each a small filter of its own over a range of keys, written between the data
+//! blocks. The block that describes them is loaded on open:
 //!
 //! ```text
 //! version i32 = 3 | bytes of chunks i64 | hash functions i32 | hash kind i32 | keys i64 | keys there is room for i64 |
 //! chunks i32 | comparator name, vint length (empty: keys are plain bytes) | root index of the chunks, see `index`
 //! ```
 //!
-//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW and for the filter of
-//! family tombstones; the first bytes of rows, or whole rows that are shorter, for ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat
-//! key that is first in the column, with an empty family: `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. Where a key's bits
-//! are is HBase's choice: MurmurHash 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|` in wrapping 32-bit arithmetic.
+//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW and for
+//! the filter of family tombstones; the first bytes of rows, or whole rows that are shorter, for
+//! ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat key that is first in the column, with an empty family:
+//! `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. Where a key's bits are is HBase's choice: MurmurHash
+//! 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|` in wrapping 32-bit arithmetic.
 
 use std::collections::VecDeque;
 
@@ -35,7 +36,8 @@ const ERROR_RATE: f64 = 0.01;
 /// How HBase names the order of flat keys.
 const FLAT_COMPARATOR: &str = "org.apache.hadoop.hbase.CellComparatorImpl";
 
-/// MurmurHash 2 over signed bytes, as HBase has it. The tail bytes are sign-extended, which the original does not do.
+/// MurmurHash 2 over signed bytes, as HBase has it. The tail bytes are sign-extended, which the original does
+/// not do.
 fn murmur(key: &[u8], seed: i32) -> i32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = seed as u32 ^ key.len() as u32;
@@ -57,8 +59,8 @@ fn murmur(key: &[u8], seed: i32) -> i32 {
     (hash ^ (hash >> 15)) as i32
 }
 
-/// The bits of a key in a field of `bits` bits. A remainder's absolute value is the remainder of the absolute value; and where `bits` is
-/// a power of two, as in chunks of the default size, no division is needed for it.
+/// The bits of a key in a field of `bits` bits. A remainder's absolute value is the remainder of the absolute
+/// value; and where `bits` is a power of two, as in chunks of the default size, no division is needed for it.
 fn positions(key: &[u8], hashes: u32, bits: u32) -> impl Iterator<Item = usize> {
     let first = murmur(key, 0);
     let second = murmur(key, first);
@@ -104,7 +106,8 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// Reads the description. `None` if the filter uses a hash function that we do not have: reads are right without it.
+    /// Reads the description. `None` if the filter uses a hash function that we do not have: reads are right
+    /// without it.
     pub(super) fn parse(payload: &[u8]) -> Check<Option<Self>> {
         let mut cursor = Cursor::new(payload);
         let cut = "bloom filter description is cut short";
@@ -219,7 +222,8 @@ pub(super) struct BloomWriter {
 impl BloomWriter {
     /// An empty filter with chunks of about `chunk_bytes`.
     pub(super) fn new(form: KeyForm, chunk_bytes: usize) -> Self {
-        // A column filter is asked twice, for the column and for family tombstones, so each answer must err less.
+        // A column filter is asked twice, for the column and for family tombstones, so each answer must err
+        // less.
         let error_rate = match form {
             KeyForm::Bytes => ERROR_RATE,
             KeyForm::Flat => 1.0 - (1.0 - ERROR_RATE).sqrt(),
@@ -273,7 +277,8 @@ impl BloomWriter {
         }
         let mut bits = std::mem::take(&mut self.bits);
         let mut room = self.chunk_keys_max;
-        // Positions are taken modulo the number of bits, so the two halves of an even field lie on top of each other.
+        // Positions are taken modulo the number of bits, so the two halves of an even field lie on top of
+        // each other.
         while bits.len().is_multiple_of(2) && room > self.chunk_keys * 2 {
             let half = bits.len() / 2;
             let (left, right) = bits.split_at_mut(half);
@@ -346,7 +351,8 @@ mod tests {
         format!("row{index:08}").into_bytes()
     }
 
-    /// Every key that was added is found, in filters of one folded chunk and of many full ones, and few others are.
+    /// Every key that was added is found, in filters of one folded chunk and of many full ones, and few
+    /// others are.
     #[test]
     fn added_keys_are_found_and_few_others() {
         for count in [1_u32, 100, 5_000] {

@@ -10,11 +10,12 @@
 //! ```
 //!
 //! GZ is one gzip stream. For ZSTD there are two forms in the field: the framing above, by HBase's own codec
-//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native codec. We write
-//! the first and read both: a bare frame begins with zstd's magic number, which as a segment size would be 650 MB.
+//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native
+//! codec. We write the first and read both: a bare frame begins with zstd's magic number, which as a segment
+//! size would be 650 MB.
 //!
-//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block header, and a
-//! size that so many packed bytes cannot have is not believed.
+//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block
+//! header, and a size that so many packed bytes cannot have is not believed.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -22,8 +23,8 @@ use std::io::{Read as _, Write as _};
 use crate::codec::Check;
 use crate::schema::Compression;
 
-/// Most plain bytes in one chunk. Hadoop's readers unpack a chunk into a buffer of 256 KiB and its writers leave a sixth and
-/// 32 bytes of it for data that does not compress.
+/// Most plain bytes in one chunk. Hadoop's readers unpack a chunk into a buffer of 256 KiB and its writers
+/// leave a sixth and 32 bytes of it for data that does not compress.
 const CHUNK_BYTES_MAX: usize = 256 * 1024 - (256 * 1024 / 6 + 32);
 
 const ZSTD_LEVEL: i32 = 3;
@@ -162,7 +163,8 @@ pub(super) fn uncompress(compression: Compression, packed: &[u8], plain_bytes: u
 
 fn uncompress_gzip(packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
-    // One byte more than promised is enough to notice a stream that goes on; the vector grows with what really comes.
+    // One byte more than promised is enough to notice a stream that goes on; the vector grows with what
+    // really comes.
     flate2::read::GzDecoder::new(packed)
         .take(plain_bytes as u64 + 1)
         .read_to_end(&mut plain)
@@ -214,7 +216,8 @@ fn unsnappy(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
 
 fn unzstd(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
     thread_local! {
-        /// A decompression context takes longer to make than a block takes to unpack, so each thread keeps one.
+        /// A decompression context takes longer to make than a block takes to unpack, so each thread keeps
+        /// one.
         static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }
     DECOMPRESSOR.with_borrow_mut(|slot| {
@@ -245,7 +248,8 @@ mod tests {
         assert!(uncompress(Compression::Zstd, &packed, plain.len() - 1).is_err());
     }
 
-    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above what its readers can hold.
+    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above what its readers
+    /// can hold.
     #[test]
     fn framing_is_hadoops() {
         let plain = vec![7; CHUNK_BYTES_MAX + 10];
@@ -263,7 +267,8 @@ mod tests {
         assert_eq!(snap::raw::decompress_len(&packed[12 + first..]).unwrap(), 10);
     }
 
-    /// A size that nothing of that length unpacks to takes no memory: the largest that a header may claim, with every codec.
+    /// A size that nothing of that length unpacks to takes no memory: the largest that a header may claim,
+    /// with every codec.
     #[test]
     fn impossible_sizes_are_refused_before_anything_is_unpacked() {
         for &compression in Compression::ALL {

@@ -1,7 +1,7 @@
 //! Walks a store file.
 //!
-//! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to cell; a block border
-//! moves the path by one entry. A failed move leaves the cursor where it was.
+//! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to
+//! cell; a block border moves the path by one entry. A failed move leaves the cursor where it was.
 //!
 //! A reversed step first uses the list of rows that an earlier step has made (`row_starts`). When
 //! the list is used up, it is made again, of the same block or of the one before, which the path
@@ -268,7 +268,8 @@ impl FileCursor {
         Ok(None)
     }
 
-    /// The index key of the data block after the present one: every cell before it is in this block or earlier.
+    /// The index key of the data block after the present one: every cell before it is in this block or
+    /// earlier.
     fn next_index_key(&self) -> Option<Key<'_>> {
         (0..=self.path.len()).rev().find_map(|depth| {
             let (index, entry) = self.level(depth);

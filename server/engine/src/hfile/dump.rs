@@ -12,7 +12,8 @@ use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
 use crate::schema::{Escaped, escape};
 
-/// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first damaged block.
+/// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first
+/// damaged block.
 pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()> {
     let io = |source| Error::io("writing the dump of", reader.path(), source);
     write_summary(reader, out).map_err(io)?;
@@ -96,7 +97,8 @@ pub struct IndexEntry {
     pub key: KeyBuf,
 }
 
-/// Up to `limit` entries of the block index, the first `skip` left out. Index blocks that these are not in are read to be counted.
+/// Up to `limit` entries of the block index, the first `skip` left out. Index blocks that these are not in
+/// are read to be counted.
 pub fn index_entries(reader: &Arc<Reader>, skip: usize, limit: usize) -> Result<Vec<IndexEntry>> {
     let mut page = IndexPage {
         skip,
@@ -116,8 +118,8 @@ struct IndexPage {
 }
 
 impl IndexPage {
-    /// Goes through an index block with so many levels from it down, itself included. An index is at most `LEVELS_MAX` deep, which
-    /// the reader has checked.
+    /// Goes through an index block with so many levels from it down, itself included. An index is at most
+    /// `LEVELS_MAX` deep, which the reader has checked.
     fn walk(&mut self, reader: &Arc<Reader>, index: &IndexBlock, levels: u32) -> Result<()> {
         let first = if levels <= 1 {
             let passed = self.skip.min(index.len());

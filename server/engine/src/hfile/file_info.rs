@@ -1,7 +1,7 @@
 //! The file info: keys and values about the file, in the load-on-open section.
 //!
-//! `PBUF`, then a length-delimited protobuf message of pairs, sorted by key. Numbers in values are big-endian. HBase ignores
-//! keys that it does not know; ours begin with `basalt.`.
+//! `PBUF`, then a length-delimited protobuf message of pairs, sorted by key. Numbers in values are
+//! big-endian. HBase ignores keys that it does not know; ours begin with `basalt.`.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! The beginnings of rows as numbers, for searches among keys of a block.
 //!
-//! A search compares numbers that lie side by side, and not keys that are each a miss in the processor's caches. All rows lie
-//! between the first and the last one, so they begin with what these two share; a number is made of the four bytes behind that.
-//! Where it does not decide (long rows, rows of many cells), keys are compared.
+//! A search compares numbers that lie side by side, and not keys that are each a miss in the processor's
+//! caches. All rows lie between the first and the last one, so they begin with what these two share; a number
+//! is made of the four bytes behind that. Where it does not decide (long rows, rows of many cells), keys are
+//! compared.
 
 use std::cmp::Ordering;
 

@@ -1,20 +1,21 @@
 //! The block index: a tree over the data blocks, built while the file is written.
 //!
-//! Two layouts of the same entries. A *root* (data, meta and bloom index) is read once and has no offsets of entries:
+//! Two layouts of the same entries. A *root* (data, meta and bloom index) is read once and has no offsets of
+//! entries:
 //!
 //! ```text
 //! { block offset i64, block size i32, key length vint, key }*  [ middle leaf offset i64, its size i32, entry in it i32 ]
 //! ```
 //!
-//! The last 16 bytes are there when the index has more than one level: they lead to the key in the middle of the file.
-//! A *leaf* or *intermediate* block can be searched as it lies:
+//! The last 16 bytes are there when the index has more than one level: they lead to the key in the middle of
+//! the file. A *leaf* or *intermediate* block can be searched as it lies:
 //!
 //! ```text
 //! count n i32 | n + 1 offsets of entries i32, relative to the first, the last is the total | { offset i64, size i32, key }*
 //! ```
 //!
-//! In memory there is only the second layout, [`IndexBlock`]; a root is rewritten when the file is opened. A key is at most
-//! the first key of its block and greater than every key of the block before.
+//! In memory there is only the second layout, [`IndexBlock`]; a root is rewritten when the file is opened. A
+//! key is at most the first key of its block and greater than every key of the block before.
 
 use std::cmp::Ordering;
 
@@ -278,7 +279,8 @@ pub(super) trait WriteBlock {
     fn write_index(&mut self, leaf: bool, payload: &[u8]) -> crate::Result<Handle>;
 }
 
-/// Builds the index of data blocks: full leaves are written between the data blocks, the levels above at the end.
+/// Builds the index of data blocks: full leaves are written between the data blocks, the levels above at the
+/// end.
 #[derive(Debug)]
 pub(super) struct IndexWriter {
     /// An index block is written when it has grown to this.
@@ -328,7 +330,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes the last leaf. To be called after the last data block; what is written after it lies behind the leaf.
+    /// Writes the last leaf. To be called after the last data block; what is written after it lies behind the
+    /// leaf.
     pub(super) fn finish_leaves(&mut self, out: &mut impl WriteBlock) -> crate::Result<()> {
         if self.root.is_empty() {
             std::mem::swap(&mut self.root, &mut self.leaf);
@@ -378,7 +381,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The leaf entry in the middle of all, when leaves were written. Called before the levels above the leaves are.
+    /// The leaf entry in the middle of all, when leaves were written. Called before the levels above the
+    /// leaves are.
     fn middle(&self) -> Option<Middle> {
         let wanted = (self.data_blocks.last()? - 1) / 2;
         let leaf = self.data_blocks.partition_point(|under| *under <= wanted);

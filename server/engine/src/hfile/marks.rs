@@ -2,10 +2,11 @@
 //!
 //! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number (`heads`).
 //!
-//! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at most about a tenth of what
-//! they mark. Where every row of a ROW_INDEX_V1 block has one cell, the block's own row offsets say where cells start, and the marks
-//! keep no starts of their own, which halves their memory. The numbers are made when the block is searched for the first time: a scan or a
-//! compaction that only walks over the block does without.
+//! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at
+//! most about a tenth of what they mark. Where every row of a ROW_INDEX_V1 block has one cell, the block's
+//! own row offsets say where cells start, and the marks keep no starts of their own, which halves their
+//! memory. The numbers are made when the block is searched for the first time: a scan or a compaction that
+//! only walks over the block does without.
 
 use std::sync::OnceLock;
 
@@ -70,7 +71,8 @@ impl Builder {
     }
 
     /// Adds the next cell.
-    /// REQUIRES: with row offsets, `bytes` are the payload that they are of, and the offsets of all rows up to the cell's are right.
+    /// REQUIRES: with row offsets, `bytes` are the payload that they are of, and the offsets of all rows up
+    /// to the cell's are right.
     #[inline]
     pub(super) fn add(&mut self, start: u32, is_first_of_row: bool, bytes: &[u8]) {
         match self.rows {

@@ -17,18 +17,20 @@
 //! +--------------------------------+
 //! ```
 //!
-//! Each part but the trailer is a `block` with header and checksums. HBase reads what we write and we read what HBase
-//! writes (`tests/hfile-interop` keeps it so). What we add, HBase skips: file-info keys `basalt.*` and a checksum in the
-//! trailer's padding.
+//! Each part but the trailer is a `block` with header and checksums. HBase reads what we write and we read
+//! what HBase writes (`tests/hfile-interop` keeps it so). What we add, HBase skips: file-info keys `basalt.*`
+//! and a checksum in the trailer's padding.
 //!
 //! Invariants:
-//! - A block is believed only if its checksums are right and it is what and where the index says: kind, size, offset of the
-//!   data block before it, first key not before the index key. All else is [`crate::Error::Corrupt`] with file and offset.
-//! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a block.
+//! - A block is believed only if its checksums are right and it is what and where the index says: kind, size,
+//!   offset of the data block before it, first key not before the index key. All else is
+//!   [`crate::Error::Corrupt`] with file and offset.
+//! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a
+//!   block.
 //! - A cursor of a call holds a block of more than `LARGE_BLOCK_BYTES`, or a window of several
 //!   blocks, only after reserving it.
-//! - A file never changes after [`Writer::finish`]. A [`Reader`] is shared by all threads; a [`FileCursor`] and a [`Writer`]
-//!   belong to one.
+//! - A file never changes after [`Writer::finish`]. A [`Reader`] is shared by all threads; a [`FileCursor`]
+//!   and a [`Writer`] belong to one.
 //! - All cells of a file are of one family.
 
 mod block;
@@ -87,8 +89,8 @@ pub struct WriterOptions {
     pub compression: Compression,
     /// Layout of data blocks.
     pub encoding: DataBlockEncoding,
-    /// Whether cells may have tags. Without, each is two bytes shorter (as in HBase's files without tags), and one with tags is
-    /// refused.
+    /// Whether cells may have tags. Without, each is two bytes shorter (as in HBase's files without tags),
+    /// and one with tags is refused.
     pub tags: bool,
     /// Bloom filter.
     pub bloom: BloomType,
@@ -116,7 +118,8 @@ impl WriterOptions {
             bloom => bloom,
         };
         Self {
-            // Sanity checks can be switched off for a table, but not the bounds within which a file can be read.
+            // Sanity checks can be switched off for a table, but not the bounds within which a file can be
+            // read.
             block_bytes: family.block_bytes.clamp(1 << 10, 16 << 20) as usize,
             index_block_bytes: 128 << 10,
             bloom_chunk_bytes: 128 << 10,
@@ -156,7 +159,8 @@ pub struct ReaderContext {
     pub cache: Arc<BlockCache<Block>>,
     /// Counters for bloom checks.
     pub counters: Arc<Counters>,
-    /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the system reads ahead there.
+    /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the
+    /// system reads ahead there.
     pub direct_reads: bool,
     /// The memory from which large blocks and read-ahead windows of calls are reserved.
     pub calls: CallMemory,
@@ -194,8 +198,8 @@ impl ReadOptions {
 pub enum Access {
     /// Cells here and there.
     Random,
-    /// One row: where the index tells that nothing of the row sought last can follow, the cursor ends and does not read the next block to
-    /// see that. Of as many rows as a block has, one ends with the block.
+    /// One row: where the index tells that nothing of the row sought last can follow, the cursor ends and
+    /// does not read the next block to see that. Of as many rows as a block has, one ends with the block.
     SingleRow,
     /// Cells one after the other, so that reading ahead pays (scans, compactions).
     Sequential,
@@ -208,7 +212,8 @@ pub struct Properties {
     pub cells: u64,
     /// Size on disk.
     pub file_bytes: u64,
-    /// Bytes of keys and values before encoding and compression. For files that HBase wrote, from its averages.
+    /// Bytes of keys and values before encoding and compression. For files that HBase wrote, from its
+    /// averages.
     pub data_bytes: u64,
     /// First flat key; `None` without cells.
     pub first_key: Option<KeyBuf>,

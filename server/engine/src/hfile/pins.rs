@@ -1,9 +1,10 @@
-//! Blocks that an open file keeps in memory because nearly every read of it needs one: chunks of its bloom filter, and the index
-//! blocks right under the root.
+//! Blocks that an open file keeps in memory because nearly every read of it needs one: chunks of its bloom
+//! filter, and the index blocks right under the root.
 //!
-//! A slot is filled by the first read that wants its block, if the block cache allows it ([`BlockCache::pin`]: a quarter of the cache), and
-//! stays filled until the file is closed. Finding a pinned block costs one load: no hash, no lock, no reference count. What does not
-//! fit is looked up in the cache as any other block.
+//! A slot is filled by the first read that wants its block, if the block cache allows it
+//! ([`BlockCache::pin`]: a quarter of the cache), and stays filled until the file is closed. Finding a pinned
+//! block costs one load: no hash, no lock, no reference count. What does not fit is looked up in the cache as
+//! any other block.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,9 @@
 //! An open store file: what is kept of it in memory, and how its blocks get there.
 //!
-//! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and the places of bloom
-//! chunks. Every other block is read when it is needed, in one read of exactly the size its index entry says, verified, and
-//! put into the block cache, or kept here (see [`super::pins`]). Shared by all threads; takes no lock but the cache's.
+//! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and
+//! the places of bloom chunks. Every other block is read when it is needed, in one read of exactly the size
+//! its index entry says, verified, and put into the block cache, or kept here (see [`super::pins`]). Shared
+//! by all threads; takes no lock but the cache's.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -174,7 +175,8 @@ impl Reader {
         &self.properties
     }
 
-    /// Bytes of index and bloom filter that are always in memory, pinned blocks not counted: those are in the cache's account.
+    /// Bytes of index and bloom filter that are always in memory, pinned blocks not counted: those are in the
+    /// cache's account.
     pub fn resident_bytes(&self) -> u64 {
         let blooms = [&self.bloom, &self.delete_bloom]
             .into_iter()
@@ -189,7 +191,8 @@ impl Reader {
         [self.bloom.as_ref(), self.delete_bloom.as_ref()]
     }
 
-    /// A key near the middle of the file, for splitting (HBase: mid key). It may be a shortened one that no cell has.
+    /// A key near the middle of the file, for splitting (HBase: mid key). It may be a shortened one that no
+    /// cell has.
     pub fn mid_key(&self) -> Result<Option<KeyBuf>> {
         if self.trailer.cells == 0 {
             return Ok(None);
@@ -211,13 +214,14 @@ impl Reader {
         Ok(Some(KeyBuf::copy_of(leaf.index().key(middle.entry))))
     }
 
-    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter cannot tell about rows.
+    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter cannot tell about
+    /// rows.
     pub fn may_contain_row(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, None, options)?)
     }
 
-    /// Whether the column of the row may be in the file: key range, then bloom filter. Says yes if a family tombstone of
-    /// the row may be in the file.
+    /// Whether the column of the row may be in the file: key range, then bloom filter. Says yes if a family
+    /// tombstone of the row may be in the file.
     pub fn may_contain_column(
         &self,
         row: &[u8],
@@ -228,8 +232,8 @@ impl Reader {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, Some(qualifier), options)?)
     }
 
-    /// Whether rows may be in the file that begin as this one does, up to the length that a filter of prefixes looks at. The row must
-    /// be that long.
+    /// Whether rows may be in the file that begin as this one does, up to the length that a filter of
+    /// prefixes looks at. The row must be that long.
     pub(crate) fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         self.bloom_lets_through(row, None, options)
     }
@@ -247,8 +251,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that could tell. `ask` is what asks
-    /// a filter for a key of its form.
+    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that
+    /// could tell. `ask` is what asks a filter for a key of its form.
     pub(super) fn ask_bloom(
         &self,
         row: &[u8],
@@ -357,7 +361,8 @@ impl Reader {
         Ok(block)
     }
 
-    /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through gains nothing.
+    /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through
+    /// gains nothing.
     fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
         if options.access != Access::Sequential {
             pins.pin(entry, block, &self.context.cache, self.cache_key(handle));

@@ -7,9 +7,9 @@
 //! +------------+--------------------------+---------+------------+----------------+------------------------+
 //! ```
 //!
-//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer is the one part of an
-//! HFile without a checksum; with ours, a flipped bit in it is found too. A file whose file info says that we wrote it must
-//! have the mark.
+//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer is the one
+//! part of an HFile without a checksum; with ours, a flipped bit in it is found too. A file whose file info
+//! says that we wrote it must have the mark.
 
 use prost::Message;
 
@@ -235,7 +235,8 @@ mod tests {
         assert_eq!(bytes[VERSION_AT..], [3, 0, 0, 3]);
     }
 
-    /// A flipped bit is found, or the mark is gone (which the reader finds with the file info) and nothing else has changed.
+    /// A flipped bit is found, or the mark is gone (which the reader finds with the file info) and nothing
+    /// else has changed.
     #[test]
     fn every_flipped_bit_is_found() {
         let good: [u8; TRAILER_BYTES] = trailer().encode().try_into().unwrap();

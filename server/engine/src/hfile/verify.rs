@@ -1,14 +1,16 @@
 //! Verification of a whole file: `basalt check`, background scrubs, tests.
 //!
-//! 1. Front to back, every block before the load-on-open section: checksums, kind, the chain of offsets of the same kind, and
-//!    with them the checksum of the whole file.
-//! 2. Through the index, every cell: order, index keys, number of cells, first and last key, bloom filters say yes.
+//! 1. Front to back, every block before the load-on-open section: checksums, kind, the chain of offsets of
+//!    the same kind, and with them the checksum of the whole file.
+//! 2. Through the index, every cell: order, index keys, number of cells, first and last key, bloom filters
+//!    say yes.
 //! 3. The data blocks of both ways are the same.
 //!
-//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly than disks read them. What step 1 finds
-//! comes first.
+//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly than disks
+//! read them. What step 1 finds comes first.
 //!
-//! Nothing is put into the block cache by step 1; step 2 reads past it as well, except for index and bloom blocks.
+//! Nothing is put into the block cache by step 1; step 2 reads past it as well, except for index and bloom
+//! blocks.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -44,8 +46,8 @@ struct Walk {
     chunk: HeldChunk,
 }
 
-/// The chunk of the general filter that was asked last: keys come in order, so that one chunk answers for thousands of them before the
-/// next one is looked for.
+/// The chunk of the general filter that was asked last: keys come in order, so that one chunk answers for
+/// thousands of them before the next one is looked for.
 #[derive(Default)]
 struct HeldChunk(Option<(usize, Arc<Block>)>);
 
@@ -69,8 +71,8 @@ impl HeldChunk {
 }
 
 impl Reader {
-    /// Reads every block and verifies everything: checksums, chain of block offsets, order, counts, bloom filters, and the
-    /// whole-file checksum when it is given.
+    /// Reads every block and verifies everything: checksums, chain of block offsets, order, counts, bloom
+    /// filters, and the whole-file checksum when it is given.
     pub fn verify(&self, checksum: Option<u32>) -> Result<()> {
         let (data_blocks, walk) = if self.properties().file_bytes < SIDE_BY_SIDE_BYTES {
             (self.verify_blocks(checksum)?, self.verify_cells()?)

@@ -1,13 +1,15 @@
 //! Writes a store file front to back.
 //!
-//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the same key) it is packed and
-//!    written, and its index entry is added; full index leaves and bloom chunks follow it at once.
-//!    A block is full when it has its size, or when one more cell would take it into a sector more of the disk than its size
-//!    needs: a read past the page cache takes whole sectors.
-//! 2. `finish` writes the rest of them, the upper index levels, the load-on-open section and the trailer, and syncs once.
+//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the same key)
+//!    it is packed and written, and its index entry is added; full index leaves and bloom chunks follow it at
+//!    once. A block is full when it has its size, or when one more cell would take it into a sector more of
+//!    the disk than its size needs: a read past the page cache takes whole sectors.
+//! 2. `finish` writes the rest of them, the upper index levels, the load-on-open section and the trailer, and
+//!    syncs once.
 //!
-//! Bytes leave through one buffer in order, so the checksum of the whole file is computed on the way. Tags are always written
-//! (two bytes a cell when there are none): whether a cell will come with tags is not known when the first one is written.
+//! Bytes leave through one buffer in order, so the checksum of the whole file is computed on the way. Tags
+//! are always written (two bytes a cell when there are none): whether a cell will come with tags is not known
+//! when the first one is written.
 //!
 //! Not for several threads at once. After an error the file is of no use and its creator removes it.
 
@@ -84,10 +86,12 @@ impl BlockSink {
         Ok(())
     }
 
-    /// Tells the system to begin to write the buffer that it was given. Otherwise the sync at the end of a file that a compaction writes
-    /// has a gigabyte to write at once, and every sync of the log waits behind that.
+    /// Tells the system to begin to write the buffer that it was given. Otherwise the sync at the end of a
+    /// file that a compaction writes has a gigabyte to write at once, and every sync of the log waits behind
+    /// that.
     ///
-    /// What the disk has by then the system lets go of, a small part of a file: nearly all of the buffer is on its way.
+    /// What the disk has by then the system lets go of, a small part of a file: nearly all of the buffer is
+    /// on its way.
     fn hand_over(&self) {
         let bytes = self.buffer.len() as u64;
         // A length of nothing would mean the rest of the file.
@@ -223,8 +227,8 @@ impl Writer {
         })
     }
 
-    /// Adds a cell. REQUIRES: it sorts at or after the one before (checked; out of order is an error), and is of the same
-    /// family (checked: the encodings and the index rely on it).
+    /// Adds a cell. REQUIRES: it sorts at or after the one before (checked; out of order is an error), and is
+    /// of the same family (checked: the encodings and the index rely on it).
     pub fn append(&mut self, cell: Cell<'_>) -> Result<()> {
         self.check_cell(cell)?;
         let (mut new_row, mut new_column) = (true, true);
@@ -257,8 +261,8 @@ impl Writer {
 
     /// Whether the open block ends before the next cell.
     ///
-    /// It may end with three quarters of its size if it then covers no more sectors than one of its size that begins with a sector.
-    /// What a compressed block will cover is not known.
+    /// It may end with three quarters of its size if it then covers no more sectors than one of its size that
+    /// begins with a sector. What a compressed block will cover is not known.
     fn is_full(&self, next: Cell<'_>, new_row: bool) -> bool {
         let (bytes, size) = (self.encoder.block_bytes(), self.options.block_bytes);
         if bytes >= size {
@@ -369,7 +373,8 @@ impl Writer {
             }
     }
 
-    /// Writes indexes, bloom filter, file info and trailer, and syncs the file. The caller syncs the directory.
+    /// Writes indexes, bloom filter, file info and trailer, and syncs the file. The caller syncs the
+    /// directory.
     pub fn finish(mut self) -> Result<Written> {
         self.finish_block()?;
         self.index.finish_leaves(&mut self.sink)?;

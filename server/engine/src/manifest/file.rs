@@ -1,4 +1,5 @@
-//! Manifest files and CURRENT as bytes: reading, checking, finding the live one. Nothing here writes to the disk.
+//! Manifest files and CURRENT as bytes: reading, checking, finding the live one. Nothing here writes to the
+//! disk.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -17,13 +18,14 @@ use crate::seeded;
 /// The header of a manifest file. The same in every format version, as are magic, version and checksum in it.
 pub(super) const HEADER_BYTES: usize = 64;
 
-/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two frames, so a write never
-/// touches what was durable, and a lost sector never takes an edit together with the marker that vouches for it.
+/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two frames, so
+/// a write never touches what was durable, and a lost sector never takes an edit together with the marker
+/// that vouches for it.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
-/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a file that was cut shows
-/// it; and so much ahead, if the disk has it, so that a disk that is full by then still takes the edits of flushes, which let log
-/// segments go.
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a
+/// file that was cut shows it; and so much ahead, if the disk has it, so that a disk that is full by then
+/// still takes the edits of flushes, which let log segments go.
 pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
@@ -108,7 +110,8 @@ impl Header {
     }
 }
 
-/// Refuses other formats, in words that tell the operator what to do. REQUIRES: the version's checksum was right.
+/// Refuses other formats, in words that tell the operator what to do. REQUIRES: the version's checksum was
+/// right.
 fn check_version(path: &Path, found: u64, known: RangeInclusive<u64>) -> Result<()> {
     if known.contains(&found) {
         return Ok(());
@@ -233,8 +236,8 @@ pub(super) struct Tail {
     pub(super) torn: Option<&'static str>,
 }
 
-/// Shows every intact frame to `visit`; a marker has no payload. An invalid frame ends the file when nothing behind it
-/// proves that it was durable, and is damage otherwise.
+/// Shows every intact frame to `visit`; a marker has no payload. An invalid frame ends the file when nothing
+/// behind it proves that it was durable, and is damage otherwise.
 pub(super) fn walk(
     path: &Path,
     bytes: &[u8],
@@ -359,10 +362,10 @@ pub(super) struct Live {
 
 /// Finds and reads the live manifest; `None` when the directory holds no database.
 ///
-/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one, provided that every
-/// manifest file there is intact: each begins with all that went before it, and none is appended to after its successor was
-/// made. CURRENT is there since before the first edit was accepted, so without CURRENT and without data a creation was cut
-/// short, and then broken files may lie about.
+/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one, provided
+/// that every manifest file there is intact: each begins with all that went before it, and none is appended
+/// to after its successor was made. CURRENT is there since before the first edit was accepted, so without
+/// CURRENT and without data a creation was cut short, and then broken files may lie about.
 pub(super) fn find_live(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Live>> {
     let current_path = dir.join(CURRENT);
     let current = match read_file(vfs, &current_path)? {

@@ -1,14 +1,15 @@
 //! The manifest, open for appending.
 //!
-//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never written again: a torn tail
-//! needs no cutting in place, and bytes that a failed sync left in the page cache only are written anew and synced.
+//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never written
+//! again: a torn tail needs no cutting in place, and bytes that a failed sync left in the page cache only are
+//! written anew and synced.
 //!
-//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken last edit from one
-//! in flight. Several edits that do not depend on each other share one sync and one marker, behind
-//! the last of them: a crash before the sync leaves a prefix of them. One roll: write and sync the
-//! new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the
-//! name. Up to the rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on nobody knows,
-//! so the log is poisoned.
+//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken
+//! last edit from one in flight. Several edits that do not depend on each other share one sync and one
+//! marker, behind the last of them: a crash before the sync leaves a prefix of them. One roll: write and sync
+//! the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the name. Up to the
+//! rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on
+//! nobody knows, so the log is poisoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,10 +91,11 @@ impl From<Failed> for Error {
 }
 
 impl Manifest {
-    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no database. Returns what it says.
+    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no database.
+    /// Returns what it says.
     ///
-    /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is [`Error::Corrupt`] with file
-    /// and offset, and nothing has been changed then.
+    /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is
+    /// [`Error::Corrupt`] with file and offset, and nothing has been changed then.
     ///
     /// A log whose edits take fewer than `roll_bytes_min` bytes is never rolled while it is open.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, roll_bytes_min: u64) -> Result<(Self, ManifestState)> {
@@ -127,10 +129,12 @@ impl Manifest {
         Ok((manifest, state))
     }
 
-    /// Appends an edit and makes it durable. Returns the files that no region refers to any more: they may be deleted now.
+    /// Appends an edit and makes it durable. Returns the files that no region refers to any more: they may be
+    /// deleted now.
     ///
-    /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a failed write or sync the
-    /// tail is unknown: the edit may or may not be found at the next open, and nothing more is accepted.
+    /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a
+    /// failed write or sync the tail is unknown: the edit may or may not be found at the next open, and
+    /// nothing more is accepted.
     pub fn append(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.append_all(std::slice::from_ref(edit))
     }
@@ -207,7 +211,8 @@ impl Manifest {
         &self.state
     }
 
-    /// Whether a write or sync has failed. If not, an [`Self::append`] that was refused has left nothing behind.
+    /// Whether a write or sync has failed. If not, an [`Self::append`] that was refused has left nothing
+    /// behind.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.is_some()
     }
@@ -229,7 +234,8 @@ impl Manifest {
             if !seeded::is_on("manifest-not-poisoned") {
                 self.poisoned = Some(why.clone());
             }
-            // Not the error itself, which looks as if trying again could help: whether the edit is on disk is unknown.
+            // Not the error itself, which looks as if trying again could help: whether the edit is on disk is
+            // unknown.
             Error::Poisoned(why)
         })
     }
@@ -250,7 +256,8 @@ impl Manifest {
         }
     }
 
-    /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the second copy.
+    /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the
+    /// second copy.
     fn began_file(&mut self, previous: Option<&Path>) {
         self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
         self.size.measured(self.live.snapshot_bytes);

@@ -1,8 +1,8 @@
 //! The manifest: one append-only log of edits that says what the database consists of.
 //!
-//! The live file is named by `CURRENT`; every open and every roll begins a new file with a snapshot of the state, and the file
-//! before it is kept as a second copy. All integers are little-endian, `v` is an LEB128 varint, `bytes` a varint length and the
-//! bytes, `T*` a varint count and the elements.
+//! The live file is named by `CURRENT`; every open and every roll begins a new file with a snapshot of the
+//! state, and the file before it is kept as a second copy. All integers are little-endian, `v` is an LEB128
+//! varint, `bytes` a varint length and the bytes, `T*` a varint count and the elements.
 //!
 //! ```text
 //! CURRENT, one line of text, its checksum (CRC-32C, hex) over everything before the last space:
@@ -55,17 +55,18 @@
 //! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
 //! had any size.
 //!
-//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of an edit in flight
-//! when no later frame says that its offset was durable; otherwise it is damage to something acknowledged and the file is
-//! refused with the offset. A marker follows every synced edit at once, unsynced, and lies in
-//! another sector: only damage that hits the last edit *and* its marker, or the last edit of a
-//! process that died in between, looks like a torn tail. Edits of one sync (the flushes of several
-//! regions) follow each other without markers in between; a crash leaves a prefix of them.
+//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of
+//! an edit in flight when no later frame says that its offset was durable; otherwise it is damage to
+//! something acknowledged and the file is refused with the offset. A marker follows every synced edit at
+//! once, unsynced, and lies in another sector: only damage that hits the last edit *and* its marker, or the
+//! last edit of a process that died in between, looks like a torn tail. Edits of one sync (the flushes of
+//! several regions) follow each other without markers in between; a crash leaves a prefix of them.
 //!
 //! A snapshot of the state is one frame, and every open writes one: an edit that would make it
 //! larger is refused (`size`).
 //!
-//! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may run beside it.
+//! Owner and threads: the engine holds the [`Manifest`] in a mutex; [`verify`] and [`dump`] only read and may
+//! run beside it.
 
 mod dump;
 mod encode;
@@ -86,8 +87,8 @@ use std::sync::Arc;
 use crate::id::{FileId, RegionId, SeqId, Uuid};
 use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState};
 
-/// A store file as the manifest knows it. A file may belong to several regions (after a split): it is then read clipped to
-/// the region's boundaries.
+/// A store file as the manifest knows it. A file may belong to several regions (after a split): it is then
+/// read clipped to the region's boundaries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMeta {
     /// Its identity; the name on disk is made of it.
@@ -123,7 +124,8 @@ pub struct RegionMeta {
     pub start: Vec<u8>,
     /// One past the last row; empty: to the end.
     pub end: Vec<u8>,
-    /// HBase's region id: creation time in milliseconds, greater than that of every other region of the table with this start.
+    /// HBase's region id: creation time in milliseconds, greater than that of every other region of the table
+    /// with this start.
     pub created_ms: u64,
 }
 
@@ -169,8 +171,8 @@ pub enum ManifestEdit {
         /// Output, if anything survived.
         added: Option<FileMeta>,
     },
-    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files go over to the new
-    /// regions (to both halves in a split).
+    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files go over
+    /// to the new regions (to both halves in a split).
     ReplaceRegions {
         /// Regions that end.
         removed: Vec<RegionId>,
@@ -184,8 +186,8 @@ pub enum ManifestEdit {
         /// Sequence id.
         seq: SeqId,
     },
-    /// The log has these segments and all between them, durably. Stated before the first ones of before are removed, and after the
-    /// last one was begun.
+    /// The log has these segments and all between them, durably. Stated before the first ones of before are
+    /// removed, and after the last one was begun.
     Log {
         /// Number of the first.
         first: u64,
@@ -203,7 +205,8 @@ pub enum ManifestEdit {
         /// Its regions.
         regions: Vec<RegionState>,
     },
-    /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled stays.
+    /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled
+    /// stays.
     RestoreTable {
         /// What it is from now on.
         descriptor: TableDescriptor,
@@ -230,8 +233,9 @@ pub struct RegionState {
     pub flushed: SeqId,
     /// Files by family, oldest first (by sequence id).
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
-    /// Files among them that reach beyond this region's rows, since a split gave them to it. Until a compaction has replaced
-    /// them the region cannot be merged: the other half may have removed rows that these files still have.
+    /// Files among them that reach beyond this region's rows, since a split gave them to it. Until a
+    /// compaction has replaced them the region cannot be merged: the other half may have removed rows that
+    /// these files still have.
     pub clipped: BTreeSet<FileId>,
 }
 
@@ -244,7 +248,8 @@ pub struct SnapshotRegion {
     pub end: Vec<u8>,
     /// Every edit of the region up to here was in store files.
     pub flushed: SeqId,
-    /// Its files by family, oldest first, under the ids that they had in the table. Their links lie in the snapshot's directory.
+    /// Its files by family, oldest first, under the ids that they had in the table. Their links lie in the
+    /// snapshot's directory.
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
     /// Files among them that reach beyond the region's rows.
     pub clipped: BTreeSet<FileId>,
@@ -284,8 +289,8 @@ pub struct ManifestState {
     pub timestamp_ms: u64,
     /// Sequence ids have reached this.
     pub seq: SeqId,
-    /// Numbers of the first and the last segment that the log must have. There may be older ones, whose removal was cut short, and
-    /// newer ones. Zeros: nothing is known.
+    /// Numbers of the first and the last segment that the log must have. There may be older ones, whose
+    /// removal was cut short, and newer ones. Zeros: nothing is known.
     pub log: (u64, u64),
     /// Snapshots of tables by name.
     pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,

@@ -1,7 +1,7 @@
 //! Snapshots of tables in the state: the rules of their edits, and what they do.
 //!
-//! A snapshot has files of its own, under the ids that its table gave them; regions' files and those of snapshots do not know each
-//! other. A clone or a restored table has ids that were never used before.
+//! A snapshot has files of its own, under the ids that its table gave them; regions' files and those of
+//! snapshots do not know each other. A clone or a restored table has ids that were never used before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -145,8 +145,9 @@ impl ManifestState {
     }
 }
 
-/// Files are of the table's families, a store has none twice, one that several regions have is the same in all and clipped in each,
-/// and only files that are there are clipped. `seen`: the files of the regions before.
+/// Files are of the table's families, a store has none twice, one that several regions have is the same in
+/// all and clipped in each, and only files that are there are clipped. `seen`: the files of the regions
+/// before.
 fn check_files<'a>(
     descriptor: &TableDescriptor,
     files: &'a Files,

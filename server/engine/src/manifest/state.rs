@@ -1,7 +1,8 @@
 //! What may follow what: the rules of [`ManifestState::apply`].
 //!
-//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a table must be
-//! disabled before it is dropped) are the catalog's; here stand the rules without which the state would make no sense.
+//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a
+//! table must be disabled before it is dropped) are the catalog's; here stand the rules without which the
+//! state would make no sense.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use crate::schema::{
     TableState, check_namespace_characters,
 };
 
-/// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is durable.
+/// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is
+/// durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedFile {
     /// The family it held; part of its path.
@@ -339,7 +341,8 @@ impl ManifestState {
             return Ok(());
         };
         check_file_id(added, self.live_files().contains_key(&added.id))?;
-        // Cells of an output may have lost their sequence ids, so its place in the order says how new they are.
+        // Cells of an output may have lost their sequence ids, so its place in the order says how new they
+        // are.
         if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
             return refuse(format!("the inputs of file {} are not neighbours", added.id));
         }

@@ -1,4 +1,5 @@
-//! Memory for the cells of one memstore: taken in chunks, handed out by bumping an offset, given back all at once.
+//! Memory for the cells of one memstore: taken in chunks, handed out by bumping an offset, given back all at
+//! once.
 //!
 //! ```text
 //! current --> chunk: [ cell | cell | cell | ....free.... ]     64 KiB first, each next one twice as large, up to 2 MiB
@@ -6,10 +7,12 @@
 //!             chunk: [ one large cell ]                        more than a quarter of the next chunk: a chunk of its own
 //! ```
 //!
-//! Who has several things to allocate takes [`Room`] for all of them at once: threads that insert side by side then meet at the offset less often.
+//! Who has several things to allocate takes [`Room`] for all of them at once: threads that insert side by
+//! side then meet at the offset less often.
 //!
-//! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its `fetch_add` on the
-//! chunk's offset covers. A lock is taken only to add a chunk. Chunks of 2 MiB come from a [`ChunkPool`] and go back there.
+//! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its
+//! `fetch_add` on the chunk's offset covers. A lock is taken only to add a chunk. Chunks of 2 MiB come from a
+//! [`ChunkPool`] and go back there.
 //!
 //! Invariant: memory that was handed out stays where it is and is not freed before the arena is dropped.
 #![allow(unsafe_code)]
@@ -28,7 +31,8 @@ pub(super) const FIRST_CHUNK_BYTES: usize = if cfg!(any(miri, loom)) { 1 << 10 }
 /// Room is taken in pieces of at most this size, which even the first chunk has place for.
 const ROOM_BYTES: usize = FIRST_CHUNK_BYTES / 4;
 
-/// More than this is allocated by itself, so that little is left over of a piece that the next allocation does not fit into.
+/// More than this is allocated by itself, so that little is left over of a piece that the next allocation
+/// does not fit into.
 const IN_ROOM_MAX_BYTES: usize = ROOM_BYTES / if cfg!(any(miri, loom)) { 2 } else { 32 };
 
 struct Chunk {
@@ -75,7 +79,8 @@ pub(super) struct Arena {
 
 // SAFETY: the arena owns its chunks; the pointers in it are not tied to a thread.
 unsafe impl Send for Arena {}
-// SAFETY: shared access goes through atomics and the lock; chunks are freed only in `drop`, which has exclusive access.
+// SAFETY: shared access goes through atomics and the lock; chunks are freed only in `drop`, which has
+// exclusive access.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -102,14 +107,16 @@ impl Arena {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Uninitialised memory of `bytes` bytes (rounded up to [`ALIGN`]) that belongs to the caller alone until the arena is dropped.
+    /// Uninitialised memory of `bytes` bytes (rounded up to [`ALIGN`]) that belongs to the caller alone until
+    /// the arena is dropped.
     /// REQUIRES: `bytes` is not 0.
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
         loop {
             // Acquire pairs with the Release in `grow`: the chunk's fields are visible.
             let current = self.current.load(Ordering::Acquire);
-            // SAFETY: `current` is null or points to a chunk in the list, and chunks live as long as the arena.
+            // SAFETY: `current` is null or points to a chunk in the list, and chunks live as long as the
+            // arena.
             if let Some(chunk) = unsafe { current.as_ref() }
                 && bytes <= chunk.memory.len() / 4
                 && let Some(memory) = chunk.allocate(bytes)
@@ -122,7 +129,8 @@ impl Arena {
         }
     }
 
-    /// Gives a large allocation a chunk of its own, or else replaces the full chunk `full`, unless another thread has done that.
+    /// Gives a large allocation a chunk of its own, or else replaces the full chunk `full`, unless another
+    /// thread has done that.
     fn grow(&self, full: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = self.chunks.lock();
         if bytes > chunks.next_bytes / 4 {
@@ -165,8 +173,8 @@ pub(super) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// For allocations that take `wanted` bytes together, each rounded up to [`ALIGN`]. Nothing is taken yet. For more than that there is room as
-    /// well, only not at once.
+    /// For allocations that take `wanted` bytes together, each rounded up to [`ALIGN`]. Nothing is taken yet.
+    /// For more than that there is room as well, only not at once.
     pub(super) fn new(arena: &'a Arena, wanted: usize) -> Self {
         Self {
             arena,
@@ -191,7 +199,8 @@ impl<'a> Room<'a> {
         }
         self.left -= bytes;
         let memory = self.start;
-        // SAFETY: `left` bytes from `start` on were ours, and `bytes` is not more; so this stays within them, or comes to their end.
+        // SAFETY: `left` bytes from `start` on were ours, and `bytes` is not more; so this stays within them,
+        // or comes to their end.
         self.start = unsafe { memory.add(bytes) };
         memory
     }
@@ -200,7 +209,8 @@ impl<'a> Room<'a> {
 impl Drop for Arena {
     fn drop(&mut self) {
         for chunk in self.chunks.get_mut().all.drain(..) {
-            // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access any more.
+            // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access
+            // any more.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
             self.pool.give(chunk.memory);
         }
@@ -238,7 +248,8 @@ mod tests {
         );
     }
 
-    /// Goal: room for what was said is taken at once, as long as it is little, and more than was said is no harm. Method: where things lie.
+    /// Goal: room for what was said is taken at once, as long as it is little, and more than was said is no
+    /// harm. Method: where things lie.
     #[test]
     fn what_is_allocated_together_lies_together() {
         let arena = Arena::new(Arc::default());
@@ -262,8 +273,8 @@ mod tests {
         assert_eq!(room.wanted, ROOM_BYTES + ALIGN - (IN_ROOM_MAX_BYTES + ALIGN));
     }
 
-    /// Goal: threads never share memory. Method: each fills what it gets with its own number and looks again at the end. Some of it is taken
-    /// as room for several.
+    /// Goal: threads never share memory. Method: each fills what it gets with its own number and looks again
+    /// at the end. Some of it is taken as room for several.
     #[test]
     fn threads_get_memory_of_their_own() {
         let arena = Arena::new(Arc::default());

@@ -1,16 +1,18 @@
 //! A leaf of the memstore's index: nodes that follow each other, side by side with abbreviated keys.
 //!
-//! A search that follows links waits for memory at each step. In a leaf it does not: a few bytes of each key lie together, and one of
-//! the nodes is looked at in the end, or a few where those bytes are equal.
+//! A search that follows links waits for memory at each step. In a leaf it does not: a few bytes of each key
+//! lie together, and one of the nodes is looked at in the end, or a few where those bytes are equal.
 //!
-//! A leaf covers the cells from its first one (which never changes) up to the next leaf's first one. All of them have in common what
-//! those two have in common, so the abbreviated key is four bytes behind that ([`Abbreviation`]). B-trees have it as prefix truncation
-//! and "poor man's normalized keys" (Graefe, Modern B-Tree Techniques, 2011).
+//! A leaf covers the cells from its first one (which never changes) up to the next leaf's first one. All of
+//! them have in common what those two have in common, so the abbreviated key is four bytes behind that
+//! ([`Abbreviation`]). B-trees have it as prefix truncation and "poor man's normalized keys" (Graefe, Modern
+//! B-Tree Techniques, 2011).
 //!
-//! Writers take turns ([`Leaf::writing`]); readers do not wait, and may see a leaf half-way through a change: an entry twice, a node beside
-//! another one's abbreviated key, half of the entries gone to the next leaf. So what a reader finds is a hint. [`Leaf::last_before`] looks
-//! at the node itself before it answers, and every answer is a sound place to begin in the list of cells, because every pointer that was
-//! ever here is a node of the list, and nodes stay.
+//! Writers take turns ([`Leaf::writing`]); readers do not wait, and may see a leaf half-way through a change:
+//! an entry twice, a node beside another one's abbreviated key, half of the entries gone to the next leaf. So
+//! what a reader finds is a hint. [`Leaf::last_before`] looks at the node itself before it answers, and every
+//! answer is a sound place to begin in the list of cells, because every pointer that was ever here is a node
+//! of the list, and nodes stay.
 //!
 //! Invariants:
 //! - Entries below `count` are nodes of the list that the leaf indexes, linked before they were put here.
@@ -27,8 +29,8 @@ use crate::id::SeqId;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Nodes of a leaf. With more of them there are fewer leaves to search among, and more entries to move for each that is put in
-/// (docs/decisions/0005-arena-skiplist.md).
+/// Nodes of a leaf. With more of them there are fewer leaves to search among, and more entries to move for
+/// each that is put in (docs/decisions/0005-arena-skiplist.md).
 pub(super) const LEAF_CELLS: usize = if cfg!(loom) {
     2
 } else if cfg!(miri) {
@@ -55,7 +57,8 @@ fn cell(node: NodeRef<'_>) -> (Key<'_>, SeqId) {
 
 /// A leaf. Lies in the arena of the list that it indexes, and lives as long.
 ///
-/// In the order in which it is used, and in lines of the processor's cache: who walks along the lower levels looks at the first one.
+/// In the order in which it is used, and in lines of the processor's cache: who walks along the lower levels
+/// looks at the first one.
 #[repr(C, align(64))]
 pub(super) struct Leaf {
     /// Of the first cell, in two halves because a number of 16 bytes would have to lie at a multiple of them.
@@ -72,7 +75,8 @@ pub(super) struct Leaf {
     nodes: [AtomicPtr<Node>; LEAF_CELLS],
 }
 
-// SAFETY: `first` never changes and is not tied to a thread; what it points to lives as long as the leaf and is shared like it.
+// SAFETY: `first` never changes and is not tied to a thread; what it points to lives as long as the leaf and
+// is shared like it.
 unsafe impl Sync for Leaf {}
 
 /// What is known of a place in a leaf before any node was looked at.
@@ -91,7 +95,8 @@ pub(super) struct Writing<'a> {
 }
 
 impl Leaf {
-    /// With one node, or with none: then it begins at the list's head. `next` is what the next leaf begins with.
+    /// With one node, or with none: then it begins at the list's head. `next` is what the next leaf begins
+    /// with.
     pub(super) fn new(first: Option<NodeRef<'_>>, next: Option<NodeRef<'_>>) -> Self {
         let how = abbreviation_between(first, next);
         let leaf = Self {
@@ -135,7 +140,8 @@ impl Leaf {
         }
     }
 
-    /// Tells the processor that we will soon ask what it begins with, or where it leads on `level`; it may be nowhere.
+    /// Tells the processor that we will soon ask what it begins with, or where it leads on `level`; it may be
+    /// nowhere.
     #[inline]
     pub(super) fn prefetch_head(leaf: *const Self, level: usize) {
         prefetch(leaf);
@@ -183,11 +189,13 @@ impl Leaf {
 
     #[inline]
     fn node(&self, at: usize) -> Option<NodeRef<'_>> {
-        // SAFETY: entries are nodes of the list in whose arena this leaf is; the Acquire makes them complete for us.
+        // SAFETY: entries are nodes of the list in whose arena this leaf is; the Acquire makes them complete
+        // for us.
         NonNull::new(self.nodes[at].load(Ordering::Acquire)).map(|node| unsafe { NodeRef::new(node) })
     }
 
-    /// A node before the place, or `None`: the list's head. The last such node that is here, unless somebody changes the leaf.
+    /// A node before the place, or `None`: the list's head. The last such node that is here, unless somebody
+    /// changes the leaf.
     /// REQUIRES: the leaf begins before the place.
     #[inline]
     pub(super) fn last_before(&self, place: &impl Place) -> Option<NodeRef<'_>> {
@@ -226,7 +234,8 @@ impl Leaf {
         first_not(0, self.count.load(Ordering::Acquire), |at| self.short(at) < short)
     }
 
-    /// The first half of [`Self::find`]: looks at no node, and fetches what the second half, [`Self::find_sought`], will look at.
+    /// The first half of [`Self::find`]: looks at no node, and fetches what the second half,
+    /// [`Self::find_sought`], will look at.
     #[inline]
     pub(super) fn seek(&self, place: &impl Place) -> Sought {
         let short = place.abbreviated(self.abbreviation());
@@ -265,7 +274,8 @@ impl Leaf {
         if low >= count || self.short(low) != short {
             return low;
         }
-        // Some are equal: newer versions of a column, or rows that differ farther behind. Most often the place is at one end of them.
+        // Some are equal: newer versions of a column, or rows that differ farther behind. Most often the
+        // place is at one end of them.
         let is_before = |at: usize| self.node(at).is_some_and(|node| place.is_behind(node));
         if !is_before(low) {
             return low;
@@ -343,7 +353,8 @@ impl<'a> Writing<'a> {
     }
 
     /// Puts a node in, as entry `at`.
-    /// REQUIRES: that is its place, there is room, and it is a linked node of the list that this leaf indexes.
+    /// REQUIRES: that is its place, there is room, and it is a linked node of the list that this leaf
+    /// indexes.
     pub(super) fn put(&self, at: usize, node: NodeRef<'_>) {
         let Leaf {
             abbreviated, nodes, ..
@@ -382,7 +393,8 @@ impl<'a> Writing<'a> {
         upper
     }
 
-    /// Leaves out all entries but the first ones, since a leaf that begins with `next` has come behind this one.
+    /// Leaves out all entries but the first ones, since a leaf that begins with `next` has come behind this
+    /// one.
     pub(super) fn keep(&self, count: usize, next: NodeRef<'_>) {
         self.leaf.count.store(count, Ordering::Release);
         let how = abbreviation_between(self.leaf.first(), Some(next));
@@ -398,7 +410,8 @@ impl<'a> Writing<'a> {
 
 #[cfg(test)]
 impl Writing<'_> {
-    /// Fails unless the entries are these nodes, which come from the leaf's list, in its order, and their abbreviated keys are in order.
+    /// Fails unless the entries are these nodes, which come from the leaf's list, in its order, and their
+    /// abbreviated keys are in order.
     pub(super) fn check<'a>(&self, nodes: &mut impl Iterator<Item = NodeRef<'a>>) {
         let entries = 0..self.count();
         for at in entries.clone() {
@@ -502,7 +515,8 @@ mod tests {
         })
     }
 
-    /// Fails unless the place's abbreviated key is on the same side of theirs as the place is of the nodes, if it is among them.
+    /// Fails unless the place's abbreviated key is on the same side of theirs as the place is of the nodes,
+    /// if it is among them.
     fn check(nodes: &[NodeRef<'_>], how: Abbreviation, place: &impl Place) {
         let before = nodes.iter().take_while(|node| place.is_behind(**node)).count();
         if before == 0 || before == nodes.len() {

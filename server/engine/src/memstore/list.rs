@@ -1,4 +1,5 @@
-//! The cells of a memstore: a linked list in order, lock-free to insert into, wait-free to read, without removal.
+//! The cells of a memstore: a linked list in order, lock-free to insert into, wait-free to read, without
+//! removal.
 //!
 //! A node is one piece of arena memory:
 //!
@@ -11,11 +12,13 @@
 //!
 //! Order: [`compare_keys`], then sequence id descending.
 //!
-//! Inserting: fill a node nobody else can see; find its neighbours, from any node that is before it; point to the one after, and
-//! swing the one before with compare-and-swap (again from where we stand if another thread was first). The swap is a Release and
-//! every reader's load of a link an Acquire, so whoever finds a node finds it complete.
+//! Inserting: fill a node nobody else can see; find its neighbours, from any node that is before it; point to
+//! the one after, and swing the one before with compare-and-swap (again from where we stand if another thread
+//! was first). The swap is a Release and every reader's load of a link an Acquire, so whoever finds a node
+//! finds it complete.
 //!
-//! Where to begin is for others to say ([`super::skiplist`]). A start that is farther away costs time and nothing else.
+//! Where to begin is for others to say ([`super::skiplist`]). A start that is farther away costs time and
+//! nothing else.
 //!
 //! Invariants, on which the `unsafe` in here rests:
 //! - A link is null or points to a complete node of this list's arena.
@@ -53,7 +56,8 @@ const BYTES_AT: usize = offset_of!(Node, tags_len) + size_of::<u16>();
 
 type Link = AtomicPtr<Node>;
 
-/// So much of a cell is fetched ahead, in lines of the processor's cache. Where cells are longer, the processor sees where that leads.
+/// So much of a cell is fetched ahead, in lines of the processor's cache. Where cells are longer, the
+/// processor sees where that leads.
 const FETCHED_LINES: usize = 3;
 
 const _: () = assert!(align_of::<Node>() <= ALIGN);
@@ -72,8 +76,8 @@ pub(super) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// The first sixteen bytes of a row, zero-padded. If two rows' prefixes differ, the rows compare like them; rows that differ only
-/// in trailing zeros or beyond sixteen bytes have equal ones.
+/// The first sixteen bytes of a row, zero-padded. If two rows' prefixes differ, the rows compare like them;
+/// rows that differ only in trailing zeros or beyond sixteen bytes have equal ones.
 #[inline]
 pub(super) fn row_prefix(row: &[u8]) -> u128 {
     leading16(row)
@@ -87,8 +91,8 @@ pub(super) trait Place: Copy {
     /// [`row_prefix`] of this place's row.
     fn row_prefix(&self) -> u128;
 
-    /// Not greater than that of any cell behind the place, not smaller than that of any cell before it, as long as place and cells are
-    /// between the two that the abbreviation was made for.
+    /// Not greater than that of any cell behind the place, not smaller than that of any cell before it, as
+    /// long as place and cells are between the two that the abbreviation was made for.
     fn abbreviated(&self, how: Abbreviation) -> u32;
 }
 
@@ -190,14 +194,16 @@ impl Place for End {
 /// A node of a list that is borrowed for `'a`.
 #[derive(Clone, Copy)]
 pub(super) struct NodeRef<'a> {
-    /// Points to a complete node that is alive for `'a`, and may be used to read all of the node, not only its fixed part.
+    /// Points to a complete node that is alive for `'a`, and may be used to read all of the node, not only
+    /// its fixed part.
     node: NonNull<Node>,
     list: PhantomData<&'a CellList>,
 }
 
 impl<'a> NodeRef<'a> {
     /// # Safety
-    /// `node` is complete, belongs to a list that is borrowed for `'a`, and comes from [`Self::pointer`] or that list's arena or links.
+    /// `node` is complete, belongs to a list that is borrowed for `'a`, and comes from [`Self::pointer`] or
+    /// that list's arena or links.
     #[inline]
     pub(super) unsafe fn new(node: NonNull<Node>) -> Self {
         Self {
@@ -285,7 +291,8 @@ impl<'a> NodeRef<'a> {
 /// Where a link points.
 #[inline]
 fn follow(link: &Link) -> Option<NodeRef<'_>> {
-    // SAFETY: links are borrowed from their list, and what one points to is a node of that list; the Acquire makes it complete for us.
+    // SAFETY: links are borrowed from their list, and what one points to is a node of that list; the Acquire
+    // makes it complete for us.
     NonNull::new(link.load(atomic::Ordering::Acquire)).map(|node| unsafe { NodeRef::new(node) })
 }
 
@@ -316,9 +323,10 @@ impl<'a> Builder<'a> {
         let parts = [cell.key.bytes(), cell.value, cell.tags];
         let memory = self.room.allocate(node_bytes(cell));
         let node = memory.cast::<Node>();
-        // SAFETY: the memory is ours alone, aligned for Node, and as large as everything written here: the fixed part's padding lies
-        // where the key goes, which is longer and written after it. Cells that are passed in cannot lie in memory that was just
-        // handed out. It is memory of the arena of a list that is borrowed for 'a.
+        // SAFETY: the memory is ours alone, aligned for Node, and as large as everything written here: the
+        // fixed part's padding lies where the key goes, which is longer and written after it. Cells that are
+        // passed in cannot lie in memory that was just handed out. It is memory of the arena of a list that
+        // is borrowed for 'a.
         unsafe {
             node.write(fixed);
             let mut end = memory.add(BYTES_AT);

@@ -8,8 +8,9 @@ use std::ptr::NonNull;
 /// Alignment of everything handed out.
 pub(super) const ALIGN: usize = 8;
 
-/// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and AArch64: searches
-/// in a large memstore jump about in it, and with small pages most of their time would go into translating addresses.
+/// HBase's chunk size for memstores (`hbase.hregion.memstore.mslab.chunksize`), and a huge page of x86-64 and
+/// AArch64: searches in a large memstore jump about in it, and with small pages most of their time would go
+/// into translating addresses.
 pub(super) const CHUNK_MAX_BYTES: usize = if cfg!(any(miri, loom)) { 8 << 10 } else { 2 << 20 };
 
 /// Memory that nobody else has, given back to the allocator when dropped. What is in it is not initialised.
@@ -36,8 +37,8 @@ impl Memory {
         };
         #[cfg(all(target_os = "linux", not(any(miri, loom))))]
         if bytes == CHUNK_MAX_BYTES {
-            // SAFETY: the range was allocated above, and the advice does not change what it holds. An error means that the kernel
-            // does not do huge pages; then it is slower, and nothing else.
+            // SAFETY: the range was allocated above, and the advice does not change what it holds. An error
+            // means that the kernel does not do huge pages; then it is slower, and nothing else.
             let _ = unsafe {
                 rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage)
             };

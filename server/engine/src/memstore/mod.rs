@@ -1,16 +1,19 @@
 //! The memstore: one family's newest cells of one region, sorted, in memory.
 //!
-//! 1. Commits insert cells, from many threads at once; scans and gets read them through cursors at the same time.
-//! 2. A flush freezes the memstore (the store puts an empty one in its place) and writes its cells to a store file in order.
-//! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is counted as pinned
-//!    ([`FlushedMemstores`]).
+//! 1. Commits insert cells, from many threads at once; scans and gets read them through cursors at the same
+//!    time.
+//! 2. A flush freezes the memstore (the store puts an empty one in its place) and writes its cells to a store
+//!    file in order.
+//! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is
+//!    counted as pinned ([`FlushedMemstores`]).
 //!
-//! The cells lie in a linked list ([`list`]) on chunks of memory ([`arena`], [`memory`]). Where in it a place is, a skiplist of our own tells
-//! ([`skiplist`]), whose leaves hold many cells side by side ([`leaf`]). Those five modules hold all `unsafe`. Chunks of memstores that are
-//! gone are used again ([`pool`]).
+//! The cells lie in a linked list ([`list`]) on chunks of memory ([`arena`], [`memory`]). Where in it a place
+//! is, a skiplist of our own tells ([`skiplist`]), whose leaves hold many cells side by side ([`leaf`]).
+//! Those five modules hold all `unsafe`. Chunks of memstores that are gone are used again ([`pool`]).
 //!
-//! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as `insert` has returned;
-//! which cells a reader may see is decided above, by sequence id. No lock is held while a cursor moves or reads.
+//! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as
+//! `insert` has returned; which cells a reader may see is decided above, by sequence id. No lock is held
+//! while a cursor moves or reads.
 
 mod abbreviation;
 mod arena;
@@ -37,8 +40,8 @@ use crate::cell::{Cell, CellCursor, Key};
 use crate::id::SeqId;
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// How many cells `seek_forward` steps over before it searches from the top. A search in a large memstore costs about as much
-/// as this many steps.
+/// How many cells `seek_forward` steps over before it searches from the top. A search in a large memstore
+/// costs about as much as this many steps.
 const STEPS_MAX: usize = 5;
 
 /// What is known about all cells together.
@@ -54,8 +57,8 @@ struct Totals {
 
 /// A sorted, concurrent buffer of cells that only grows.
 ///
-/// Any number of threads insert and read at once; a cell, once inserted, stays at its address until the memstore is
-/// dropped as a whole. Two cells may have equal keys as long as their sequence ids differ.
+/// Any number of threads insert and read at once; a cell, once inserted, stays at its address until the
+/// memstore is dropped as a whole. Two cells may have equal keys as long as their sequence ids differ.
 #[derive(Debug)]
 pub struct Memstore {
     /// Shared with cursors.
@@ -87,9 +90,11 @@ impl Memstore {
     }
 
     /// Adds a cell (key, value and tags are copied into the arena).
-    /// REQUIRES: (key, sequence id) was not inserted before. If it was, both are kept and the later one comes first.
+    /// REQUIRES: (key, sequence id) was not inserted before. If it was, both are kept and the later one comes
+    /// first.
     pub fn insert(&self, cell: Cell<'_>) {
-        // Before the cell can be found, so that a reader who skips this memstore by its time range cannot miss the cell.
+        // Before the cell can be found, so that a reader who skips this memstore by its time range cannot
+        // miss the cell.
         self.totals.add(&[cell]);
         self.list.insert(cell);
     }
@@ -108,7 +113,8 @@ impl Memstore {
         Self::new(Arc::clone(self.list.pool()))
     }
 
-    /// Bytes held: arena chunks, whole from the moment they are taken, overhead included. 0 when nothing was inserted.
+    /// Bytes held: arena chunks, whole from the moment they are taken, overhead included. 0 when nothing was
+    /// inserted.
     pub fn bytes(&self) -> u64 {
         self.list.bytes()
     }

@@ -1,4 +1,5 @@
-//! The memstore's arena, list of cells, index and totals under loom. What a node's bytes are is plain memory, which loom does not watch: Miri does.
+//! The memstore's arena, list of cells, index and totals under loom. What a node's bytes are is plain memory,
+//! which loom does not watch: Miri does.
 
 use std::sync::Arc;
 
@@ -53,8 +54,8 @@ fn is_sorted(met: &[(u8, u64)]) -> bool {
     met.is_sorted_by_key(|(row, seq)| (*row, u64::MAX - seq))
 }
 
-/// Two writers insert next to each other, on both levels, while a reader walks: nothing is lost, the order holds at every moment, and what
-/// was there before the reader came is met.
+/// Two writers insert next to each other, on both levels, while a reader walks: nothing is lost, the order
+/// holds at every moment, and what was there before the reader came is met.
 fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
     check(2, move || {
         let memstore = Arc::new(Memstore::default());
@@ -132,7 +133,8 @@ fn loom_the_first_leaf_is_made_once() {
     });
 }
 
-/// A writer splits a leaf, whose entries move while a reader searches there: what was there is found, wherever it is now.
+/// A writer splits a leaf, whose entries move while a reader searches there: what was there is found,
+/// wherever it is now.
 #[test]
 fn loom_a_split_hides_nothing() {
     for (new, sought) in [(4, 3), (4, 7), (2, 7), (8, 7)] {
@@ -172,12 +174,14 @@ fn loom_a_full_leaf_is_contended() {
     }
 }
 
-/// A writer searches for two places side by side while another puts a cell between them, and splits the leaf that was found.
+/// A writer searches for two places side by side while another puts a cell between them, and splits the leaf
+/// that was found.
 #[test]
 fn loom_places_found_together_are_left_behind() {
     check(1, || {
         let memstore = Arc::new(Memstore::default());
-        // Leaves with two cells: rows far enough apart for the third one and the fourth to be searched for together.
+        // Leaves with two cells: rows far enough apart for the third one and the fourth to be searched for
+        // together.
         for (row, seq) in [(20, 1), (40, 2), (60, 3), (80, 4)] {
             insert(&memstore, row, seq, 1, 0);
         }
@@ -230,7 +234,8 @@ fn loom_threads_get_memory_of_their_own() {
     });
 }
 
-/// Who finds a cell and asks for the extremes gets extremes with that cell in them: scans leave memstores out by them.
+/// Who finds a cell and asks for the extremes gets extremes with that cell in them: scans leave memstores out
+/// by them.
 #[test]
 fn loom_a_cell_is_in_the_totals_before_it_is_found() {
     check(3, || {

@@ -1,19 +1,22 @@
 //! Memory of memstores that are gone, kept for those that come.
 //!
-//! Every flush replaces a memstore. Were its memory given back and taken anew, the operating system would have to fill every page with
-//! zeros first, which nobody needs: a fifth of the server's time under batches of puts (docs/decisions/0005-arena-skiplist.md). So
-//! chunks of the full size go into this pool, and arenas that grow look here first. (HBase has such a pool, too: `ChunkCreator`.)
+//! Every flush replaces a memstore. Were its memory given back and taken anew, the operating system would
+//! have to fill every page with zeros first, which nobody needs: a fifth of the server's time under batches
+//! of puts (docs/decisions/0005-arena-skiplist.md). So chunks of the full size go into this pool, and arenas
+//! that grow look here first. (HBase has such a pool, too: `ChunkCreator`.)
 //!
-//! 1. An arena that is dropped gives its chunks ([`ChunkPool::give`]); an arena that grows takes one ([`ChunkPool::take`]).
-//! 2. Once a minute the ticker gives back to the system what nobody has needed for that long ([`ChunkPool::trim`]), and at once everything
-//!    when memory is short ([`ChunkPool::clear`]).
+//! 1. An arena that is dropped gives its chunks ([`ChunkPool::give`]); an arena that grows takes one
+//!    ([`ChunkPool::take`]).
+//! 2. Once a minute the ticker gives back to the system what nobody has needed for that long
+//!    ([`ChunkPool::trim`]), and at once everything when memory is short ([`ChunkPool::clear`]).
 //!
 //! Invariant: at most so many chunks are kept as the pool was made for. They count as nobody's memstore.
 
 use super::memory::{CHUNK_MAX_BYTES, Memory};
 use crate::sync::Mutex;
 
-/// Chunks of the full size that are not in use. Shared by all memstores of an engine. The default one keeps nothing.
+/// Chunks of the full size that are not in use. Shared by all memstores of an engine. The default one keeps
+/// nothing.
 #[derive(Default)]
 pub struct ChunkPool {
     most: usize,

@@ -7,24 +7,29 @@
 //! cells     o->o->o->...->o->o->...->o->o->...->o->o->...
 //! ```
 //!
-//! Cells are linked in order ([`super::list`]); leaves hold up to [`LEAF_CELLS`] of them side by side ([`super::leaf`]). On level 0 all
-//! leaves are linked in order, and each level above has about a quarter of the one below (heights are random). A search goes down the
-//! levels to the last leaf that begins before the place, from there to the last node of that leaf before it, and then along the list
-//! until it is there. So the list alone decides what is found. Leaves make it quick: in a large memstore each link that is followed is a
-//! wait for memory, and there are half as many as in a skiplist of cells ([decision 5](../../../../docs/decisions/0005-arena-skiplist.md)).
+//! Cells are linked in order ([`super::list`]); leaves hold up to [`LEAF_CELLS`] of them side by side
+//! ([`super::leaf`]). On level 0 all leaves are linked in order, and each level above has about a quarter of
+//! the one below (heights are random). A search goes down the levels to the last leaf that begins before the
+//! place, from there to the last node of that leaf before it, and then along the list until it is there. So
+//! the list alone decides what is found. Leaves make it quick: in a large memstore each link that is followed
+//! is a wait for memory, and there are half as many as in a skiplist of cells ([decision
+//! 5](../../../../docs/decisions/0005-arena-skiplist.md)).
 //!
-//! Inserting: link the cell into the list (lock-free); put it into its leaf, under the leaf's lock. A full leaf is split: a new one takes
-//! the upper part and is linked behind it on level 0, then the old one forgets that part, then the new one is linked on the levels above
-//! (lock-free). Half of the cells move, unless they come in order, see [`SkipList::put`].
+//! Inserting: link the cell into the list (lock-free); put it into its leaf, under the leaf's lock. A full
+//! leaf is split: a new one takes the upper part and is linked behind it on level 0, then the old one forgets
+//! that part, then the new one is linked on the levels above (lock-free). Half of the cells move, unless they
+//! come in order, see [`SkipList::put`].
 //!
-//! Readers take no lock. Who comes to a leaf while it is split, or before a cell is in it, begins farther back in the list than need be.
-//! Writers wait for each other where they put cells into one leaf, for as long as that takes.
+//! Readers take no lock. Who comes to a leaf while it is split, or before a cell is in it, begins farther
+//! back in the list than need be. Writers wait for each other where they put cells into one leaf, for as long
+//! as that takes.
 //!
 //! Invariants, on which the `unsafe` in here rests:
 //! - A link between leaves is null or points to a complete leaf of this list's arena.
 //! - Leaves and nodes live until the list is dropped. [`Walker`] owns a share of it.
 //!
-//! And for searches to be right: a leaf that is linked on a level begins at or before those that follow it there.
+//! And for searches to be right: a leaf that is linked on a level begins at or before those that follow it
+//! there.
 #![allow(unsafe_code)]
 
 use std::cell::Cell as StdCell;
@@ -53,8 +58,8 @@ const FINGERS: usize = if cfg!(loom) { 2 } else { 4 };
 /// Where a link between leaves points.
 #[inline]
 fn follow(link: &AtomicPtr<Leaf>) -> Option<&Leaf> {
-    // SAFETY: links are borrowed from their list, and what one points to is a leaf of that list, which lives as long; the Acquire makes
-    // it complete for us.
+    // SAFETY: links are borrowed from their list, and what one points to is a leaf of that list, which lives
+    // as long; the Acquire makes it complete for us.
     unsafe { link.load(atomic::Ordering::Acquire).as_ref() }
 }
 
@@ -62,8 +67,8 @@ fn pointer(leaf: Option<&Leaf>) -> *mut Leaf {
     leaf.map_or(ptr::null_mut(), |leaf| ptr::from_ref(leaf).cast_mut())
 }
 
-/// From a leaf along a level, as long as leaves begin before the place. Returns the last of them and its successor. `known_behind`
-/// is a leaf that is known not to begin before it.
+/// From a leaf along a level, as long as leaves begin before the place. Returns the last of them and its
+/// successor. `known_behind` is a leaf that is known not to begin before it.
 #[inline]
 fn walk<'a>(
     leaf: &'a Leaf,
@@ -127,8 +132,9 @@ fn link_on(level: usize, start: &Leaf, new: &Leaf, place: &CellPlace<'_>) {
     }
 }
 
-/// Where the last insert went. A cell that goes right behind that one, as in a sorted load or in a row of many columns, is placed with
-/// two comparisons instead of a search; one that goes near it, as in batches of neighbours that are all written again, with few.
+/// Where the last insert went. A cell that goes right behind that one, as in a sorted load or in a row of
+/// many columns, is placed with two comparisons instead of a search; one that goes near it, as in batches of
+/// neighbours that are all written again, with few.
 ///
 /// Invariant: the leaf begins at or before the node.
 #[derive(Clone, Copy)]
@@ -172,7 +178,8 @@ impl<'a> Start<'a> {
     }
 }
 
-/// One of several searches for places that take turns, so that none waits for the memory that it looks at next.
+/// One of several searches for places that take turns, so that none waits for the memory that it looks at
+/// next.
 struct Search<'a> {
     node: NodeRef<'a>,
     place: CellPlace<'a>,
@@ -282,7 +289,8 @@ impl SkipList {
         self.cells.arena().bytes()
     }
 
-    /// Copies a cell in. If an equal cell with an equal sequence id is there already, the new one goes before it.
+    /// Copies a cell in. If an equal cell with an equal sequence id is there already, the new one goes before
+    /// it.
     pub(super) fn insert(&self, cell: Cell<'_>) {
         let (height, finger) = THREAD.with(|thread| (thread.random_height(), thread.finger));
         self.insert_with(cell, height, finger);
@@ -299,7 +307,8 @@ impl SkipList {
         }
     }
 
-    /// Copies cells in, as if each was [inserted](Self::insert) in turn. Searches for places that are apart are made side by side.
+    /// Copies cells in, as if each was [inserted](Self::insert) in turn. Searches for places that are apart
+    /// are made side by side.
     pub(super) fn insert_all(&self, cells: &[Cell<'_>]) {
         THREAD.with(|thread| self.insert_all_with(cells, || thread.random_height(), thread.finger));
     }
@@ -317,7 +326,8 @@ impl SkipList {
         let mut rows = cells
             .chunk_by(|left, right| left.key.row() == right.key.row())
             .peekable();
-        // Rows that are near each other are found as quickly from where the last one went. Of the first one that does not say anything.
+        // Rows that are near each other are found as quickly from where the last one went. Of the first one
+        // that does not say anything.
         let (mut is_first, mut are_apart) = (true, false);
         while rows.peek().is_some() {
             if are_apart && let Some(head) = follow(&self.head) {
@@ -335,7 +345,8 @@ impl SkipList {
         }
     }
 
-    /// Copies in the other cells of a row, of which the first one has gone there. Returns where the last one went.
+    /// Copies in the other cells of a row, of which the first one has gone there. Returns where the last one
+    /// went.
     fn insert_behind(
         &self,
         builder: &mut Builder<'_>,
@@ -348,7 +359,8 @@ impl SkipList {
         })
     }
 
-    /// Copies in the cells of a few rows, whose places are searched for side by side. Returns whether the last two were apart.
+    /// Copies in the cells of a few rows, whose places are searched for side by side. Returns whether the
+    /// last two were apart.
     fn insert_together<'a, 'c>(
         &'a self,
         builder: &mut Builder<'a>,
@@ -416,7 +428,8 @@ impl SkipList {
     fn start(&self, finger: Option<Finger>, place: &CellPlace<'_>) -> Start<'_> {
         let mut last_leaf = None;
         if let Some(finger) = finger {
-            // SAFETY: a node and a leaf of this list; that they were put there under the finger's lock makes them complete for us.
+            // SAFETY: a node and a leaf of this list; that they were put there under the finger's lock makes
+            // them complete for us.
             let (node, leaf) = unsafe { (NodeRef::new(finger.node), finger.leaf.as_ref()) };
             if place.is_behind(node) {
                 let next = node.next();
@@ -474,8 +487,8 @@ impl SkipList {
         let memory = self.cells.arena().allocate(size_of::<Leaf>() + alignment - ALIGN);
         let start = memory.addr().get();
         let skipped = start.next_multiple_of(alignment) - start;
-        // SAFETY: the memory is ours alone, large enough for a leaf behind what is skipped, and lives as long as the list; there it is
-        // aligned.
+        // SAFETY: the memory is ours alone, large enough for a leaf behind what is skipped, and lives as long
+        // as the list; there it is aligned.
         unsafe {
             let memory = memory.add(skipped).cast::<Leaf>();
             memory.write(leaf);
@@ -483,8 +496,8 @@ impl SkipList {
         }
     }
 
-    /// Puts a node that is linked into its leaf, which is that of `start` or one that was split from it. Returns that, and which entry the
-    /// node is. A good guess of the entry saves a search.
+    /// Puts a node that is linked into its leaf, which is that of `start` or one that was split from it.
+    /// Returns that, and which entry the node is. A good guess of the entry saves a search.
     fn put<'a>(
         &'a self,
         start: &Start<'a>,
@@ -505,8 +518,9 @@ impl SkipList {
             writing.put(at, node);
             return (writing.leaf, at);
         }
-        // A cell right behind the one before is likely to be followed by more of the kind: nothing shall be in their way. The same goes for
-        // one in front of all cells of the list, which is 0 then; nowhere else a cell is in front of all of a leaf.
+        // A cell right behind the one before is likely to be followed by more of the kind: nothing shall be
+        // in their way. The same goes for one in front of all cells of the list, which is 0 then; nowhere
+        // else a cell is in front of all of a leaf.
         let is_next = start.is_next && at == start.guess;
         let middle = if is_next || at == 0 { at } else { LEAF_CELLS / 2 };
         let (old, new) = (writing.leaf, self.split(&writing, middle, at, node));
@@ -521,8 +535,8 @@ impl SkipList {
         }
     }
 
-    /// Splits a full leaf before its entry `middle`, and puts in a node, whose place there is `at`. The node alone makes the new leaf
-    /// if it is behind all others. Returns the new leaf, which is linked on level 0.
+    /// Splits a full leaf before its entry `middle`, and puts in a node, whose place there is `at`. The node
+    /// alone makes the new leaf if it is behind all others. Returns the new leaf, which is linked on level 0.
     fn split<'a>(&'a self, full: &Writing<'a>, middle: usize, at: usize, node: NodeRef<'a>) -> &'a Leaf {
         let next = follow(&full.leaf.next[0]);
         let next_first = next.and_then(Leaf::first);
@@ -609,8 +623,9 @@ impl SkipList {
         std::iter::successors(head, move |leaf| follow(&leaf.next[level]))
     }
 
-    /// Fails unless every cell is an entry of its leaf, the levels are in order and above each other, and a search knows the cell before
-    /// each one without following the list. That is so whenever nobody is inserting. Returns how many leaves each level has.
+    /// Fails unless every cell is an entry of its leaf, the levels are in order and above each other, and a
+    /// search knows the cell before each one without following the list. That is so whenever nobody is
+    /// inserting. Returns how many leaves each level has.
     pub(super) fn check_index(&self) -> Vec<usize> {
         let mut nodes = self.cells.nodes();
         for leaf in self.level(0) {
@@ -642,10 +657,12 @@ impl fmt::Debug for SkipList {
     }
 }
 
-/// Cells that a walker fetches ahead of where it stands: so many are on their way at once. With more it is no quicker.
+/// Cells that a walker fetches ahead of where it stands: so many are on their way at once. With more it is no
+/// quicker.
 pub(super) const LEAD: usize = 8;
 
-/// Which cells a walker has fetched. A hint: an entry that is put in or moved meanwhile makes it wrong by one, or by a leaf.
+/// Which cells a walker has fetched. A hint: an entry that is put in or moved meanwhile makes it wrong by
+/// one, or by a leaf.
 struct Ahead {
     /// The leaf of the next cell to fetch. It belongs to the walker's list.
     leaf: NonNull<Leaf>,
@@ -667,8 +684,8 @@ const STRETCH: usize = if cfg!(any(loom, miri)) { 3 } else { 32 };
 
 /// A position in a list that it keeps alive.
 ///
-/// The list is one link after the other, and each is a wait for memory. What follows in the leaf is known at once. So a walk fetches that,
-/// the more the longer it gets.
+/// The list is one link after the other, and each is a wait for memory. What follows in the leaf is known at
+/// once. So a walk fetches that, the more the longer it gets.
 ///
 /// Links lead forward only. A backward walk ([`Self::seek_row_before`]) goes forward over a stretch
 /// before its position, records where the rows in it begin and end, and then goes back along these
@@ -683,7 +700,8 @@ pub(super) struct Walker {
     rows: Vec<RowSpan>,
 }
 
-// SAFETY: the pointers are not tied to a thread, and what they point to lives as long as `list`, which is Send and Sync.
+// SAFETY: the pointers are not tied to a thread, and what they point to lives as long as `list`, which is
+// Send and Sync.
 unsafe impl Send for Walker {}
 
 impl Walker {
@@ -866,7 +884,8 @@ loom::thread_local! {
 }
 
 impl PerThread {
-    /// Threads are numbered in order of their first insert, so that a single-threaded run is the same every time.
+    /// Threads are numbered in order of their first insert, so that a single-threaded run is the same every
+    /// time.
     fn new() -> Self {
         static THREADS: AtomicU64 = AtomicU64::new(0);
         // A model must take the same way each time.

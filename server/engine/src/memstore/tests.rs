@@ -149,8 +149,9 @@ fn totals_add_up() {
     assert!((memory::CHUNK_MAX_BYTES..memory::CHUNK_MAX_BYTES + 300).contains(&(grown as usize)));
 }
 
-/// Goal: the bytes a memstore asks for stay close to what it was given. Method: many small cells; the rest is links, lengths,
-/// alignment, entries of leaves and the free end of the last chunk. (Under Miri leaves are small, so that some are split.)
+/// Goal: the bytes a memstore asks for stay close to what it was given. Method: many small cells; the rest is
+/// links, lengths, alignment, entries of leaves and the free end of the last chunk. (Under Miri leaves are
+/// small, so that some are split.)
 #[cfg(not(miri))]
 #[test]
 fn overhead_per_cell_is_bounded() {
@@ -168,8 +169,9 @@ fn overhead_per_cell_is_bounded() {
     );
 }
 
-/// Goal: leaves fill up and levels thin out as they should, whatever comes. Method: what is all new, one after the other or at random,
-/// and what is written again and again; all of it in rows with a long prefix in common, in columns of one row, and in versions of one column.
+/// Goal: leaves fill up and levels thin out as they should, whatever comes. Method: what is all new, one
+/// after the other or at random, and what is written again and again; all of it in rows with a long prefix in
+/// common, in columns of one row, and in versions of one column.
 #[test]
 fn leaves_are_filled_in_any_order() {
     let count: u64 = if cfg!(miri) { 25 } else { 40_000 };
@@ -209,7 +211,8 @@ fn leaves_are_filled_in_any_order() {
     }
 }
 
-/// Goal: what a walk fetches ahead is what it comes to. Method: from any cell on through many leaves, steps are compared with the order.
+/// Goal: what a walk fetches ahead is what it comes to. Method: from any cell on through many leaves, steps
+/// are compared with the order.
 #[test]
 fn a_walk_fetches_what_it_comes_to() {
     const CELLS: usize = if cfg!(miri) { 60 } else { 2_000 };
@@ -269,8 +272,8 @@ fn insert_all(memstore: &Memstore, keys: &[KeyBuf], value: &[u8], first_seq: u64
     memstore.insert_all(&cells);
 }
 
-/// Goal: neither the finger nor a search beside others puts cells in the wrong place. Method: orders that hit the finger, miss it, and hit
-/// it half-way; one by one and several at once.
+/// Goal: neither the finger nor a search beside others puts cells in the wrong place. Method: orders that hit
+/// the finger, miss it, and hit it half-way; one by one and several at once.
 #[test]
 fn insertion_order_does_not_matter() {
     let sizes: &[usize] = if cfg!(miri) { &[7] } else { &[1, 2, 7, 100] };
@@ -337,9 +340,11 @@ fn per_thread() -> u64 {
     if cfg!(miri) { 4 } else { 20_000 }
 }
 
-/// Inserts from several threads while two more keep reading. `number_of(thread, index)` makes distinct row numbers.
+/// Inserts from several threads while two more keep reading. `number_of(thread, index)` makes distinct row
+/// numbers.
 ///
-/// A reader notes how far each writer has come, walks, and must then have met, in order, everything inserted before it began.
+/// A reader notes how far each writer has come, walks, and must then have met, in order, everything inserted
+/// before it began.
 fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
     insert_and_read_at_once(&number_of, 1);
     insert_and_read_at_once(&number_of, if cfg!(miri) { 4 } else { 50 });
@@ -385,7 +390,8 @@ fn insert_and_read_at_once(number_of: &(impl Fn(u64, u64) -> u64 + Sync), at_onc
         let readers: Vec<_> = (0..if cfg!(miri) { 1 } else { 2 })
             .map(|_| {
                 scope.spawn(|| {
-                    // Miri is slow: a reader that goes on until the writers are done would take nearly all of the time.
+                    // Miri is slow: a reader that goes on until the writers are done would take nearly all of
+                    // the time.
                     let reads = if cfg!(miri) { 2 } else { usize::MAX };
                     for _ in 0..reads {
                         if done.load(Ordering::Relaxed) {
@@ -440,7 +446,8 @@ fn threads_insert_scattered() {
     insert_and_read(|thread, index| (index * THREADS + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
-/// Goal: the swap on a contended link is retried correctly. Method: all threads insert into the same row and column.
+/// Goal: the swap on a contended link is retried correctly. Method: all threads insert into the same row and
+/// column.
 #[test]
 fn threads_insert_at_one_place() {
     let memstore = Arc::new(Memstore::default());

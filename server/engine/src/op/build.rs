@@ -230,7 +230,8 @@ macro_rules! reads {
                 self
             }
 
-            /// Reads this column, besides others that are named. It changes nothing if its whole family is read.
+            /// Reads this column, besides others that are named. It changes nothing if its whole family is
+            /// read.
             #[must_use]
             pub fn column(mut self, family: impl AsRef<[u8]>, qualifier: impl AsRef<[u8]>) -> Self {
                 self.spec.add_column(family.as_ref(), qualifier.as_ref());

@@ -1,4 +1,5 @@
-//! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before the memstore.
+//! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before
+//! the memstore.
 
 mod build;
 mod group;
@@ -20,8 +21,8 @@ pub enum ReadTier {
     /// Memory and disk.
     #[default]
     All,
-    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a network thread. Of scans, for
-    /// those of whole rows without a filter ([`Scan::may_read_memory_only`]).
+    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a
+    /// network thread. Of scans, for those of whole rows without a filter ([`Scan::may_read_memory_only`]).
     Memory,
 }
 
@@ -75,11 +76,13 @@ pub struct ReadSpec {
     pub families: Vec<FamilySelection>,
     /// Timestamps of interest.
     pub time_range: TimeRange,
-    /// The same for single families, instead of `time_range`. Families that are not read, or not there, have no effect.
+    /// The same for single families, instead of `time_range`. Families that are not read, or not there, have
+    /// no effect.
     pub family_time_ranges: BTreeMap<Vec<u8>, TimeRange>,
     /// Versions of a column, at least 1; the family's VERSIONS bounds it.
     pub max_versions: i32,
-    /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`). 0 lets one through, as in HBase.
+    /// Most cells of a family in a row; `None`: no limit (HBase: `storeLimit`). 0 lets one through, as in
+    /// HBase.
     pub family_limit: Option<usize>,
     /// Cells of a family to leave out at the front of a row (HBase: `storeOffset`).
     pub family_offset: usize,
@@ -139,16 +142,16 @@ pub struct Scan {
     pub batch: Option<usize>,
     /// Most rows of the whole scan.
     pub limit: Option<u64>,
-    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It changes nothing but where a
-    /// filter ends the scan: see [`crate::engine::Scanner`].
+    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It
+    /// changes nothing but where a filter ends the scan: see [`crate::engine::Scanner`].
     pub caching: Option<usize>,
     /// What of each row.
     pub spec: ReadSpec,
 }
 
 impl Scan {
-    /// Whether it may be read with [`ReadTier::Memory`]: a row that turns out not to be in memory is begun again, which a filter would see,
-    /// and pieces of rows would show.
+    /// Whether it may be read with [`ReadTier::Memory`]: a row that turns out not to be in memory is begun
+    /// again, which a filter would see, and pieces of rows would show.
     pub fn may_read_memory_only(&self) -> bool {
         self.spec.filter.is_none() && self.batch.is_none()
     }
@@ -170,15 +173,16 @@ impl Default for Scan {
     }
 }
 
-/// Bounds of one fetch from a scanner. Reaching any of them ends the fetch, at a row boundary unless the scan has a batch limit.
+/// Bounds of one fetch from a scanner. Reaching any of them ends the fetch, at a row boundary unless the scan
+/// has a batch limit.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchLimits {
     /// Most results (rows, or pieces of rows under a batch limit).
     pub results: usize,
     /// Bytes from which on no further row is begun.
     pub bytes: usize,
-    /// Time after which no further row is begun, so that a filter that matches nothing does not hold the caller. It is looked at after the
-    /// first row and every few rows.
+    /// Time after which no further row is begun, so that a filter that matches nothing does not hold the
+    /// caller. It is looked at after the first row and every few rows.
     pub time: std::time::Duration,
 }
 
@@ -267,7 +271,8 @@ pub enum CompareOp {
     NoOp,
 }
 
-/// Condition of a check-and-mutate on the newest version of one column (table in `spec/thrift-semantics.md` section 8).
+/// Condition of a check-and-mutate on the newest version of one column (table in `spec/thrift-semantics.md`
+/// section 8).
 #[derive(Clone, Debug)]
 pub struct Check<'a> {
     /// Family.

@@ -1,6 +1,7 @@
 //! The rows of a write, as they stand in the WAL.
 //!
-//! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are LEB128 varints:
+//! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are
+//! LEB128 varints:
 //!
 //! ```text
 //! edit  = region id | row count | row* | nonce*
@@ -13,17 +14,19 @@
 //! in the edit, or of one whose edit is about to be removed from the log (then the edit has no cells
 //! and the region [`NO_REGION`]).
 //!
-//! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the next one. Edits
-//! stand in a frame as *entries*, one after the other to the end:
+//! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the
+//! next one. Edits stand in a frame as *entries*, one after the other to the end:
 //!
 //! ```text
 //! entry = gap | edit length | edit
 //! ```
 //!
-//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence id after the last row
-//! before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in between.
+//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence id after
+//! the last row before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in
+//! between.
 //!
-//! Reading checks everything and panics on nothing; what is wrong comes back as a text, and the caller adds file and offset.
+//! Reading checks everything and panics on nothing; what is wrong comes back as a text, and the caller adds
+//! file and offset.
 
 use crate::cell::{Cell, CellType, Key, KeyBuf};
 use crate::codec::{Cursor, put_prefixed, put_varint};
@@ -44,7 +47,8 @@ pub(crate) const NO_REGION: RegionId = RegionId(0);
 /// Most bytes that an entry has besides its edit.
 pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
 
-/// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is allocated.
+/// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is
+/// allocated.
 ///
 /// `begin`, then for each row `begin_row` and its cells, then `finish`.
 #[derive(Debug, Default)]
@@ -53,7 +57,8 @@ pub struct EditBuilder {
     bytes: Vec<u8>,
     region: RegionId,
     rows: u32,
-    /// Where the open row's cell count stands: one byte, made longer when the row ends with more than 127 cells.
+    /// Where the open row's cell count stands: one byte, made longer when the row ends with more than 127
+    /// cells.
     row_at: Option<usize>,
     row_cells: u64,
 }
@@ -290,7 +295,8 @@ impl<'a> EditReader<'a> {
     }
 }
 
-/// Each cell with its row's number in the edit; the cell carries the row's sequence id. Ends after the first error.
+/// Each cell with its row's number in the edit; the cell carries the row's sequence id. Ends after the first
+/// error.
 impl<'a> Iterator for EditReader<'a> {
     type Item = Result<(u32, Cell<'a>), &'static str>;
 

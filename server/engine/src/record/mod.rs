@@ -11,17 +11,18 @@
 //! +---------+--------------+---------------+-------------+------------+---------------------+
 //! ```
 //!
-//! *Durable up to* is an offset in the same file: everything before it had been synced when the frame was built. It is
-//! never greater than the frame's own offset. So a frame that is found intact behind a broken one can prove that the
-//! broken one was durable, hence perhaps acknowledged: that is damage, while a broken frame that nothing vouches for is the
-//! torn tail of a write in flight.
+//! *Durable up to* is an offset in the same file: everything before it had been synced when the frame was
+//! built. It is never greater than the frame's own offset. So a frame that is found intact behind a broken
+//! one can prove that the broken one was durable, hence perhaps acknowledged: that is damage, while a broken
+//! frame that nothing vouches for is the torn tail of a write in flight.
 //!
-//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's offset (u64). The header's
-//! covers the first 24 bytes, payload checksum included. So a frame of another file, of a previous life of the file's
-//! blocks, or of another offset is never believed.
+//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's offset (u64).
+//! The header's covers the first 24 bytes, payload checksum included. So a frame of another file, of a
+//! previous life of the file's blocks, or of another offset is never believed.
 //!
-//! Unwritten space is zeros. A frame's header never is: its checksum of 24 zero bytes at its place is zero only by a
-//! chance of one in 2^32, and `durable_upto` is positive in files that begin with a header of their own.
+//! Unwritten space is zeros. A frame's header never is: its checksum of 24 zero bytes at its place is zero
+//! only by a chance of one in 2^32, and `durable_upto` is positive in files that begin with a header of their
+//! own.
 //!
 //! What a payload means is the business of the file's owner; the rows of an edit are encoded by [`edit`].
 //! Everything here is pure: bytes in, bytes out, no panic on any input.
@@ -66,8 +67,8 @@ pub enum FrameRead<'a> {
         /// Offset of what follows it.
         next: usize,
     },
-    /// The end of the bytes, or space that was never written (a header's length of zeros). Whether all that follows is
-    /// zeros too is for the caller to ask ([`is_unwritten`]) where it matters.
+    /// The end of the bytes, or space that was never written (a header's length of zeros). Whether all that
+    /// follows is zeros too is for the caller to ask ([`is_unwritten`]) where it matters.
     End,
     /// Neither.
     Invalid {
@@ -92,14 +93,14 @@ pub(crate) fn put_frame(
     fill_header(&mut out[at..], uuid, offset, first_seq, durable_upto);
 }
 
-/// Appends room for a header; the payload is appended behind it by the caller, then [`fill_header`] makes it a frame.
-/// Saves copying a payload that is collected piece by piece.
+/// Appends room for a header; the payload is appended behind it by the caller, then [`fill_header`] makes it
+/// a frame. Saves copying a payload that is collected piece by piece.
 pub fn reserve_header(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
 }
 
-/// Makes `frame`, room for a header and the payload behind it, a frame. Returns the header's checksum, which stands for all
-/// of the frame's bytes (it covers the payload's checksum).
+/// Makes `frame`, room for a header and the payload behind it, a frame. Returns the header's checksum, which
+/// stands for all of the frame's bytes (it covers the payload's checksum).
 /// REQUIRES: as [`put_frame`].
 pub fn fill_header(frame: &mut [u8], uuid: &Uuid, offset: u64, first_seq: u64, durable_upto: u64) -> u32 {
     let (header, payload) = frame.split_at_mut(FRAME_HEADER_BYTES);
@@ -158,13 +159,13 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
     }
 }
 
-/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its payload may be broken: what the
-/// header says about `durable_upto` is true all the same.
+/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its payload may be
+/// broken: what the header says about `durable_upto` is true all the same.
 pub(crate) fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize, FrameHeader)> {
     loop {
         let rest = bytes.get(from..)?;
-        // Unwritten space is long and most of what is searched. No header has this many zeros in a row, so the next one
-        // can begin only a few bytes before the next byte that is not zero.
+        // Unwritten space is long and most of what is searched. No header has this many zeros in a row, so
+        // the next one can begin only a few bytes before the next byte that is not zero.
         let zeros = rest.iter().take_while(|byte| **byte == 0).count();
         if zeros >= FRAME_HEADER_BYTES {
             from += zeros - (FRAME_HEADER_BYTES - 1);

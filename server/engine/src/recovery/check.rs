@@ -1,12 +1,12 @@
 //! `basalt check`: verifies a database that is not open. It writes nothing, so it can run on a
 //! read-only copy. Each finding ends with what to do about it ([`Remedy`]).
 //!
-//! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every block, order and
-//! counts, identity, share of the region that names it; a finding names the regions that need the
-//! file), every file of every snapshot in the same way, the regions' boundaries,
-//! and files that nobody refers to. Store files are verified side by side, since one thread unpacks blocks more slowly than disks read them;
-//! what is wrong is reported in their order. A problem with one thing does not keep the others from being looked at, except that without a manifest there is nothing to compare
-//! with.
+//! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every
+//! block, order and counts, identity, share of the region that names it; a finding names the regions that
+//! need the file), every file of every snapshot in the same way, the regions' boundaries, and files that
+//! nobody refers to. Store files are verified side by side, since one thread unpacks blocks more slowly than
+//! disks read them; what is wrong is reported in their order. A problem with one thing does not keep the
+//! others from being looked at, except that without a manifest there is nothing to compare with.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -32,8 +32,8 @@ use crate::schema::escape;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, file_path, snapshot_store_dir, store_dir};
 use crate::wal;
 
-/// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk would be read from
-/// disk once for each of its rows.
+/// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk
+/// would be read from disk once for each of its rows.
 const CACHE_BYTES: u64 = 64 << 20;
 
 /// Files with fewer bytes together are verified by one thread: others would not be there in time.
@@ -58,7 +58,8 @@ pub struct CheckSummary {
     pub wal_segments: u64,
     /// Rows in them.
     pub wal_rows: u64,
-    /// Files below `tables/` and `snapshots/` that nobody refers to: no danger, the next open moves them aside.
+    /// Files below `tables/` and `snapshots/` that nobody refers to: no danger, the next open moves them
+    /// aside.
     pub orphans: u64,
     /// Things that are wrong. Zero means that the database is sound.
     pub problems: u64,
@@ -91,8 +92,9 @@ impl std::fmt::Display for CheckSummary {
     }
 }
 
-/// Verifies the database in `dir`. Each thing that is wrong, and each that is only remarkable, goes to `report` as a line of
-/// text. Fails when there is nothing that could be checked: no database, another process has it open.
+/// Verifies the database in `dir`. Each thing that is wrong, and each that is only remarkable, goes to
+/// `report` as a line of text. Fails when there is nothing that could be checked: no database, another
+/// process has it open.
 pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> Result<CheckSummary> {
     let there = vfs
         .exists(dir)
@@ -255,7 +257,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Each snapshot with a cache of its own: its files have ids that a table's files or those of another snapshot have, too.
+    /// Each snapshot with a cache of its own: its files have ids that a table's files or those of another
+    /// snapshot have, too.
     fn check_snapshots(&mut self, state: &ManifestState) {
         for snapshot in state.snapshots.values() {
             self.summary.snapshots += 1;

@@ -21,12 +21,13 @@ const CACHE_BYTES: u64 = 16 << 20;
 enum FileKind {
     Manifest,
     Wal,
-    /// HFiles have their magic at the end; what begins otherwise is taken for one, and the reader refuses what is none.
+    /// HFiles have their magic at the end; what begins otherwise is taken for one, and the reader refuses
+    /// what is none.
     StoreFile,
 }
 
-/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with an error at the first
-/// damage, after what could be read before it.
+/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with an error
+/// at the first damage, after what could be read before it.
 pub fn dump(vfs: &Arc<dyn Vfs>, file: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
     match kind(&**vfs, file)? {
         FileKind::Manifest => {

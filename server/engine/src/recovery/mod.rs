@@ -12,10 +12,12 @@
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
 //!    snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
-//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer
-//!    than what their region has flushed go to its memstores. Rows of a region that is gone were dropped, or flushed before a split or merge. The log's last segment is
-//!    written anew and sealed before this ends (see `wal`), so nothing is served that only the page cache holds.
-//! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest which segments there are.
+//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer than what
+//!    their region has flushed go to its memstores. Rows of a region that is gone were dropped, or flushed
+//!    before a split or merge. The log's last segment is written anew and sealed before this ends (see
+//!    `wal`), so nothing is served that only the page cache holds.
+//! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest
+//!    which segments there are.
 //!
 //! ```text
 //! LOCK  CURRENT  MANIFEST-<number>  wal/<number>.wal  tables/<namespace>/<table>/<family>/<file>  orphans/
@@ -59,12 +61,13 @@ pub use dump::dump;
 /// Name of the lock file.
 const LOCK_FILE: &str = "LOCK";
 
-/// Cells in the log are taken to have their time from the server, not from a client, up to this much after the high-water
-/// mark in the manifest: twice what the mark may lag behind.
+/// Cells in the log are taken to have their time from the server, not from a client, up to this much after
+/// the high-water mark in the manifest: twice what the mark may lag behind.
 const STAMP_SLACK_MS: u64 = 120_000;
 
-/// The part of the memstores' limit that memory of flushed ones, kept for the next, may take besides. A region under load has one memstore in use and one in
-/// a flush, so the larger part of what it gives back is in use again soon.
+/// The part of the memstores' limit that memory of flushed ones, kept for the next, may take besides. A
+/// region under load has one memstore in use and one in a flush, so the larger part of what it gives back is
+/// in use again soon.
 const KEPT_SHARE: u64 = 4;
 
 /// A database that has been opened.

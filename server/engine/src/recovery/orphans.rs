@@ -1,6 +1,6 @@
-//! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a crash kept from
-//! being removed, links of snapshots that were being made or removed, and whatever else got into the directory. They are moved
-//! aside, because deleting is for people.
+//! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a
+//! crash kept from being removed, links of snapshots that were being made or removed, and whatever else got
+//! into the directory. They are moved aside, because deleting is for people.
 //!
 //! In `orphans/` a file is named by its old path. A path that is too long for a name is cut, and
 //! has its checksum at the cut, so that every file gets a name, whatever tables and namespaces are
@@ -28,9 +28,9 @@ const NAME_BYTES_MAX: usize = 240;
 /// Bytes of a file's own name that are kept when its path is cut: all of a store file's.
 const FILE_NAME_BYTES_MAX: usize = 32;
 
-/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how many.
-/// The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then
-/// it removes the directories of snapshots that no longer exist.
+/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how
+/// many. The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then it
+/// removes the directories of snapshots that no longer exist.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
     if !orphans.is_empty() {

@@ -1,7 +1,7 @@
 //! The last steps of a write: one edit into the log, its cells into the memstores.
 //!
-//! Cells are encoded once, for the log, and copied once, from there into the memstores' arenas; replay of the log after a
-//! crash goes through the same [`insert_cells`].
+//! Cells are encoded once, for the log, and copied once, from there into the memstores' arenas; replay of the
+//! log after a crash goes through the same [`insert_cells`].
 
 use std::cell::RefCell;
 
@@ -25,11 +25,13 @@ thread_local! {
 /// Buffers above this size are given back after use instead of being kept by the thread.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their lengths.
+/// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their
+/// lengths.
 const LENGTHS_BYTES_MAX: usize = 32;
 
-/// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats its row's key, so a short request can ask for many
-/// times its own size: this is asked before anything of it is encoded, and before another region's share of the batch is written.
+/// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats
+/// its row's key, so a short request can ask for many times its own size: this is asked before anything of it
+/// is encoded, and before another region's share of the batch is written.
 pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
     let mut bytes = 0_usize;
     for plan in rows {
@@ -122,8 +124,8 @@ pub(crate) fn write_rows(
 /// Cells that are handed to a memstore together.
 const TOGETHER: usize = 64;
 
-/// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are left out.
-/// Returns whether there were any others.
+/// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are
+/// left out. Returns whether there were any others.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
 pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
     // By store: cells of the same family in different rows go together.

@@ -1,4 +1,5 @@
-//! How many of a region's writes are refused, for the split policy that asks (HBase: `BusyRegionSplitPolicy`).
+//! How many of a region's writes are refused, for the split policy that asks (HBase:
+//! `BusyRegionSplitPolicy`).
 
 use parking_lot::Mutex;
 
@@ -23,14 +24,16 @@ struct Watch {
 /// What a look says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busyness {
-    /// Refused writes as a share of the writes that went through, in about one window. 0 until a window has passed.
+    /// Refused writes as a share of the writes that went through, in about one window. 0 until a window has
+    /// passed.
     pub refused_share: f64,
     /// Milliseconds since the first look.
     pub age_ms: u64,
 }
 
 impl BusyRate {
-    /// Looks at the counters, which only grow. Within a window the share is that of this and of the last one, weighted by time.
+    /// Looks at the counters, which only grow. Within a window the share is that of this and of the last one,
+    /// weighted by time.
     pub(crate) fn look(&self, now_ms: u64, writes: u64, refused: u64, window_ms: u64) -> Busyness {
         let mut watch = self.watch.lock();
         let watch = watch.get_or_insert(Watch {

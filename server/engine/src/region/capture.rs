@@ -22,8 +22,8 @@ pub(crate) struct Captured {
 pub(crate) fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
     let versions: SmallVec<[_; 1]> = regions.iter().map(|region| region.load_version()).collect();
     let read_point = wal.read_point();
-    // Had a memstore been frozen, or a region been split, before the read point was taken, then newer edits below it might be
-    // in a memstore that was not captured.
+    // Had a memstore been frozen, or a region been split, before the read point was taken, then newer edits
+    // below it might be in a memstore that was not captured.
     let mut taken = regions.iter().zip(&versions);
     taken
         .all(|(region, version)| region.is_current(version))

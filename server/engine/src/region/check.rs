@@ -19,11 +19,11 @@ pub(crate) fn holds(op: CompareOp, expected: Expected<'_>, stored: Option<&[u8]>
     }
 }
 
-/// Whether the check passes: `given OP stored`, with `given` empty or `None` for "must not exist" and `stored` the newest
-/// version's value, `None` when there is no cell.
+/// Whether the check passes: `given OP stored`, with `given` empty or `None` for "must not exist" and
+/// `stored` the newest version's value, `None` when there is no cell.
 ///
-/// HBase's table: an empty given value passes on an absent or zero-length cell (the other way round for `NotEqual`); a value
-/// never passes on an absent cell, not even with `NotEqual`.
+/// HBase's table: an empty given value passes on an absent or zero-length cell (the other way round for
+/// `NotEqual`); a value never passes on an absent cell, not even with `NotEqual`.
 fn passes(op: CompareOp, given: Option<&[u8]>, stored: Option<&[u8]>) -> bool {
     let Some(given) = given.filter(|given| !given.is_empty()) else {
         let missing = stored.is_none_or(<[u8]>::is_empty);

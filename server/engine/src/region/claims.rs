@@ -1,13 +1,15 @@
 //! Which store files the running compactions of a region read.
 //!
-//! Compactions of one region run at the same time as long as each has files of its own. Whoever begins one looks at the claims, chooses among
-//! what is left, and claims that, all under one lock; the claim ends when what came of it is in the region's version, or nothing did.
+//! Compactions of one region run at the same time as long as each has files of its own. Whoever begins one
+//! looks at the claims, chooses among what is left, and claims that, all under one lock; the claim ends when
+//! what came of it is in the region's version, or nothing did.
 //!
-//! A compaction of all files that somebody has asked for needs a store in which nothing runs. While it waits for that no other
-//! begins in the store, so it is not put off for ever.
+//! A compaction of all files that somebody has asked for needs a store in which nothing runs. While it waits
+//! for that no other begins in the store, so it is not put off for ever.
 //!
-//! Invariants: no file has two claims. Who holds the lock and loads the region's version then finds no file in it that a compaction has
-//! replaced, unless that still claims it: a file of the version that nobody claims is free.
+//! Invariants: no file has two claims. Who holds the lock and loads the region's version then finds no file
+//! in it that a compaction has replaced, unless that still claims it: a file of the version that nobody
+//! claims is free.
 
 use std::collections::BTreeSet;
 

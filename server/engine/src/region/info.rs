@@ -25,7 +25,8 @@ pub struct RegionInfo {
     pub end: Vec<u8>,
     /// HBase's region id: creation time in milliseconds.
     pub created_ms: u64,
-    /// HBase's encoded name: 32 hex digits, MD5 of `table,start,created_ms`. The region of `hbase:meta` has a short one.
+    /// HBase's encoded name: 32 hex digits, MD5 of `table,start,created_ms`. The region of `hbase:meta` has a
+    /// short one.
     pub encoded_name: String,
 }
 
@@ -51,7 +52,8 @@ impl RegionInfo {
         info
     }
 
-    /// HBase's region name: `table,start,created_ms.encoded.` as raw bytes; in `hbase:meta` without the encoded name.
+    /// HBase's region name: `table,start,created_ms.encoded.` as raw bytes; in `hbase:meta` without the
+    /// encoded name.
     pub fn name(&self) -> Vec<u8> {
         let mut name = self.unencoded_name();
         if self.table.is_meta() {
@@ -91,7 +93,8 @@ pub struct RegionStats {
     pub reads: u64,
     /// Row mutations since start.
     pub writes: u64,
-    /// Reads refused or failed writes are not in here; writes refused because a memstore limit was reached are.
+    /// Reads refused or failed writes are not in here; writes refused because a memstore limit was reached
+    /// are.
     pub blocked_writes: u64,
     /// Bytes its memstores hold, frozen ones included.
     pub memstore_bytes: u64,

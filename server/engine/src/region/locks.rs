@@ -1,14 +1,14 @@
 //! Row locks: who may change a row right now.
 //!
-//! One table of stripes for the whole server; a row's stripe is a hash of its region and its key. Two rows may share a
-//! stripe: that costs a wait, never correctness. Plain writes lock shared (their order is the log's), writes that
-//! depend on what they read lock exclusively.
+//! One table of stripes for the whole server; a row's stripe is a hash of its region and its key. Two rows
+//! may share a stripe: that costs a wait, never correctness. Plain writes lock shared (their order is the
+//! log's), writes that depend on what they read lock exclusively.
 //!
 //! A stripe also records the times assigned to its rows ([`RowTimes`]).
 //!
-//! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot wait for each other in a
-//! circle. Row locks come first in the engine's lock order and are not held while a commit syncs: whoever gets the lock next
-//! sees the applied cells, and its own commit is published later.
+//! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot wait for
+//! each other in a circle. Row locks come first in the engine's lock order and are not held while a commit
+//! syncs: whoever gets the lock next sees the applied cells, and its own commit is published later.
 
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
@@ -94,8 +94,9 @@ impl RowLocks {
     ) -> Result<RowGuards<'a>> {
         const { assert!(STRIPES <= 1 << 16) };
         let mut of_rows: SmallVec<[u16; 8]> = SmallVec::with_capacity(rows.size_hint().0);
-        // Stripe, mode and position as one number each: comparing and moving numbers is all that sorting a batch does. Exclusive sorts after
-        // shared; keeping the last of equal stripes keeps the stronger mode.
+        // Stripe, mode and position as one number each: comparing and moving numbers is all that sorting a
+        // batch does. Exclusive sorts after shared; keeping the last of equal stripes keeps the stronger
+        // mode.
         let number = |(region, row, mode)| {
             let (stripe, position) = (stripe_of(region, row), of_rows.len() as u64);
             of_rows.push(stripe as u16);
@@ -130,7 +131,8 @@ impl RowLocks {
         })
     }
 
-    /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the clock.
+    /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the
+    /// clock.
     fn lock_stripe(
         &self,
         stripe: usize,

@@ -2,35 +2,37 @@
 //!
 //! # How writes and reads stay consistent
 //!
-//! There is one sequence counter and one read point for the whole server, both in [`crate::wal::Wal`]; commits are published
-//! strictly in order. A batch of mutations goes this way (`engine` drives it):
+//! There is one sequence counter and one read point for the whole server, both in [`crate::wal::Wal`];
+//! commits are published strictly in order. A batch of mutations goes this way (`engine` drives it):
 //!
-//! 1. Look up the table and check everything: families, row lengths, cell sizes, timestamps, memstore limits. Nothing has
-//!    been changed yet, so an error means that nothing was applied.
-//! 2. Take the row locks of all rows ([`RowLocks`]): shared for plain writes, exclusive for those that read first.
-//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read what the writes depend on; plan the
-//!    cells ([`RowPlan`]).
-//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure that the table is still
-//!    the one looked up; otherwise let go and start again. No file is read under these locks.
-//! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with the sequence
-//!    ids the log gave, one for each row ([`write_rows`]).
+//! 1. Look up the table and check everything: families, row lengths, cell sizes, timestamps, memstore limits.
+//!    Nothing has been changed yet, so an error means that nothing was applied.
+//! 2. Take the row locks of all rows ([`RowLocks`]): shared for plain writes, exclusive for those that read
+//!    first.
+//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read what the writes depend
+//!    on; plan the cells ([`RowPlan`]).
+//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure that the
+//!    table is still the one looked up; otherwise let go and start again. No file is read under these locks.
+//! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with
+//!    the sequence ids the log gave, one for each row ([`write_rows`]).
 //! 6. Let go of all locks. The caller waits for the commit or awaits it.
 //!
-//! Row locks are *not* held during the sync. A read-modify-write that comes next holds the row's lock exclusively, reads
-//! with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet published. That is sound because its own commit
-//! is published later than what it read. Where such a read leads to an answer without a commit (a failed check), the answer
-//! waits until everything assigned so far is published.
+//! Row locks are *not* held during the sync. A read-modify-write that comes next holds the row's lock
+//! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet published.
+//! That is sound because its own commit is published later than what it read. Where such a read leads to an
+//! answer without a commit (a failed check), the answer waits until everything assigned so far is published.
 //!
-//! A reader takes the regions' versions, then the read point, then makes sure that the versions are still current
-//! ([`capture`]). So all cells up to the read point are in the versions taken, and all cells of their files are at
-//! or below it. From there on it holds no lock. A scan that goes on for long takes up later versions at the read point it began
-//! with; [`ReadPoints`] says what these must have kept.
+//! A reader takes the regions' versions, then the read point, then makes sure that the versions are still
+//! current ([`capture`]). So all cells up to the read point are in the versions taken, and all cells of their
+//! files are at or below it. From there on it holds no lock. A scan that goes on for long takes up later
+//! versions at the read point it began with; [`ReadPoints`] says what these must have kept.
 //!
 //! # Lock order
 //!
-//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest. Locks of several regions are
-//! taken in the order of region ids. Files are written under `flushing` or `compacting`, except when a region is closed for
-//! a split, a merge or the loss of a family: then what little is left is flushed under `updates`.
+//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest. Locks of
+//! several regions are taken in the order of region ids. Files are written under `flushing` or `compacting`,
+//! except when a region is closed for a split, a merge or the loss of a family: then what little is left is
+//! flushed under `updates`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,7 +92,8 @@ pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};
 pub(crate) use shared::{Shared, logging_of, stronger};
 pub(crate) use update::{Stored, check_update, plan_update};
 
-/// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of all stores at once.
+/// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of
+/// all stores at once.
 #[derive(Clone, Debug)]
 pub struct RegionVersion {
     /// The table as it was then; `stores` has one store for each of its families, in the same order.
@@ -137,27 +140,27 @@ impl RegionVersion {
 pub(crate) struct Region {
     /// Name and boundaries.
     info: RegionInfo,
-    /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As long as the
-    /// current version has one of them, the region is neither split by itself nor merged.
+    /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As
+    /// long as the current version has one of them, the region is neither split by itself nor merged.
     inherited: BTreeSet<FileId>,
     /// The greatest sequence id of its files when it was opened.
     opened_at: SeqId,
     /// Whether it lacked a store file when it was opened; see [`Self::check_undamaged`].
     opened_damaged: bool,
-    /// Writers hold it for reading from before they append to the log until their cells are in the memstores. Held for
-    /// writing, the memstores stand still and hold every edit of the region that has a sequence id.
+    /// Writers hold it for reading from before they append to the log until their cells are in the memstores.
+    /// Held for writing, the memstores stand still and hold every edit of the region that has a sequence id.
     pub updates: RwLock<()>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
-    /// Compactions of this region hold it for reading while they run, and whoever replaces the region for writing. Comes before
-    /// `flushing`.
+    /// Compactions of this region hold it for reading while they run, and whoever replaces the region for
+    /// writing. Comes before `flushing`.
     pub compacting: parking_lot::RwLock<()>,
     /// The files that they read. Its lock is held for a moment, and none is taken under it.
     pub claims: claims::Claims,
     /// What readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
-    /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and compactions that
-    /// were on their way are thrown away.
+    /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and
+    /// compactions that were on their way are thrown away.
     retired: AtomicBool,
     /// Asks running compactions to give up, because somebody waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
@@ -184,7 +187,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// A region of these stores. `inherited`: those of its files that it shares with its sibling since a split.
+    /// A region of these stores. `inherited`: those of its files that it shares with its sibling since a
+    /// split.
     pub(crate) fn new(meta: &RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
         let opened_damaged = version.damaged_files().next().is_some();
         Arc::new(Self {
@@ -277,7 +281,8 @@ impl Region {
         }
     }
 
-    /// Publishes the version that `derive` makes of the current one. `derive` may run more than once: it must be pure.
+    /// Publishes the version that `derive` makes of the current one. `derive` may run more than once: it must
+    /// be pure.
     pub(crate) fn publish(&self, derive: impl Fn(&RegionVersion) -> RegionVersion) {
         self.version.publish(derive);
     }
@@ -292,9 +297,9 @@ impl Region {
         self.version.is_current(version)
     }
 
-    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every edit of the region up
-    /// to the sequence id that is returned is in frozen memstores or files then, and every later one in neither.
-    /// `_blocked` proves that no writer is between the log and the memstores.
+    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every
+    /// edit of the region up to the sequence id that is returned is in frozen memstores or files then, and
+    /// every later one in neither. `_blocked` proves that no writer is between the log and the memstores.
     pub(crate) fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
         self.publish(|current| {
             let mut next = current.clone();
@@ -360,8 +365,9 @@ impl Region {
         self.accounted_bytes.load(Ordering::Acquire)
     }
 
-    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every change enters the
-    /// sum as a difference to what this region had entered before, so concurrent calls cannot make it drift.
+    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every
+    /// change enters the sum as a difference to what this region had entered before, so concurrent calls
+    /// cannot make it drift.
     pub(crate) fn account(&self, total: &AtomicU64) -> u64 {
         loop {
             if let Some(bytes) = self.account_as_of(&self.version(), total) {
@@ -370,9 +376,10 @@ impl Region {
         }
     }
 
-    /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or whoever retires the
-    /// region, changes the state first and enters it then. So if it has overtaken this call, its change is seen here; if
-    /// not, it enters its own figure later. An old figure left standing would keep writers out of a region without data.
+    /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or
+    /// whoever retires the region, changes the state first and enters it then. So if it has overtaken this
+    /// call, its change is seen here; if not, it enters its own figure later. An old figure left standing
+    /// would keep writers out of a region without data.
     fn account_as_of(&self, version: &Loaded<RegionVersion>, total: &AtomicU64) -> Option<u64> {
         let retired = self.is_retired();
         let bytes = if retired { 0 } else { version.memstore_bytes() };

@@ -1,4 +1,5 @@
-//! Regions under loom: writers, readers, freezes and other publications at once, over a real log on the simulated disk.
+//! Regions under loom: writers, readers, freezes and other publications at once, over a real log on the
+//! simulated disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -108,7 +109,8 @@ fn seqs<'a>(memstores: impl IntoIterator<Item = &'a Arc<Memstore>>) -> Vec<u64> 
     seqs
 }
 
-/// Captures until nothing changes meanwhile, as a scan does or as a get does: the sequence ids in memory, and the read point.
+/// Captures until nothing changes meanwhile, as a scan does or as a get does: the sequence ids in memory, and
+/// the read point.
 fn see(server: &Server, as_scan: bool) -> (Vec<u64>, SeqId) {
     loop {
         if as_scan {
@@ -121,7 +123,8 @@ fn see(server: &Server, as_scan: bool) -> (Vec<u64>, SeqId) {
     }
 }
 
-/// A writer, a freeze and a reader: the versions that were captured have every edit up to the read point, whenever that was.
+/// A writer, a freeze and a reader: the versions that were captured have every edit up to the read point,
+/// whenever that was.
 #[test]
 fn loom_a_reader_has_every_edit_up_to_its_read_point() {
     for as_scan in [true, false] {
@@ -144,7 +147,8 @@ fn loom_a_reader_has_every_edit_up_to_its_read_point() {
     }
 }
 
-/// A writer and a freeze: what is frozen is every edit up to what the flush will claim, and nothing later, also when that is published.
+/// A writer and a freeze: what is frozen is every edit up to what the flush will claim, and nothing later,
+/// also when that is published.
 #[test]
 fn loom_a_freeze_takes_what_it_claims() {
     check(2, || {
@@ -163,7 +167,8 @@ fn loom_a_freeze_takes_what_it_claims() {
     });
 }
 
-/// A flush that installs its result, a freeze for the next one, and a change of the descriptor: none of the three undoes another.
+/// A flush that installs its result, a freeze for the next one, and a change of the descriptor: none of the
+/// three undoes another.
 #[test]
 fn loom_no_publication_is_lost() {
     check(3, || {
@@ -187,7 +192,8 @@ fn loom_no_publication_is_lost() {
     });
 }
 
-/// A writer accounts for its region while a flush empties it: the server's sum is what the memstores hold, in the end.
+/// A writer accounts for its region while a flush empties it: the server's sum is what the memstores hold, in
+/// the end.
 #[test]
 fn loom_the_sum_of_bytes_does_not_drift() {
     check(3, || {
@@ -220,7 +226,8 @@ fn loom_a_retired_region_leaves_nothing_in_the_sum() {
     });
 }
 
-/// A scan is entered while the read point moves on and a flush asks how far back it must look: never past the scan.
+/// A scan is entered while the read point moves on and a flush asks how far back it must look: never past the
+/// scan.
 #[test]
 fn loom_no_flush_looks_past_an_open_scan() {
     check(2, || {

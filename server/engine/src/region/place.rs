@@ -1,7 +1,8 @@
 //! Where a region is served: on one of the servers that were announced, or nowhere for the time being.
 //!
-//! There is one process; it may present itself as several servers. The engine remembers which region is on which of them, and for
-//! an unassigned region refuses reads and writes. Flushes, compactions, splits and merges do not mind.
+//! There is one process; it may present itself as several servers. The engine remembers which region is on
+//! which of them, and for an unassigned region refuses reads and writes. Flushes, compactions, splits and
+//! merges do not mind.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -38,7 +39,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Says under which names the server can be reached. The first call that names one counts; tells whether this was it.
+    /// Says under which names the server can be reached. The first call that names one counts; tells whether
+    /// this was it.
     pub(crate) fn announce(&self, names: Vec<ServerName>) -> bool {
         !names.is_empty() && self.names.set(names).is_ok()
     }
@@ -57,7 +59,8 @@ impl Servers {
         }
     }
 
-    /// Refuses data calls on a region that is not assigned, in HBase's words (`HRegionServer.getRegionByEncodedName`).
+    /// Refuses data calls on a region that is not assigned, in HBase's words
+    /// (`HRegionServer.getRegionByEncodedName`).
     pub(crate) fn check_assigned(&self, region: &Region) -> Result<()> {
         let place = region.place();
         if !place.is_unassigned {

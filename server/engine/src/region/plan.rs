@@ -1,9 +1,10 @@
 //! From a mutation as given to the cells that will be written.
 //!
-//! 1. [`check`] looks at the request alone: families, lengths, sizes, timestamps. It runs before any lock is taken and says
-//!    how the row must be locked.
-//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and of two writes
-//!    of equal key the later one stays, because key and sequence id together must be unique in a memstore.
+//! 1. [`check`] looks at the request alone: families, lengths, sizes, timestamps. It runs before any lock is
+//!    taken and says how the row must be locked.
+//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and
+//!    of two writes of equal key the later one stays, because key and sequence id together must be unique in
+//!    a memstore.
 //!
 //! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone
 //! hides what it covers in its own mutation, whatever their order.
@@ -56,7 +57,8 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks everything that can be said of a mutation without looking at stored data; says how its row must be locked.
+/// Checks everything that can be said of a mutation without looking at stored data; says how its row must be
+/// locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
@@ -194,9 +196,9 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
 }
 
 impl<'a> RowPlan<'a> {
-    /// The cells of a mutation.
-    /// `newest(family, qualifier)` lists the timestamps of a column's versions, newest first, as many as there are
-    /// delete-version writes of the mutation; it is called only for those without a time.
+    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's versions,
+    /// newest first, as many as there are delete-version writes of the mutation; it is called only for those
+    /// without a time.
     /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it said.
     pub(crate) fn of_mutation(
         table: &TableDescriptor,
@@ -468,7 +470,8 @@ mod tests {
         );
     }
 
-    /// The n-th delete without time takes the n-th newest version's, and the current time when there is none left.
+    /// The n-th delete without time takes the n-th newest version's, and the current time when there is none
+    /// left.
     #[test]
     fn deletes_without_time_take_the_versions_times() {
         let table = table();

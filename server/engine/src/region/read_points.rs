@@ -1,13 +1,13 @@
 //! The moments at which open scans read.
 //!
-//! A scan goes on over flushes and compactions: between two fetches it takes up the versions that its regions have by then, and
-//! reads on at the moment it began with. So that it finds the same rows there, flushes and compactions ask here how far back
-//! somebody still looks into their table ([`ReadPoints::horizon`]), and keep what can be seen from there on. A scan of one table
-//! keeps nothing of another.
+//! A scan goes on over flushes and compactions: between two fetches it takes up the versions that its regions
+//! have by then, and reads on at the moment it began with. So that it finds the same rows there, flushes and
+//! compactions ask here how far back somebody still looks into their table ([`ReadPoints::horizon`]), and
+//! keep what can be seen from there on. A scan of one table keeps nothing of another.
 //!
-//! Invariant: of a scan's moment and the horizon of any flush or compaction of its table whose result it may take up, the horizon is not
-//! later. A flush that asked before the scan was entered got the read point of that time or an earlier one, and the scan's own
-//! read point is taken later, or under the same lock.
+//! Invariant: of a scan's moment and the horizon of any flush or compaction of its table whose result it may
+//! take up, the horizon is not later. A flush that asked before the scan was entered got the read point of
+//! that time or an earlier one, and the scan's own read point is taken later, or under the same lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub(crate) struct OpenMoment {
 }
 
 impl ReadPoints {
-    /// Enters a scan of the table that reads at the moment that `now` gives, or later ([`OpenMoment::advance`]).
+    /// Enters a scan of the table that reads at the moment that `now` gives, or later
+    /// ([`OpenMoment::advance`]).
     pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
         let mut open = self.open.lock();
         let (key, moment) = (open.next, now());
@@ -51,8 +52,8 @@ impl ReadPoints {
         }
     }
 
-    /// The earliest moment at which somebody reads the table or may begin to: what `now` gives, if no open scan of it looks
-    /// further back.
+    /// The earliest moment at which somebody reads the table or may begin to: what `now` gives, if no open
+    /// scan of it looks further back.
     pub(crate) fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
         let open = self.open.lock();
         let of_table = open.moments.values().filter(|(scanned, _)| scanned == table);

@@ -23,9 +23,11 @@ pub(crate) fn read_row(
     }
 }
 
-/// The newest visible version of a column in `time_range`, looked for in `tier` and copied out by
-/// `take`. Writes that are applied and not yet published are visible. The version is read into `scratch`, which is left as it was.
-/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of `scratch` is open.
+/// The newest visible version of a column in `time_range`, looked for in `tier` and copied out by `take`.
+/// Writes that are applied and not yet published are visible. The version is read into `scratch`, which is
+/// left as it was.
+/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of
+/// `scratch` is open.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a read of one column takes, and where it goes"

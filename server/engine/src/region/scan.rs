@@ -1,28 +1,29 @@
-//! Reading a region row by row: the families' scanners side by side, and the row-level half of a filter's life.
+//! Reading a region row by row: the families' scanners side by side, and the row-level half of a filter's
+//! life.
 //!
 //! For each row, in HBase's order:
 //!
-//! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or when the filter
-//!    says that nothing more can match: the end.
+//! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or
+//!    when the filter says that nothing more can match: the end.
 //! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells.
-//! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may cut the row here,
-//!    or the bytes that the fetch has left ([`LongRow::Cut`]);
-//!    the piece is returned, and steps 1 to 3 go on with the same row, without `reset`.
-//! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows without cells. A row
-//!    without cells before this step goes no further.
+//! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may
+//!    cut the row here, or the bytes that the fetch has left ([`LongRow::Cut`]); the piece is returned, and
+//!    steps 1 to 3 go on with the same row, without `reset`.
+//! 4. `filter_row_cells` and `filter_row` judge the row as a whole; the latter is not asked about rows
+//!    without cells. A row without cells before this step goes no further.
 //! 5. The other families append their cells, past the filter too, and the row is put in order again.
 //! 6. `reset`. A row without cells is no result.
 //!
-//! A filter may say that it can judge rows by some families only (`Filter::is_family_essential`). HBase then reads the others on
-//! demand, for rows that passed (`RegionScannerImpl.joinedHeap`): blocks of the others are not touched for rows that did not, and
-//! rows that exist only in the others are not seen. HBase refuses this in a reversed scan; here all families are essential
-//! then.
+//! A filter may say that it can judge rows by some families only (`Filter::is_family_essential`). HBase then
+//! reads the others on demand, for rows that passed (`RegionScannerImpl.joinedHeap`): blocks of the others
+//! are not touched for rows that did not, and rows that exist only in the others are not seen. HBase refuses
+//! this in a reversed scan; here all families are essential then.
 //!
-//! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock. Between two rows it
-//! can be paused and go on in a later version of the region, or with another tier. A row that
-//! cannot be finished, because it is not in memory or calls have no memory for it, is left as if it
-//! had not been begun: the scanner is paused before it. With a filter or a batch limit that cannot
-//! be done, so a read of memory only has neither.
+//! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock.
+//! Between two rows it can be paused and go on in a later version of the region, or with another tier. A row
+//! that cannot be finished, because it is not in memory or calls have no memory for it, is left as if it had
+//! not been begun: the scanner is paused before it. With a filter or a batch limit that cannot be done, so a
+//! read of memory only has neither.
 
 use std::cmp::Ordering;
 
@@ -64,8 +65,8 @@ pub(crate) enum LongRow {
     Leave(usize),
 }
 
-/// Checks what can be said of a read without reading: families, versions, time ranges. HBase's `StoreScanner` refuses columns of
-/// a raw read, since it could not tell which of the family's tombstones belong to them.
+/// Checks what can be said of a read without reading: families, versions, time ranges. HBase's `StoreScanner`
+/// refuses columns of a raw read, since it could not tell which of the family's tombstones belong to them.
 pub(crate) fn check_read(table: &TableDescriptor, spec: &ReadSpec) -> Result<()> {
     if spec.max_versions <= 0 {
         return Err(Error::InvalidArgument("maxVersions must be positive".into()));
@@ -205,8 +206,8 @@ impl RegionScanner {
         }))
     }
 
-    /// Lets go of the version it reads, unless it is in the middle of a row. Keeps its place and its filter: given a version
-    /// again ([`Self::resume`]) it goes on as if nothing had been. Says whether it did.
+    /// Lets go of the version it reads, unless it is in the middle of a row. Keeps its place and its filter:
+    /// given a version again ([`Self::resume`]) it goes on as if nothing had been. Says whether it did.
     pub(crate) fn pause(&mut self) -> bool {
         if self.in_row {
             return false;
@@ -236,7 +237,8 @@ impl RegionScanner {
     }
 
     /// Goes on in `version`, if it was paused. After an error it is paused still.
-    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's, but for its tier.
+    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's, but
+    /// for its tier.
     pub(crate) fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
         let Some(paused) = &self.paused else {
             return Ok(());
@@ -266,9 +268,9 @@ impl RegionScanner {
         Ok(())
     }
 
-    /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an error the scanner
-    /// is of no more use, unless the error is [`Error::NotInMemory`] or [`Error::CallMemory`] and
-    /// it [can leave rows](Self::can_leave_row): then it is paused before the row.
+    /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an
+    /// error the scanner is of no more use, unless the error is [`Error::NotInMemory`] or
+    /// [`Error::CallMemory`] and it [can leave rows](Self::can_leave_row): then it is paused before the row.
     pub(crate) fn step(&mut self, out: &mut CellBatch) -> Result<Step> {
         self.step_with(out, LongRow::Whole)
     }
@@ -474,15 +476,16 @@ impl RegionScanner {
                 part.store.seek_row(&self.row)?;
             }
         }
-        // No batch limit is reached here: filters that judge whole rows allow none, and the only other filter that does without a
-        // family, `ColumnValueFilter`, takes no cell of it.
+        // No batch limit is reached here: filters that judge whole rows allow none, and the only other filter
+        // that does without a family, `ColumnValueFilter`, takes no cell of it.
         let progress = self.read_cells(false, limit, out)?;
         debug_assert_ne!(progress, RowProgress::LimitReached, "a piece of a joined row");
         out.sort_open_by_family();
         Ok(())
     }
 
-    /// Asks the filter about the row as a whole. Whether the row passed: it had cells, and the filter did not leave it out.
+    /// Asks the filter about the row as a whole. Whether the row passed: it had cells, and the filter did not
+    /// leave it out.
     fn judge_row(&mut self, out: &mut CellBatch) -> bool {
         let had_cells = !out.open_cells().is_empty();
         let Some(filter) = &mut self.filter else {
@@ -499,8 +502,8 @@ impl RegionScanner {
     }
 }
 
-/// Scanners of the families that `spec` asks for, in the table's order, as `rows` opens them. `judge`: the filter that says which of
-/// them are essential; without one all are.
+/// Scanners of the families that `spec` asks for, in the table's order, as `rows` opens them. `judge`: the
+/// filter that says which of them are essential; without one all are.
 fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
@@ -523,7 +526,8 @@ fn family_count(version: &RegionVersion, spec: &ReadSpec) -> usize {
     }
 }
 
-/// Adds the scanner of one family to `parts`, unless a single row is asked for, of which the family has nothing.
+/// Adds the scanner of one family to `parts`, unless a single row is asked for, of which the family has
+/// nothing.
 fn open_part(
     version: &RegionVersion,
     spec: &ReadSpec,

@@ -164,7 +164,8 @@ pub(crate) fn logging_of(durability: Durability, table: &TableDescriptor) -> Log
     }
 }
 
-/// The stronger of two: a batch is one edit, written with the strongest durability that one of its rows asks for.
+/// The stronger of two: a batch is one edit, written with the strongest durability that one of its rows asks
+/// for.
 pub(crate) fn stronger(left: Logging, right: Logging) -> Logging {
     let strength = |logging| match logging {
         Logging::Skip => 0,

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 /// A TTL of for ever, in seconds (HBase: `HConstants.FOREVER`).
 pub const FOREVER_SECONDS: i32 = i32::MAX;
 
-/// The name of the length of prefixes in a family's configuration (HBase: `BloomFilterUtil.PREFIX_LENGTH_KEY`).
+/// The name of the length of prefixes in a family's configuration (HBase:
+/// `BloomFilterUtil.PREFIX_LENGTH_KEY`).
 const BLOOM_PREFIX_LENGTH: &str = "RowPrefixBloomFilter.prefix_length";
 
 macro_rules! named_codes {
@@ -118,8 +119,8 @@ named_codes! {
 
 /// A column family as the client described it.
 ///
-/// `attributes` holds every option in HBase's raw form (`VERSIONS` => `3`); the typed fields are what the engine acts on,
-/// read from them once.
+/// `attributes` holds every option in HBase's raw form (`VERSIONS` => `3`); the typed fields are what the
+/// engine acts on, read from them once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyDescriptor {
     /// Its name, without colon.
@@ -171,7 +172,8 @@ impl FamilyDescriptor {
             in_memory: parse_bool(&attributes, "IN_MEMORY", false),
             bloom: BloomType::of_option(&attributes, "BLOOMFILTER", BloomType::Row, name)?,
             compression: Compression::of_option(&attributes, "COMPRESSION", Compression::None, name)?,
-            // Without a word from the client, blocks get the row index (D7); NONE in so many words is honoured.
+            // Without a word from the client, blocks get the row index (D7); NONE in so many words is
+            // honoured.
             encoding: DataBlockEncoding::of_option(
                 &attributes,
                 "DATA_BLOCK_ENCODING",
@@ -209,8 +211,9 @@ impl FamilyDescriptor {
         }
     }
 
-    /// How many bytes of a row a bloom filter of type [`BloomType::RowPrefix`] looks at, from the family's configuration; 0 with any
-    /// other type. Refuses a length that is missing or not that of a row (HBase: `BloomFilterUtil.getBloomFilterParam`).
+    /// How many bytes of a row a bloom filter of type [`BloomType::RowPrefix`] looks at, from the family's
+    /// configuration; 0 with any other type. Refuses a length that is missing or not that of a row (HBase:
+    /// `BloomFilterUtil.getBloomFilterParam`).
     pub fn bloom_prefix_bytes(&self) -> Result<usize> {
         if self.bloom != BloomType::RowPrefix {
             return Ok(0);

@@ -8,8 +8,9 @@
 //! - Every limit has a name, and every refusal states that name, the size found and the size
 //!   allowed. `docs/compatibility.md` lists them; a test compares the page with [`Limit::ALL`].
 //! - They are checked once, where a request enters the engine and before anything is durable:
-//!   [`TableDescriptor::check`](super::TableDescriptor::check), [`check_namespace`](super::NamespaceDescriptor::check),
-//!   `TableName::new`, and the catalog for split keys and totals.
+//!   [`TableDescriptor::check`](super::TableDescriptor::check),
+//!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys
+//!   and totals.
 //! - Stored data is never measured against them, so that a database older than a limit opens again,
 //!   and what is too large in it can be removed.
 //!

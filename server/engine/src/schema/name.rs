@@ -153,7 +153,8 @@ fn is_decimal_digit(letter: char) -> bool {
     before > 0 && code - u32::from(ZEROS[before - 1]) < 10
 }
 
-/// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:` `/` `\`.
+/// HBase's rule for family names: not empty, at most 127 bytes, no leading dot, no control character, no `:`
+/// `/` `\`.
 pub(crate) fn check_family_name(name: &[u8]) -> Result<()> {
     let refuse = |why: String| Err(Error::InvalidArgument(format!("{why}: {}", Cut(name))));
     if name.is_empty() {

@@ -1,8 +1,8 @@
 //! When and where the regions of a table split: what the table's options say.
 //!
 //! Some options have two names: the table's own (`MAX_FILESIZE`) and that of the server's setting
-//! (`hbase.hregion.max.filesize`). As in HBase a server's setting among a table's options holds for that table, unless the
-//! table's own is there, too.
+//! (`hbase.hregion.max.filesize`). As in HBase a server's setting among a table's options holds for that
+//! table, unless the table's own is there, too.
 
 use super::{Attributes, TableName, family::parse_bool, insane, parse_attribute};
 use crate::error::Result;
@@ -15,7 +15,8 @@ pub enum SplitPolicy {
     Stepping,
     /// At the maximal size.
     ConstantSize,
-    /// At the initial size times the third power of the number of the table's regions, at most at the maximal size.
+    /// At the initial size times the third power of the number of the table's regions, at most at the maximal
+    /// size.
     IncreasingToUpperBound,
     /// As `IncreasingToUpperBound`; rows that begin with the same bytes stay together.
     KeyPrefix,
@@ -137,8 +138,8 @@ pub struct SplitOptions {
     pub policy: SplitPolicy,
     /// `hbase.increasing.policy.initial.size`. `None`: twice the flush size.
     pub initial_bytes: Option<u64>,
-    /// `hbase.hregion.max.filesize.jitter`: the maximal size differs between regions by up to half of this share up or down, so
-    /// that regions of one size do not all split at once.
+    /// `hbase.hregion.max.filesize.jitter`: the maximal size differs between regions by up to half of this
+    /// share up or down, so that regions of one size do not all split at once.
     pub jitter: f64,
     /// `hbase.hregion.split.overallfiles`: all stores of a region together count, not the largest one.
     pub sum_of_stores: bool,
@@ -165,8 +166,8 @@ impl Default for SplitOptions {
 }
 
 impl SplitOptions {
-    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; a group of rows that is not said clearly is a
-    /// row, as in HBase.
+    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; a group of rows that is not
+    /// said clearly is a row, as in HBase.
     pub(super) fn of(table: &TableName, attributes: &Attributes) -> Result<Self> {
         let defaults = Self::default();
         let policy = SplitPolicy::of(table, attributes)?;

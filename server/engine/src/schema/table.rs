@@ -136,7 +136,8 @@ impl TableDescriptor {
         parse_bool(&self.attributes, "MERGE_ENABLED", true)
     }
 
-    /// When and where regions split. What cannot be read has its default: a table that was made without checks may have that.
+    /// When and where regions split. What cannot be read has its default: a table that was made without
+    /// checks may have that.
     pub(crate) fn split_options(&self) -> SplitOptions {
         SplitOptions::of(&self.name, &self.attributes).unwrap_or_default()
     }
@@ -150,9 +151,9 @@ impl TableDescriptor {
         scopes.any(|scope| scope == b"1")
     }
 
-    /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's options skips them,
-    /// but not the checks of names and of a table without families, which nothing could serve, nor
-    /// the [`limits`](super::limits).
+    /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's
+    /// options skips them, but not the checks of names and of a table without families, which nothing could
+    /// serve, nor the [`limits`](super::limits).
     pub fn check(&self) -> Result<()> {
         check_sizes(self)?;
         if self.families.is_empty() {
@@ -208,7 +209,8 @@ impl TableDescriptor {
     }
 }
 
-/// A size among a table's options: its own name, and that of the server's setting, which counts when the first is not there.
+/// A size among a table's options: its own name, and that of the server's setting, which counts when the
+/// first is not there.
 struct Size {
     option: &'static str,
     setting: &'static str,

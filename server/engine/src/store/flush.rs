@@ -1,7 +1,7 @@
 //! Flush: turns frozen memstores into one store file.
 //!
-//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left out. Tombstones stay,
-//!    and so does what an open scan may see.
+//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left
+//!    out. Tombstones stay, and so does what an open scan may see.
 //! 2. The file is written, synced, and opened again.
 //! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the
 //!    file and without the memstores.

@@ -1,15 +1,17 @@
 //! Merging: many sorted runs of cells as one.
 //!
-//! The child under the cursor stands outside a binary heap of the others, so the heap's root is the runner-up and stepping
-//! within one child costs one comparison; with one child, none: its own order is the merge's, also where that is not the
-//! order of bytes (`cell::RowOrder`). Equal keys come out by sequence id, greater first, and, where
-//! compaction has dropped the sequence ids, by source, newer first (children are given newest first).
+//! The child under the cursor stands outside a binary heap of the others, so the heap's root is the runner-up
+//! and stepping within one child costs one comparison; with one child, none: its own order is the merge's,
+//! also where that is not the order of bytes (`cell::RowOrder`). Equal keys come out by sequence id, greater
+//! first, and, where compaction has dropped the sequence ids, by source, newer first (children are given
+//! newest first).
 //!
-//! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has before the target. Children
-//! whose own greatest row is smaller are *parked*: they stand where the next reversed step will want them and are not
-//! touched, so that a reversed scan seeks in each child once per row of that child, not once per row of the merge. The price:
-//! after a reversed step the cursor is confined to that row, and past the row's last cell it reads as at its end until the
-//! next seek. Readers of reversed scans want exactly that.
+//! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has before the
+//! target. Children whose own greatest row is smaller are *parked*: they stand where the next reversed step
+//! will want them and are not touched, so that a reversed scan seeks in each child once per row of that
+//! child, not once per row of the merge. The price: after a reversed step the cursor is confined to that row,
+//! and past the row's last cell it reads as at its end until the next seek. Readers of reversed scans want
+//! exactly that.
 //!
 //! One thread at a time; holds no lock.
 
@@ -61,7 +63,8 @@ impl<C: CellCursor> MergeCursor<C> {
         }
     }
 
-    /// Begins where its cursors stand, which have been positioned already, each at its first cell of interest.
+    /// Begins where its cursors stand, which have been positioned already, each at its first cell of
+    /// interest.
     pub(crate) fn take_positions(&mut self) {
         self.rebuild();
     }
@@ -280,7 +283,8 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
     }
 }
 
-/// The order of cells inside one store, where all families are equal: `cell::compare_keys` without the family.
+/// The order of cells inside one store, where all families are equal: `cell::compare_keys` without the
+/// family.
 #[inline]
 pub(super) fn compare_in_store(left: Key<'_>, right: Key<'_>) -> Ordering {
     left.row()

@@ -8,19 +8,21 @@
 //! compact        choose: which files (pure); run: files -> MergeCursor -> RetainMatcher -> one store file
 //! ```
 //!
-//! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. What it has to keep:
+//! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. What it has to
+//! keep:
 //!
-//! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the versions are
-//!   still current. So every cell of the files is at or below the read point, but for the files of a bulk load that is
-//!   being published; memstores may hold newer cells. The scanner leaves out what is newer.
+//! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the
+//!   versions are still current. So every cell of the files is at or below the read point, but for the files
+//!   of a bulk load that is being published; memstores may hold newer cells. The scanner leaves out what is
+//!   newer.
 //! - Before a flush, everything in the frozen memstores is published.
-//! - A reader may go on in a later version than it began with, at the moment it began with. Flush and compaction keep what can
-//!   be seen at the earliest such moment or later, and the sequence ids that are above its read point, so that files can be read
-//!   at a moment too.
-//!   Versions beyond VERSIONS are no part of a moment: whether a delete brings one back depends on whether it was dropped
-//!   before, as in HBase.
-//! - A version is published only after the manifest edit that makes it true is durable; then the files it dropped are marked
-//!   obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader, by way of [`Removals`].
+//! - A reader may go on in a later version than it began with, at the moment it began with. Flush and
+//!   compaction keep what can be seen at the earliest such moment or later, and the sequence ids that are
+//!   above its read point, so that files can be read at a moment too. Versions beyond VERSIONS are no part of
+//!   a moment: whether a delete brings one back depends on whether it was dropped before, as in HBase.
+//! - A version is published only after the manifest edit that makes it true is durable; then the files it
+//!   dropped are marked obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader, by way of
+//!   [`Removals`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -110,7 +112,8 @@ pub(crate) fn snapshot_dir(root: &Path, snapshot: &str) -> PathBuf {
     root.join("snapshots").join(snapshot)
 }
 
-/// The directory of a snapshot's links to store files of one family: `snapshots/<name>/<namespace>/<table>/<family>` below `root`.
+/// The directory of a snapshot's links to store files of one family:
+/// `snapshots/<name>/<namespace>/<table>/<family>` below `root`.
 pub(crate) fn snapshot_store_dir(root: &Path, snapshot: &str, table: &TableName, family: &[u8]) -> PathBuf {
     snapshot_dir(root, snapshot)
         .join(table.namespace())
@@ -123,7 +126,8 @@ pub(crate) fn file_path(dir: &Path, id: FileId) -> PathBuf {
     dir.join(id.to_string())
 }
 
-/// Makes sure that the directory of a family is there for good: creates what is missing and syncs each level's parent.
+/// Makes sure that the directory of a family is there for good: creates what is missing and syncs each
+/// level's parent.
 pub(crate) fn create_store_dir(
     vfs: &dyn Vfs,
     root: &Path,

@@ -5,11 +5,11 @@
 //! - a file whose rows, or whose clip, do not overlap the rows asked for;
 //! - for a single row, a file whose bloom filter says no, and any source in which the row is then not found;
 //! - for rows that all begin alike, a file whose bloom filter of prefixes says no;
-//! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is newer may hold a
-//!   tombstone that does, so it stays, unless tombstones outside the range do not count (KEEP_DELETED_CELLS) or nothing is
-//!   masked (raw);
-//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what is older, hence
-//!   gone as well. A raw read shows such cells.
+//! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is
+//!   newer may hold a tombstone that does, so it stays, unless tombstones outside the range do not count
+//!   (KEEP_DELETED_CELLS) or nothing is masked (raw);
+//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what
+//!   is older, hence gone as well. A raw read shows such cells.
 
 use std::cell::OnceCell;
 
@@ -106,7 +106,8 @@ impl<'a> Opening<'a> {
         Ok(sources)
     }
 
-    /// Adds a file to `sources` if it is needed. It is positioned where it stays: to move a source is a part of what a get takes.
+    /// Adds a file to `sources` if it is needed. It is positioned where it stays: to move a source is a part
+    /// of what a get takes.
     fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
@@ -227,8 +228,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// For a read of a single row: positions the source and says whether it holds anything of it. Where no family tombstone
-    /// can be, the search goes straight to the first column asked for.
+    /// For a read of a single row: positions the source and says whether it holds anything of it. Where no
+    /// family tombstone can be, the search goes straight to the first column asked for.
     fn holds_row(&self, source: &mut impl CellCursor, family_tombstones: bool) -> Result<bool> {
         let ReadRows::One(row) = self.rows else {
             return Ok(true);

@@ -1,4 +1,5 @@
-//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove what was begun.
+//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove what was
+//! begun.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,8 +42,8 @@ pub(super) enum NameSync {
     ByCaller,
 }
 
-/// A file being written. Names are unique and the manifest alone decides which files exist, so it is written under its final
-/// name; what a crash leaves behind is removed as unknown at the next start.
+/// A file being written. Names are unique and the manifest alone decides which files exist, so it is written
+/// under its final name; what a crash leaves behind is removed as unknown at the next start.
 pub(super) struct FileOutput<'a> {
     context: &'a StoreContext,
     target: &'a NewFile,

@@ -1,11 +1,13 @@
 //! Reads rows of one store.
 //!
 //! 1. Opening picks the sources that can matter (`opening`).
-//! 2. The region asks each of its stores for `row()`, takes the first in the scan's direction, and calls `read_row` or
-//!    `skip_row` on the stores.
-//! 3. Within a row the matcher judges each cell and the scanner moves as it says: one step, to the next column, past the row.
+//! 2. The region asks each of its stores for `row()`, takes the first in the scan's direction, and calls
+//!    `read_row` or `skip_row` on the stores.
+//! 3. Within a row the matcher judges each cell and the scanner moves as it says: one step, to the next
+//!    column, past the row.
 //!
-//! A scanner belongs to one thread at a time, holds no lock, and keeps the files and memstores it reads alive.
+//! A scanner belongs to one thread at a time, holds no lock, and keeps the files and memstores it reads
+//! alive.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,7 +26,8 @@ use super::opening::{Opening, ReadRows};
 use super::source::Source;
 use super::{Moment, StoreVersion};
 
-/// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of the row.
+/// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of
+/// the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
     /// Cells.
@@ -56,7 +59,8 @@ impl RowLimit {
 pub(crate) enum RowProgress {
     /// The family has no more cells for this row; the scanner stands at its next row.
     Done,
-    /// The limit is used up and the family has at least one more cell for this row: call again with the same row.
+    /// The limit is used up and the family has at least one more cell for this row: call again with the same
+    /// row.
     LimitReached,
     /// The filter wants nothing more of the whole scan.
     ScanDone,
@@ -76,7 +80,8 @@ enum Walk {
 pub(crate) struct Sources(Vec<Source>);
 
 impl Sources {
-    /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is in the store.
+    /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is
+    /// in the store.
     pub(crate) fn of(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
@@ -123,8 +128,8 @@ pub(crate) struct StoreScanner {
 }
 
 impl StoreScanner {
-    /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built where the caller keeps it: it
-    /// is large. `selection`: what to read of this family; `None`: everything.
+    /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built
+    /// where the caller keeps it: it is large. `selection`: what to read of this family; `None`: everything.
     #[inline]
     pub(crate) fn over(
         sources: Sources,
@@ -237,9 +242,10 @@ impl StoreScanner {
         Ok(())
     }
 
-    /// Appends the visible cells of `row` to the open row of `out`, or continues to do so after `LimitReached`.
-    /// `Done` at once when the scanner does not stand at `row`.
-    /// REQUIRES: `filter` is an instance of `ReadSpec::filter`, the same one for the whole scan, if and only if the read has one.
+    /// Appends the visible cells of `row` to the open row of `out`, or continues to do so after
+    /// `LimitReached`. `Done` at once when the scanner does not stand at `row`.
+    /// REQUIRES: `filter` is an instance of `ReadSpec::filter`, the same one for the whole scan, if and only
+    /// if the read has one.
     pub(crate) fn read_row(
         &mut self,
         row: &[u8],
@@ -272,7 +278,8 @@ impl StoreScanner {
                     match &filter {
                         Some(filter) if filter.transforms() => {
                             self.scratch.clear();
-                            // Tags say something of the value they came with (HBase's transformCell drops them too).
+                            // Tags say something of the value they came with (HBase's transformCell drops
+                            // them too).
                             let bare = Cell { tags: &[], ..cell };
                             out.add_with_value(bare, filter.transform_value(cell, &mut self.scratch))?;
                         }
@@ -280,8 +287,8 @@ impl StoreScanner {
                     }
                 }
                 self.count += 1;
-                // As in HBase the cell that reaches the limit is the last one that the filter is shown, and a limit of none lets one
-                // through (`StoreScanner.next`).
+                // As in HBase the cell that reaches the limit is the last one that the filter is shown, and a
+                // limit of none lets one through (`StoreScanner.next`).
                 let behind_offset = self.count > self.family_offset;
                 if behind_offset && self.count >= self.family_limit.saturating_add(self.family_offset) {
                     return self.end_row(row);
@@ -298,8 +305,8 @@ impl StoreScanner {
                 }
                 Decision::ScanDone => {
                     self.leave_row();
-                    // For good (HBase closes the store's scanner): the next row's `reset` may make the filter want more again,
-                    // and then the rest of this row would come as a row of its own.
+                    // For good (HBase closes the store's scanner): the next row's `reset` may make the filter
+                    // want more again, and then the rest of this row would come as a row of its own.
                     self.finished = true;
                     return Ok(RowProgress::ScanDone);
                 }
@@ -323,7 +330,8 @@ impl StoreScanner {
         let (hint, key) = (hint.as_key(), cell.key);
         if hint.row() != key.row() {
             let ahead = (hint.row() < key.row()) == (self.walk == Walk::Reversed);
-            // A filter thinks in the order of bytes. Where rows have another one, stepping finds what it wants.
+            // A filter thinks in the order of bytes. Where rows have another one, stepping finds what it
+            // wants.
             if !ahead || self.order != RowOrder::Bytes {
                 self.cursor.advance()?;
                 return Ok(true);
@@ -335,8 +343,8 @@ impl StoreScanner {
             }
             return Ok(false);
         }
-        // Inside the row cells come in the same order in both directions. A hint for another family means: not here any
-        // more, or not yet known.
+        // Inside the row cells come in the same order in both directions. A hint for another family means:
+        // not here any more, or not yet known.
         if hint.family() > key.family() {
             let row = key.row().to_vec();
             self.end_row(&row)?;
@@ -344,7 +352,8 @@ impl StoreScanner {
         }
         let ahead = hint.family() == key.family() && hint.qualifier() > key.qualifier();
         if !ahead || self.matcher.must_step(key) {
-            // A jump inside the column, or over the empty one, could miss tombstones; stepping finds the same cells.
+            // A jump inside the column, or over the empty one, could miss tombstones; stepping finds the same
+            // cells.
             self.cursor.advance()?;
             return Ok(true);
         }
@@ -372,8 +381,9 @@ impl StoreScanner {
         self.pending = None;
     }
 
-    /// As [`Self::end_row`]. If the filter is done at this moment the scanner is too, for good: HBase shows the next row's first
-    /// cell to its matcher before it gives the row back, and the matcher asks the filter first (`UserScanQueryMatcher`).
+    /// As [`Self::end_row`]. If the filter is done at this moment the scanner is too, for good: HBase shows
+    /// the next row's first cell to its matcher before it gives the row back, and the matcher asks the filter
+    /// first (`UserScanQueryMatcher`).
     fn end_row_and_maybe_scan(
         &mut self,
         row: &[u8],
@@ -403,7 +413,8 @@ impl StoreScanner {
         }
     }
 
-    /// The rest of [`Self::seek_past`], by itself so that rows which ended with their last column pass it quickly.
+    /// The rest of [`Self::seek_past`], by itself so that rows which ended with their last column pass it
+    /// quickly.
     #[inline(never)]
     fn step_past(&mut self, row: &[u8]) -> Result<()> {
         if self.stands(row) == Some(Ordering::Equal) {

@@ -1,9 +1,9 @@
 //! What a store consists of at a moment.
 //!
-//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer swap) and
-//! readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a split both daughters hold
-//! a share in the same file, each clipped to its own rows. The file goes away when every share in it has been marked
-//! obsolete and the last reader is done.
+//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer
+//! swap) and readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a
+//! split both daughters hold a share in the same file, each clipped to its own rows. The file goes away when
+//! every share in it has been marked obsolete and the last reader is done.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -132,8 +132,8 @@ pub struct StoreFile {
 }
 
 impl StoreFile {
-    /// Opens a file that the manifest names, and makes sure that it is the one the manifest means. `dir` is the directory of
-    /// the table that wrote it (`meta.dir_table`) and the family.
+    /// Opens a file that the manifest names, and makes sure that it is the one the manifest means. `dir` is
+    /// the directory of the table that wrote it (`meta.dir_table`) and the family.
     pub fn open(context: &StoreContext, dir: &Path, meta: FileMeta, clip: Clip) -> Result<Arc<Self>> {
         let path = file_path(dir, meta.id);
         let reader = Reader::open(path, meta.id, context.reader.clone())?;
@@ -196,8 +196,8 @@ impl StoreFile {
         })
     }
 
-    /// Says that this region needs the file no more. When all shares have been marked, the file is removed with the drop of
-    /// the last of them.
+    /// Says that this region needs the file no more. When all shares have been marked, the file is removed
+    /// with the drop of the last of them.
     /// REQUIRES: the manifest edit that drops the file from the region is durable.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
@@ -230,7 +230,8 @@ impl StoreFile {
         &self.clip
     }
 
-    /// Whether the file holds cells outside the clip: it was written before a split (HBase: a reference file).
+    /// Whether the file holds cells outside the clip: it was written before a split (HBase: a reference
+    /// file).
     pub fn is_clipped(&self) -> bool {
         self.clipped
     }
@@ -312,7 +313,8 @@ impl StoreVersion {
         }
     }
 
-    /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells survived.
+    /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells
+    /// survived.
     #[must_use]
     pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
         let mut next = self.clone();
@@ -335,7 +337,8 @@ impl StoreVersion {
         next
     }
 
-    /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing survived.
+    /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing
+    /// survived.
     #[must_use]
     pub(crate) fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
         let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());

@@ -1,4 +1,5 @@
-//! The types of [`super`] for the model checker: loom's locks with parking_lot's methods, and an [`ArcSwap`] of loom's atomics.
+//! The types of [`super`] for the model checker: loom's locks with parking_lot's methods, and an [`ArcSwap`]
+//! of loom's atomics.
 //!
 //! Poisoning does not exist here, as in parking_lot: a panic ends the model.
 
@@ -111,12 +112,14 @@ impl<T> RwLock<T> {
     }
 }
 
-/// As arc-swap's, with the weakest orderings that arc-swap promises: a load is an Acquire, a replacement is also a Release.
+/// As arc-swap's, with the weakest orderings that arc-swap promises: a load is an Acquire, a replacement is
+/// also a Release.
 #[derive(Debug)]
 pub struct ArcSwap<T> {
     /// The current one's place in `all`.
     current: AtomicUsize,
-    /// All there ever were. Not loom's: it orders nothing that the model could see, and no thread stops while it holds it.
+    /// All there ever were. Not loom's: it orders nothing that the model could see, and no thread stops while
+    /// it holds it.
     all: std::sync::Mutex<Vec<Arc<T>>>,
 }
 
@@ -179,12 +182,13 @@ impl<T> ArcSwap<T> {
     }
 }
 
-/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread is stopped that could go on, and
-/// with every value that the memory model allows each load. Prints how many there were.
+/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread is stopped
+/// that could go on, and with every value that the memory model allows each load. Prints how many there were.
 ///
-/// loom remembers of each atomic only who came last. A load of one thread followed by a load and a swap of another one is therefore not
-/// tried the other way round. It tries all orders when the swap comes first: let the body's own thread, which runs first, do what
-/// changes things, and spawn those that look, the last one last.
+/// loom remembers of each atomic only who came last. A load of one thread followed by a load and a swap of
+/// another one is therefore not tried the other way round. It tries all orders when the swap comes first: let
+/// the body's own thread, which runs first, do what changes things, and spawn those that look, the last one
+/// last.
 #[cfg(test)]
 pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let began = std::time::Instant::now();

@@ -1,20 +1,24 @@
-//! What readers see of something that changes: a pointer that is swapped as a whole, and two counts of the swaps.
+//! What readers see of something that changes: a pointer that is swapped as a whole, and two counts of the
+//! swaps.
 //!
-//! A reader often has to make sure that what it took is still the current one. To load the pointer again for that costs two
-//! locked operations, because a load also protects what it loads. The counts say it with two plain loads:
+//! A reader often has to make sure that what it took is still the current one. To load the pointer again for
+//! that costs two locked operations, because a load also protects what it loads. The counts say it with two
+//! plain loads:
 //!
 //! ```text
 //! publisher   begun += 1   swap   done += 1
 //! reader      read done    load   ...read other things...   read begun
 //! ```
 //!
-//! If the two that a reader has read are equal, then every publication that had begun by the end was done before the load, so
-//! the reader holds the last one. If they differ, one may be on its way, or several may have overlapped: only then the pointer is
-//! looked at again. So a reader never waits for a publisher that was stopped half way.
+//! If the two that a reader has read are equal, then every publication that had begun by the end was done
+//! before the load, so the reader holds the last one. If they differ, one may be on its way, or several may
+//! have overlapped: only then the pointer is looked at again. So a reader never waits for a publisher that
+//! was stopped half way.
 //!
-//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Say that something the reader has seen
-//! (a read point, a lock) came after a publication. Then that one's `begun` came before, too, and is among those that the reader
-//! counts; so it is among those `done` before the load, whose swaps the load must see.
+//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Say that something
+//! the reader has seen (a read point, a lock) came after a publication. Then that one's `begun` came before,
+//! too, and is among those that the reader counts; so it is among those `done` before the load, whose swaps
+//! the load must see.
 
 use std::sync::Arc;
 
@@ -138,8 +142,9 @@ mod model {
     use super::*;
     use crate::sync::check;
 
-    /// Two publishers, of whom one says afterwards that it is done, as a writer does that moves the read point, and somebody who says
-    /// what he sees. A reader that finds what it loaded to be current has everything that it was told of.
+    /// Two publishers, of whom one says afterwards that it is done, as a writer does that moves the read
+    /// point, and somebody who says what he sees. A reader that finds what it loaded to be current has
+    /// everything that it was told of.
     #[test]
     fn loom_who_is_current_has_what_was_said_before() {
         check(2, || {

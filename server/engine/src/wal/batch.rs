@@ -1,7 +1,8 @@
 //! The bytes of a group while it is filled: frames that lack only their headers.
 //!
-//! Edits are copied in behind room for a frame header, so that the leader fills in headers and writes the buffer as it is:
-//! one copy per edit. The buffer is used again for the group after the next; at steady state nothing is allocated.
+//! Edits are copied in behind room for a frame header, so that the leader fills in headers and writes the
+//! buffer as it is: one copy per edit. The buffer is used again for the group after the next; at steady state
+//! nothing is allocated.
 
 use crate::id::SeqId;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;
@@ -20,8 +21,8 @@ const KEPT_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
-    /// Where each frame begins in `bytes`, and its first sequence id. Nearly always one: a second begins only when the first
-    /// has reached the longest payload.
+    /// Where each frame begins in `bytes`, and its first sequence id. Nearly always one: a second begins only
+    /// when the first has reached the longest payload.
     frames: Vec<(usize, u64)>,
     /// The sequence id that the next entry of the last frame has if its gap is zero.
     next_entry_seq: u64,
@@ -90,7 +91,8 @@ impl Batch {
         &self.bytes
     }
 
-    /// Shows each frame (room for the header, payload) and its first sequence id, to have the header filled in.
+    /// Shows each frame (room for the header, payload) and its first sequence id, to have the header filled
+    /// in.
     pub(super) fn for_each_frame(&mut self, mut fill: impl FnMut(&mut [u8], u64)) {
         for (index, (start, first_seq)) in self.frames.iter().enumerate() {
             let end = self.frames.get(index + 1).map_or(self.bytes.len(), |(at, _)| *at);

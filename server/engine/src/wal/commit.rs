@@ -11,8 +11,8 @@ use crate::id::SeqId;
 use super::Wal;
 use super::group::Place;
 
-/// An edit that has its place in the log and is not in the memstores yet. Dropping it without [`Self::applied`] would stop
-/// publication for ever, so dropping it poisons the log.
+/// An edit that has its place in the log and is not in the memstores yet. Dropping it without
+/// [`Self::applied`] would stop publication for ever, so dropping it poisons the log.
 ///
 /// While a thread holds one it must not wait for the log: its group is not published before it is applied.
 #[derive(Debug)]
@@ -63,11 +63,12 @@ impl Drop for Appended {
     }
 }
 
-/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of `Result<()>`).
+/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of
+/// `Result<()>`).
 ///
-/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If it needs
-/// only a write to the page cache, the poll does it itself, since that takes less time than waking another thread. Without
-/// a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
+/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If
+/// it needs only a write to the page cache, the poll does it itself, since that takes less time than waking
+/// another thread. Without a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
 ///
 /// Dropping it is fine: the edit is written with the next group, or by the next tick.
 #[derive(Debug)]
@@ -83,8 +84,8 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// How long the writer should be kept waiting for its answer once the edit is published. Zero unless memory fills faster than
-    /// it is flushed.
+    /// How long the writer should be kept waiting for its answer once the edit is published. Zero unless
+    /// memory fills faster than it is flushed.
     pub fn pause(&self) -> Duration {
         self.pause
     }
@@ -95,8 +96,8 @@ impl Commit {
         self
     }
 
-    /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that the longer the first poll is
-    /// put off, the more edits share that write.
+    /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that
+    /// the longer the first poll is put off, the more edits share that write.
     #[cfg(feature = "server")]
     pub fn is_synced(&self) -> bool {
         self.sync

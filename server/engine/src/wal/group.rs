@@ -1,25 +1,28 @@
-//! Group commit: who writes for whom, and when readers may see it. Pure synchronisation; what a leader does is behind [`Lead`].
+//! Group commit: who writes for whom, and when readers may see it. Pure synchronisation; what a leader does
+//! is behind [`Lead`].
 //!
-//! Two orders must hold: edits are written in the order of their sequence ids, and the read point passes an edit only when
-//! it is written (and synced, if asked) *and* inserted into the memstores, together with every edit before it. The simple
-//! way, one mutex around append, sync and insert, makes every writer wait for its own sync. Instead:
+//! Two orders must hold: edits are written in the order of their sequence ids, and the read point passes an
+//! edit only when it is written (and synced, if asked) *and* inserted into the memstores, together with every
+//! edit before it. The simple way, one mutex around append, sync and insert, makes every writer wait for its
+//! own sync. Instead:
 //!
-//! 1. [`Queue::join`]: under `state`, for a memory copy's time, an edit takes its sequence ids and joins the open group.
+//! 1. [`Queue::join`]: under `state`, for a memory copy's time, an edit takes its sequence ids and joins the
+//!    open group.
 //! 2. The caller fills the memstores, then [`Queue::applied`] takes it off the group's `pending` count.
-//! 3. [`Queue::wait`]: whoever finds the *baton* in `state` takes it and leads: it closes the open group and opens the next,
-//!    writes and syncs without the lock, waits until `pending` is zero, moves the read point, wakes the group, returns the
-//!    baton and hands over to one waiter of the next group. Who does not find it sleeps until its group is published or
-//!    it is called to lead.
+//! 3. [`Queue::wait`]: whoever finds the *baton* in `state` takes it and leads: it closes the open group and
+//!    opens the next, writes and syncs without the lock, waits until `pending` is zero, moves the read point,
+//!    wakes the group, returns the baton and hands over to one waiter of the next group. Who does not find it
+//!    sleeps until its group is published or it is called to lead.
 //!
-//! There is one baton, so groups are written and published strictly in order, and at most two groups exist: the one being
-//! led and the open one. Everything a group needs besides its bytes (pending count, sleepers, wakers) therefore lives in
-//! two slots, by the parity of its number, and nothing is allocated per group.
+//! There is one baton, so groups are written and published strictly in order, and at most two groups exist:
+//! the one being led and the open one. Everything a group needs besides its bytes (pending count, sleepers,
+//! wakers) therefore lives in two slots, by the parity of its number, and nothing is allocated per group.
 //!
-//! Wake-ups: publishing wakes exactly the group's own waiters, and one of the next group's. None is lost, because waiters
-//! register under `state` after they have seen, under it, that they are neither published nor able to lead; and because
-//! a leader that returns the baton looks, under it, whether anybody waits in the open group. Futures cannot be trusted to
-//! lead when woken (they may have been dropped), so they are led for by the commit thread; without one, all are woken
-//! and the first that is polled leads.
+//! Wake-ups: publishing wakes exactly the group's own waiters, and one of the next group's. None is lost,
+//! because waiters register under `state` after they have seen, under it, that they are neither published nor
+//! able to lead; and because a leader that returns the baton looks, under it, whether anybody waits in the
+//! open group. Futures cannot be trusted to lead when woken (they may have been dropped), so they are led for
+//! by the commit thread; without one, all are woken and the first that is polled leads.
 //!
 //! A failure is final: nothing is published any more, and everybody who waits or comes is told.
 
@@ -34,9 +37,9 @@ use crate::{Error, Result};
 
 use super::batch::Batch;
 
-/// How often a thread looks again before it sleeps, when what it waits for takes about as long as a thread takes to wake up: a write to
-/// the page cache, or another thread's insert into a memstore. Some ten microseconds. None in the model checker, which would try
-/// every number of them.
+/// How often a thread looks again before it sleeps, when what it waits for takes about as long as a thread
+/// takes to wake up: a write to the page cache, or another thread's insert into a memstore. Some ten
+/// microseconds. None in the model checker, which would try every number of them.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 
 /// Looks until it is so or time is up. The caller finds out under the lock which it was.
@@ -92,7 +95,8 @@ struct State<L> {
     open_first_seq: u64,
     /// The next sequence id to give out.
     next_seq: u64,
-    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is here, or lent without a group.
+    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is
+    /// here, or lent without a group.
     leader_blocks: bool,
     /// Threads that sleep until their group is published. By parity; zeroed when the group is published.
     sleepers: [usize; 2],
@@ -238,8 +242,8 @@ impl<L: Lead> Queue<L> {
         // Release: whoever sees the count at zero sees the cells. The leader reads it with Acquire.
         let before = self.pending[slot(group)].fetch_sub(1, Ordering::AcqRel);
         if before == LEADER_WAITS | 1 {
-            // The leader looks at the count under the lock before it sleeps. Holding it here means that it either has seen
-            // zero or sleeps and gets this notification.
+            // The leader looks at the count under the lock before it sleeps. Holding it here means that it
+            // either has seen zero or sleeps and gets this notification.
             let _state = self.state.lock();
             self.wake_leader.notify_one();
         }
@@ -304,7 +308,8 @@ impl<L: Lead> Queue<L> {
         self.wait(group, seq)
     }
 
-    /// One poll of a future that waits for its group. `registered` is the future's place among the group's wakers.
+    /// One poll of a future that waits for its group. `registered` is the future's place among the group's
+    /// wakers.
     pub(super) fn poll(
         &self,
         group: u64,
@@ -349,7 +354,8 @@ impl<L: Lead> Queue<L> {
         state.sleepers[slot] + state.wakers[slot].len()
     }
 
-    /// What the commit thread does: leads groups that futures wait for, until the queue is poisoned or closed, or nobody is left.
+    /// What the commit thread does: leads groups that futures wait for, until the queue is poisoned or
+    /// closed, or nobody is left.
     pub(super) fn run_thread(&self) {
         let mut state = self.state.lock();
         while state.refused.is_none() && state.has_thread {
@@ -422,8 +428,8 @@ impl<L: Lead> Queue<L> {
         pending.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the baton, sees to it that somebody leads the open group if anybody waits for it, and wakes `woken` without
-    /// the lock, since a waker is code of an executor.
+    /// Returns the baton, sees to it that somebody leads the open group if anybody waits for it, and wakes
+    /// `woken` without the lock, since a waker is code of an executor.
     fn give_back<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<L>>,
@@ -481,8 +487,8 @@ impl<L: Lead> Queue<L> {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Leads the open group if there is one and nobody leads, then lets `work` use the baton. Does nothing but call
-    /// `busy` with the open group if somebody else leads.
+    /// Leads the open group if there is one and nobody leads, then lets `work` use the baton. Does nothing
+    /// but call `busy` with the open group if somebody else leads.
     pub(super) fn try_work(
         &self,
         busy: impl FnOnce(&mut Batch),
@@ -504,8 +510,8 @@ impl<L: Lead> Queue<L> {
         self.work(state, work)
     }
 
-    /// Waits for the baton, and leads the open group if there is one; if there is none, lets `work` use the baton, whose error
-    /// concerns the caller only.
+    /// Waits for the baton, and leads the open group if there is one; if there is none, lets `work` use the
+    /// baton, whose error concerns the caller only.
     pub(super) fn lead_or(&self, work: impl FnOnce(&mut L) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
@@ -547,7 +553,8 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Lets `work` use the baton; it is told the first sequence id that is not written yet. An error is final.
+    /// Lets `work` use the baton; it is told the first sequence id that is not written yet. An error is
+    /// final.
     /// REQUIRES: the baton is in `state`.
     fn work(
         &self,

@@ -6,26 +6,26 @@
 //! 2. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
 //! 3. the caller inserts the cells into the memstores, while earlier groups are being written;
 //! 4. [`Appended::applied`] says so;
-//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible: the read
-//!    point has passed it. Some waiter does the work for all (`group` has the protocol).
+//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible:
+//!    the read point has passed it. Some waiter does the work for all (`group` has the protocol).
 //!
-//! Invariants: sequence ids, file order and publication order are one order. The read point passes an edit only when it
-//! and every edit before it are in the memstores, and every one that asked for a sync is synced. After a write or sync
-//! failed nothing is written, synced or published any more: everybody gets [`Error::Poisoned`], and the process should
-//! end, for only a restart finds out what the disk has.
+//! Invariants: sequence ids, file order and publication order are one order. The read point passes an edit
+//! only when it and every edit before it are in the memstores, and every one that asked for a sync is synced.
+//! After a write or sync failed nothing is written, synced or published any more: everybody gets
+//! [`Error::Poisoned`], and the process should end, for only a restart finds out what the disk has.
 //!
 //! The log is a chain of segment files (`segment` draws the bytes). At a start, in this order:
 //!
-//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last one anew
-//!    (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
+//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last
+//!    one anew (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
 //! 2. [`Wal::create`] begins the next segment behind them;
 //! 3. after flushes, [`Wal::remove_before`] removes old segments, oldest first.
 //!
 //! The manifest knows which segments there must be: [`require_segments`] finds what is missing at either end.
 //!
-//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `commit` (an edit on its way), `group`
-//! (who leads, who waits), `room` (what may be promised), `segment` (one file), `spare` (the next one), `writer` (what a leader
-//! does), `reader`, `recover`, `dump`.
+//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `commit` (an
+//! edit on its way), `group` (who leads, who waits), `room` (what may be promised), `segment` (one file),
+//! `spare` (the next one), `writer` (what a leader does), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
@@ -98,7 +98,8 @@ pub struct WalOptions {
     pub segment_bytes: u64,
     /// What `Logging::Sync` means.
     pub sync: WalSync,
-    /// Start a thread that commits groups for callers that do not block (`Commit` as a future). Off in simulation.
+    /// Start a thread that commits groups for callers that do not block (`Commit` as a future). Off in
+    /// simulation.
     pub commit_thread: bool,
 }
 
@@ -198,11 +199,13 @@ impl Wal {
         }))
     }
 
-    /// Promises space for `edits` edits with `bytes` bytes together; edits that are not logged need none. Whoever makes several
-    /// edits of one request reserves for all of them before the first, so that none is refused when others are made.
+    /// Promises space for `edits` edits with `bytes` bytes together; edits that are not logged need none.
+    /// Whoever makes several edits of one request reserves for all of them before the first, so that none is
+    /// refused when others are made.
     ///
-    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes the open group, or has more
-    /// space preallocated. [`Error::DiskSpace`]: the disk has none; nothing has happened then, and the log goes on.
+    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes the open
+    /// group, or has more space preallocated. [`Error::DiskSpace`]: the disk has none; nothing has happened
+    /// then, and the log goes on.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn reserve(&self, edits: usize, bytes: u64) -> Result<Reserved<'_>> {
         let bytes = (edits as u64)
@@ -220,7 +223,8 @@ impl Wal {
         }
     }
 
-    /// How long the disk has kept the log waiting by now, if the log is asking it for something. Every group waits behind that.
+    /// How long the disk has kept the log waiting by now, if the log is asking it for something. Every group
+    /// waits behind that.
     pub fn waiting(&self) -> Option<Duration> {
         self.shared.watch.waiting()
     }
@@ -230,10 +234,11 @@ impl Wal {
         self.shared.room.lacks()
     }
 
-    /// Joins the open group: gives each of the edit's `rows` rows a sequence id of its own, consecutive ones, and copies
-    /// `payload`, an encoded `record::Edit`, into the group. Its space is taken from `reserved`.
-    /// The caller then inserts the cells into the memstores with those sequence ids and calls [`Appended::applied`].
-    /// Fails without effect when the log is poisoned or closed, or when the edit is longer than [`EDIT_BYTES_MAX`].
+    /// Joins the open group: gives each of the edit's `rows` rows a sequence id of its own, consecutive ones,
+    /// and copies `payload`, an encoded `record::Edit`, into the group. Its space is taken from `reserved`.
+    /// The caller then inserts the cells into the memstores with those sequence ids and calls
+    /// [`Appended::applied`]. Fails without effect when the log is poisoned or closed, or when the edit is
+    /// longer than [`EDIT_BYTES_MAX`].
     /// REQUIRES: an edit of this length is among those that `reserved` was made for.
     pub fn append(
         self: &Arc<Self>,
@@ -258,7 +263,8 @@ impl Wal {
             Logging::Fsync => true,
             Logging::Async | Logging::Skip => false,
         };
-        // Recovery gives rows their sequence ids by counting: a wrong count here would shift those of every later row.
+        // Recovery gives rows their sequence ids by counting: a wrong count here would shift those of every
+        // later row.
         assert!(
             logging == Logging::Skip
                 || EditReader::new(payload, SeqId::ZERO).is_ok_and(|edit| edit.rows() == rows),
@@ -288,21 +294,22 @@ impl Wal {
         self.shared.queue.last_assigned()
     }
 
-    /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id that has not
-    /// been given out is an error.
+    /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id
+    /// that has not been given out is an error.
     /// REQUIRES: this thread holds no [`Appended`].
     pub(crate) fn wait_published(&self, seq: SeqId) -> Result<()> {
         self.shared.queue.wait_published(seq)
     }
 
-    /// Writes a group that nobody waits for, syncs what ASYNC_WAL left unsynced and, if nothing was written since the
-    /// previous call, writes the marker that states everything durable. So the longest time until then (the option
-    /// `wal_idle_marker`) is twice the time between calls.
+    /// Writes a group that nobody waits for, syncs what ASYNC_WAL left unsynced and, if nothing was written
+    /// since the previous call, writes the marker that states everything durable. So the longest time until
+    /// then (the option `wal_idle_marker`) is twice the time between calls.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn tick(&self) -> Result<()> {
         let sync_all = self.shared.sync == WalSync::Fsync;
         self.shared.queue.try_work(
-            // With somebody writing all the time a tick would never get to sync for ASYNC_WAL: the open group's leader shall.
+            // With somebody writing all the time a tick would never get to sync for ASYNC_WAL: the open
+            // group's leader shall.
             |open| {
                 if sync_all {
                     open.want_sync();
@@ -320,7 +327,8 @@ impl Wal {
         (oldest.unwrap_or(newest).min(newest), newest)
     }
 
-    /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when none goes.
+    /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when
+    /// none goes.
     pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
         let old = self.shared.old.lock();
         let gone = old
@@ -337,8 +345,8 @@ impl Wal {
         Some(gone.last_seq)
     }
 
-    /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have no hole after a crash.
-    /// Returns how many.
+    /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have
+    /// no hole after a crash. Returns how many.
     /// REQUIRES: it is a number that [`Self::first_kept`] has returned, for edits that are in store files.
     pub(crate) fn remove_before(&self, first: u64) -> Result<usize> {
         let _one_at_a_time = self.shared.removing.lock();
@@ -362,8 +370,8 @@ impl Wal {
         Some(old[beyond].last_seq)
     }
 
-    /// Accepts nothing more, waits for edits on their way to the memstores, writes and publishes the last group, seals the
-    /// log. A second call does nothing.
+    /// Accepts nothing more, waits for edits on their way to the memstores, writes and publishes the last
+    /// group, seals the log. A second call does nothing.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn close(&self) -> Result<()> {
         self.shared.queue.close(Writer::close)

@@ -136,7 +136,8 @@ fn spawn(log: &Arc<Log>, run: impl FnOnce(&Log) + 'static) -> thread::JoinHandle
     thread::spawn(move || run(&log))
 }
 
-/// Whoever sees the read point sees all edits up to it written and in memory, and it never goes back; and every writer returns.
+/// Whoever sees the read point sees all edits up to it written and in memory, and it never goes back; and
+/// every writer returns.
 #[test]
 fn loom_what_is_published_is_written_and_in_memory() {
     check(3, || {
@@ -185,7 +186,8 @@ fn loom_slots_are_used_again_by_futures() {
     });
 }
 
-/// With a commit thread, an awaited edit and one that is waited for both return, and the thread ends when it is told to.
+/// With a commit thread, an awaited edit and one that is waited for both return, and the thread ends when it
+/// is told to.
 #[test]
 fn loom_the_commit_thread_forgets_nobody() {
     check(2, || {
@@ -243,7 +245,8 @@ fn loom_a_failed_write_is_told_to_everybody() {
     });
 }
 
-/// An edit that never gets into memory stops its group: who waits for the group, or leads it, is told, and nothing of it is published.
+/// An edit that never gets into memory stops its group: who waits for the group, or leads it, is told, and
+/// nothing of it is published.
 #[test]
 fn loom_an_edit_that_is_not_applied_stops_its_group() {
     check(3, || {
@@ -284,7 +287,8 @@ fn loom_a_close_publishes_or_refuses() {
     });
 }
 
-/// Whoever borrows the baton for work of its own (a tick, or room for a reservation) is alone with the disk, and hands it on.
+/// Whoever borrows the baton for work of its own (a tick, or room for a reservation) is alone with the disk,
+/// and hands it on.
 #[test]
 fn loom_borrowing_the_baton_loses_no_wake_up() {
     check(2, || {

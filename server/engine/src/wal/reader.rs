@@ -1,22 +1,24 @@
 //! Reading segments back: which frames are believed, and whether a broken one is a torn tail or damage.
 //!
-//! A crash can leave only the last segment with a broken frame, and only behind everything that was synced. So at the first
-//! frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is refused with file and offset, if
+//! A crash can leave only the last segment with a broken frame, and only behind everything that was synced.
+//! So at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
+//! refused with file and offset, if
 //!
 //! * a segment *s + 1* exists: *s* was sealed and synced before that was created; or
-//! * an intact frame header lies behind *o* and states that more than *o* was durable (a seal is such a frame); or
+//! * an intact frame header lies behind *o* and states that more than *o* was durable (a seal is such a
+//!   frame); or
 //! * the caller knows of a durable sequence id that the frames before *o* do not reach.
 //!
-//! Otherwise it is a *torn tail*: nobody was told that it is durable, so it is cut. (A damaged bit in the last group before its marker
-//! is written, at most an idle time later, cannot be told from a torn write.)
+//! Otherwise it is a *torn tail*: nobody was told that it is durable, so it is cut. (A damaged bit in the
+//! last group before its marker is written, at most an idle time later, cannot be told from a torn write.)
 //!
-//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there. Oldest segments
-//! may be gone, since they are removed when the store files hold what they held; the manifest knows which ones
-//! ([`require_segments`]). A segment without an intact header is damage: it has
-//! its name only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
+//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there.
+//! Oldest segments may be gone, since they are removed when the store files hold what they held; the manifest
+//! knows which ones ([`require_segments`]). A segment without an intact header is damage: it has its name
+//! only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
 //!
-//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown kind) was written
-//! so: always refused.
+//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown
+//! kind) was written so: always refused.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -240,8 +242,9 @@ pub(super) fn walk<'a>(
 
 /// Reads all segments of `dir` in order and hands out every edit. Changes nothing.
 ///
-/// `durable`: every logged edit up to here is known, from outside of the log, to have been synced in the log; `SeqId::ZERO` if
-/// nothing is known. (Edits with `Logging::Async` or `Skip`, or with `WalSync::Os`, are not.)
+/// `durable`: every logged edit up to here is known, from outside of the log, to have been synced in the log;
+/// `SeqId::ZERO` if nothing is known. (Edits with `Logging::Async` or `Skip`, or with `WalSync::Os`, are
+/// not.)
 pub fn read_segments(
     vfs: &dyn Vfs,
     dir: &Path,

@@ -1,18 +1,19 @@
 //! After a start: making the log fit for a successor.
 //!
-//! The process may have ended because a sync failed, and then the page cache shows bytes that the disk does not have: reading
-//! them back proves nothing, and syncing the file again would not write them. So what the last segment holds is
-//! written anew before anything relies on it:
+//! The process may have ended because a sync failed, and then the page cache shows bytes that the disk does
+//! not have: reading them back proves nothing, and syncing the file again would not write them. So what the
+//! last segment holds is written anew before anything relies on it:
 //!
 //! 1. all segments are read and judged (see `reader`), their edits handed out;
-//! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its own, sealed and
-//!    synced, and renamed over the old one;
+//! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its
+//!    own, sealed and synced, and renamed over the old one;
 //! 3. now every segment is sealed, and [`Wal::create`](super::Wal::create) begins the next one behind them.
 //!
-//! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered again, or the
-//! sealed one. Sealed segments need no copy: their frames were synced before the seal was written, so the seal vouches for them.
-//! Only the last one's seal itself may be in the page cache alone, and so may its name, if a start was killed between 2's renaming and the
-//! sync of the directory: the seal is written again in its place and synced, and so is the directory.
+//! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered
+//! again, or the sealed one. Sealed segments need no copy: their frames were synced before the seal was
+//! written, so the seal vouches for them. Only the last one's seal itself may be in the page cache alone, and
+//! so may its name, if a start was killed between 2's renaming and the sync of the directory: the seal is
+//! written again in its place and synced, and so is the directory.
 
 use std::path::{Path, PathBuf};
 
@@ -68,8 +69,8 @@ fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
         .map_err(|e| Error::io("opening", &path, e))?;
     file.read_exact_at(&mut seal, at as u64)
         .map_err(|e| Error::io("reading", &path, e))?;
-    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated is damage: so first its length,
-    // of a hole that takes no space.
+    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated is
+    // damage: so first its length, of a hole that takes no space.
     let syncing = |e| Error::io("syncing", &path, e);
     let truncating = |e| Error::io("truncating", &path, e);
     if walked.header.allocated > walked.end as u64 {

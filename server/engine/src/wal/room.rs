@@ -1,15 +1,17 @@
 //! How much may still be logged before the disk has to be asked for more.
 //!
-//! An edit that has joined a group cannot be refused any more: its cells are on their way into the memstores. So the space for it
-//! is there before it joins. It is preallocated in two places: the *rest* of the open segment, and the *spare*, a file that
-//! will be the next segment (`spare`). What is promised, that is reserved or in the open group, is never more than the larger of the two.
+//! An edit that has joined a group cannot be refused any more: its cells are on their way into the memstores.
+//! So the space for it is there before it joins. It is preallocated in two places: the *rest* of the open
+//! segment, and the *spare*, a file that will be the next segment (`spare`). What is promised, that is
+//! reserved or in the open group, is never more than the larger of the two.
 //!
-//! That is enough however the promised edits fall into groups. If they all fit into the rest, they go there. Otherwise they all
-//! fit into the spare: groups go into the rest until one does not fit, and that one and all later ones find room in the
-//! spare, which is then the open segment.
+//! That is enough however the promised edits fall into groups. If they all fit into the rest, they go there.
+//! Otherwise they all fit into the spare: groups go into the rest until one does not fit, and that one and
+//! all later ones find room in the spare, which is then the open segment.
 //!
-//! Writers take from the room, without a lock; the leader, who alone changes rest and spare, puts back what a group did not need
-//! and adds what a new spare brings. An edit is counted with the most that it can take in the log.
+//! Writers take from the room, without a lock; the leader, who alone changes rest and spare, puts back what a
+//! group did not need and adds what a new spare brings. An edit is counted with the most that it can take in
+//! the log.
 
 use crate::Error;
 use crate::record::FRAME_HEADER_BYTES;
@@ -17,7 +19,8 @@ use crate::record::edit::ENTRY_OVERHEAD_BYTES;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
-/// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the frame's kind.
+/// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the
+/// frame's kind.
 pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;
 
 /// The most that an edit of that length takes in the log.
@@ -55,7 +58,8 @@ impl Room {
         self.free_bytes.fetch_add(as_change(bytes), Ordering::AcqRel);
     }
 
-    /// The larger of rest and spare was `before` and is `after`, and `kept` bytes of promises were kept in between.
+    /// The larger of rest and spare was `before` and is `after`, and `kept` bytes of promises were kept in
+    /// between.
     pub(super) fn changed(&self, before: u64, after: u64, kept: u64) {
         let change = as_change(after)
             .saturating_sub(as_change(before))

@@ -18,8 +18,8 @@
 //!
 //! Edits of version 1 have no nonces (see `record::edit`); nothing else was different.
 //!
-//! All integers are little-endian. A frame's payload begins with its kind, and a kind that is not known makes the reader
-//! refuse the segment (it was written by a newer program):
+//! All integers are little-endian. A frame's payload begins with its kind, and a kind that is not known makes
+//! the reader refuse the segment (it was written by a newer program):
 //!
 //! ```text
 //! 1 edits   entries (see `record::edit`)
@@ -27,11 +27,11 @@
 //! 3 seal    chain before this frame, u32: nothing follows
 //! ```
 //!
-//! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far, four bytes each: it
-//! stands for every byte of the segment. The successor repeats it.
+//! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far,
+//! four bytes each: it stands for every byte of the segment. The successor repeats it.
 //!
-//! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has an intact header, and
-//! without a seal it is not shorter than what was preallocated for it.
+//! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has
+//! an intact header, and without a seal it is not shorter than what was preallocated for it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,8 +66,9 @@ pub(super) const KIND_EDITS: u8 = 1;
 pub(super) const KIND_MARKER: u8 = 2;
 pub(super) const KIND_SEAL: u8 = 3;
 
-/// So many bytes that no sync has asked for, and the system is told to begin to write them. Otherwise the sync that ends a segment,
-/// which everybody waits for, would have a whole segment to write: with `wal.sync = "os"` that took 30 to 40 ms.
+/// So many bytes that no sync has asked for, and the system is told to begin to write them. Otherwise the
+/// sync that ends a segment, which everybody waits for, would have a whole segment to write: with `wal.sync =
+/// "os"` that took 30 to 40 ms.
 const WRITE_BACK_BYTES: u64 = 2 << 20;
 
 /// How a segment ended; what its successor knows of it.
@@ -217,8 +218,8 @@ pub(super) struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Creates the file `path` as segment `number`, preallocated, and makes header and size durable. Its name is durable only
-    /// after a sync of the directory.
+    /// Creates the file `path` as segment `number`, preallocated, and makes header and size durable. Its name
+    /// is durable only after a sync of the directory.
     pub(super) fn create(
         vfs: &dyn Vfs,
         path: PathBuf,
@@ -236,7 +237,8 @@ impl SegmentWriter {
         Self::begin(vfs, Spare { file, path, bytes }, number, first_seq, predecessor)
     }
 
-    /// Makes a file of zeros segment `number`: writes its header, and makes header and size durable. The name is the caller's.
+    /// Makes a file of zeros segment `number`: writes its header, and makes header and size durable. The name
+    /// is the caller's.
     pub(super) fn begin(
         vfs: &dyn Vfs,
         spare: Spare,
@@ -355,8 +357,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Tells the system to begin to write what has gathered, and to let go of what it was told to write the last time. The last page
-    /// is left out: the next frame begins in it.
+    /// Tells the system to begin to write what has gathered, and to let go of what it was told to write the
+    /// last time. The last page is left out: the next frame begins in it.
     fn hand_over(&mut self) {
         let from = self.handed_over.max(self.durable);
         let to = self.end - self.end % HEADER_BLOCK_BYTES as u64;
@@ -406,8 +408,8 @@ impl SegmentWriter {
                 .map_err(|e| Error::io("syncing", &self.path, e))?;
         }
         self.durable = self.end;
-        // Only now: a file without a seal that is shorter than it was preallocated is taken for damaged. What a crash leaves of the
-        // space behind a seal is zeros.
+        // Only now: a file without a seal that is shorter than it was preallocated is taken for damaged. What
+        // a crash leaves of the space behind a seal is zeros.
         self.file
             .set_len(self.end)
             .map_err(|e| Error::io("truncating", &self.path, e))?;
@@ -427,8 +429,9 @@ mod tests {
     use crate::fs::advised::Advised;
     use crate::fs::sim::{SimFs, SimOptions};
 
-    /// What is not synced goes to the system bit by bit: each range ends with a whole page and begins where the last but one ended, so
-    /// that everything is named twice: to be written, and to be let go. What was synced is not handed over.
+    /// What is not synced goes to the system bit by bit: each range ends with a whole page and begins where
+    /// the last but one ended, so that everything is named twice: to be written, and to be let go. What was
+    /// synced is not handed over.
     #[test]
     fn what_nobody_syncs_is_handed_over_bit_by_bit() {
         let disk = SimFs::new(1, SimOptions::default());

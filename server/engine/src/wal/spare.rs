@@ -1,8 +1,9 @@
 //! The spare: a preallocated file that is going to be the next segment.
 //!
-//! It lies beside the segments under a name of its own, holds zeros and is not durable: a start removes what it finds. A roll gives it
-//! a header, syncs it and renames it. So a roll asks the disk for no space, and the disk is asked for the next spare when that
-//! matters to nobody: a disk that refuses leaves the log without a spare, and nothing else.
+//! It lies beside the segments under a name of its own, holds zeros and is not durable: a start removes what
+//! it finds. A roll gives it a header, syncs it and renames it. So a roll asks the disk for no space, and the
+//! disk is asked for the next spare when that matters to nobody: a disk that refuses leaves the log without a
+//! spare, and nothing else.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +32,8 @@ impl Spare {
         let path = dir.join(NAME);
         let bytes = bytes.max(HEADER_BLOCK_BYTES as u64);
         let preallocating = |e| Error::io("preallocating", &path, e);
-        // A file system may reserve what it has before it says that there is not enough: a flush beside this would find nothing.
+        // A file system may reserve what it has before it says that there is not enough: a flush beside this
+        // would find nothing.
         let space = vfs
             .space(dir)
             .map_err(|e| Error::io("asking for the free space of", dir, e))?;

@@ -1,7 +1,8 @@
 //! Since when the log waits for the disk.
 //!
-//! A disk that fails says so, and the process ends. One that hangs says nothing: whoever leads waits, and so does every group behind.
-//! What leads notes when it began, so that others can tell, and new writes be refused instead of waiting with the rest.
+//! A disk that fails says so, and the process ends. One that hangs says nothing: whoever leads waits, and so
+//! does every group behind. What leads notes when it began, so that others can tell, and new writes be
+//! refused instead of waiting with the rest.
 //!
 //! One number, written by whoever holds the log's baton, read by anybody without a lock.
 

@@ -1,8 +1,8 @@
 //! What the leader of a group does: one write, perhaps one sync, now and then the next segment.
 //!
-//! Everything that a group needs is preallocated (`room` says why that is known before the group is closed), so only a broken disk
-//! fails a write here, and that is final. Asking the disk for space is something else: [`Writer::ask_for_spare`] and
-//! [`Writer::make_room`] may fail as often as they like.
+//! Everything that a group needs is preallocated (`room` says why that is known before the group is closed),
+//! so only a broken disk fails a write here, and that is final. Asking the disk for space is something else:
+//! [`Writer::ask_for_spare`] and [`Writer::make_room`] may fail as often as they like.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +91,8 @@ impl Lead for Writer {
             }
         }
         let mut synced = None;
-        // Also without bytes of its own: a tick that found the log busy asks the open group for the sync, whatever is in it.
+        // Also without bytes of its own: a tick that found the log busy asks the open group for the sync,
+        // whatever is in it.
         let wants_sync = batch.wants_sync() && !(seeded::is_on("ack-before-sync") && batch.len() > 0);
         if wants_sync && self.segment.is_dirty() {
             synced = Some(self.sync()?);
@@ -120,8 +121,8 @@ impl Writer {
             .max(self.spare.as_ref().map_or(0, Spare::room))
     }
 
-    /// Seals the segment and begins the next one in the spare. The seal is durable before the successor exists, and the
-    /// successor, header and name, before anything is written to it: recovery relies on both.
+    /// Seals the segment and begins the next one in the spare. The seal is durable before the successor
+    /// exists, and the successor, header and name, before anything is written to it: recovery relies on both.
     fn roll(&mut self, batch: &mut Batch) -> Result<()> {
         let mut next_seq = None;
         batch.for_each_frame(|_, first_seq| {
@@ -137,7 +138,8 @@ impl Writer {
         };
         let successor = begin_segment(&*self.vfs, &self.dir, spare, number, next_seq, &sealed)?;
         let sealed = std::mem::replace(&mut self.segment, successor);
-        // Only now may it be removed: a successor whose creation was cut short is known by the segment before it.
+        // Only now may it be removed: a successor whose creation was cut short is known by the segment before
+        // it.
         self.old.lock().push(OldSegment {
             number: sealed.number(),
             last_seq: SeqId(next_seq.0 - 1),
@@ -205,11 +207,11 @@ impl Writer {
         Ok(sealed)
     }
 
-    /// Syncs what groups without a sync have left; when nothing was written since the last call, states everything durable. Asks
-    /// for a spare, if there is none.
+    /// Syncs what groups without a sync have left; when nothing was written since the last call, states
+    /// everything durable. Asks for a spare, if there is none.
     ///
-    /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs nothing more to sync.
-    /// Nobody waits for a marker, so the marker itself is left to the next sync.
+    /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs
+    /// nothing more to sync. Nobody waits for a marker, so the marker itself is left to the next sync.
     pub(super) fn tick(&mut self, next_seq: SeqId) -> Result<()> {
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();
@@ -217,7 +219,8 @@ impl Writer {
         if self.segment.is_dirty() && (self.sync == WalSync::Fsync || idle) && !self.segment.is_stated() {
             self.sync()?;
         }
-        // A marker needs room as well, or a group that was promised it would not fit. Without room a later tick writes it.
+        // A marker needs room as well, or a group that was promised it would not fit. Without room a later
+        // tick writes it.
         if idle && !self.segment.is_stated() && self.room.take(MARKER_BYTES as u64) {
             let before = self.capacity();
             self.segment.write_marker(next_seq)?;

@@ -1,13 +1,16 @@
 //! The job queue: what waits, what runs, what is tried again later.
 //!
-//! A job is in the queue at most once: asking again for what waits already changes nothing. The same job is not handed to a
-//! second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue is bounded by that rule: one
-//! flush, one split and one compaction per store and kind for every region there is.
+//! A job is in the queue at most once: asking again for what waits already changes nothing. The same job is
+//! not handed to a second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue
+//! is bounded by that rule: one flush, one split and one compaction per store and kind for every region there
+//! is.
 //!
-//! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory, nor a long compaction the short
-//! ones, without which files pile up in other stores (HBase: its pools for short and long compactions).
+//! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory,
+//! nor a long compaction the short ones, without which files pile up in other stores (HBase: its pools for
+//! short and long compactions).
 //!
-//! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is handed out.
+//! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is
+//! handed out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -161,7 +164,8 @@ impl Queue {
         state.take(lane, now)
     }
 
-    /// Takes the next job of a lane, waiting for one; `None` once the queue is stopped. `now` reads the monotonic clock.
+    /// Takes the next job of a lane, waiting for one; `None` once the queue is stopped. `now` reads the
+    /// monotonic clock.
     pub(crate) fn wait(&self, lane: Lane, now: impl Fn() -> Duration) -> Option<Job> {
         let mut state = self.state.lock();
         loop {
@@ -172,7 +176,8 @@ impl Queue {
                 return Some(job);
             }
             match state.delayed.iter().map(|(at, _)| *at).min() {
-                // At least a millisecond, so that a clock that moves in milliseconds does not make this loop spin.
+                // At least a millisecond, so that a clock that moves in milliseconds does not make this loop
+                // spin.
                 Some(at) => {
                     let pause = at.saturating_sub(now()).max(Duration::from_millis(1));
                     self.changed.wait_for(&mut state, pause);
@@ -208,7 +213,8 @@ impl Queue {
         pause
     }
 
-    /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be gone.
+    /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be
+    /// gone.
     pub(crate) fn hurry(&self) {
         let mut state = self.state.lock();
         for (_, job) in std::mem::take(&mut state.delayed) {
@@ -224,8 +230,8 @@ impl Queue {
         self.state.lock().failures.contains_key(job)
     }
 
-    /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that run are not
-    /// touched.
+    /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that
+    /// run are not touched.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         let before = std::mem::replace(&mut self.state.lock().paused[work as usize], paused);
         self.changed.notify_all();
@@ -385,7 +391,8 @@ mod tests {
         assert_eq!(queue.failed(job, NOW), BACKOFF_FIRST);
     }
 
-    /// A pause holds back its own work only, also what was asked for before, and whoever waits gets it when the pause ends.
+    /// A pause holds back its own work only, also what was asked for before, and whoever waits gets it when
+    /// the pause ends.
     #[test]
     fn what_is_paused_is_not_handed_out() {
         let queue = Queue::new();

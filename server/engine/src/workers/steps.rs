@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::Region;
 
-/// Longest time a flush waits for a store with too many files to be compacted (HBase: `hbase.hstore.blockingWaitTime`).
+/// Longest time a flush waits for a store with too many files to be compacted (HBase:
+/// `hbase.hstore.blockingWaitTime`).
 const BLOCKING_WAIT: Duration = Duration::from_secs(90);
 
 /// How often a waiting flush looks again, and a compaction that waits for others.
@@ -47,9 +48,9 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether a flush should wait for compaction because a store has too many files: reads get slower with each of them.
-    /// It does not wait for ever, nor when memory or the disk is short: compactions may have to wait for space then. Nor when they are
-    /// paused, or the region is damaged and therefore not compacted.
+    /// Whether a flush should wait for compaction because a store has too many files: reads get slower with
+    /// each of them. It does not wait for ever, nor when memory or the disk is short: compactions may have to
+    /// wait for space then. Nor when they are paused, or the region is damaged and therefore not compacted.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();

@@ -1,7 +1,7 @@
 //! Reads touch only the blocks that they need, counted at an empty block cache.
 //!
-//! The table: 40 rows `r00` to `r39`. Family `f` has 200 columns `c000` to `c199` in each row, 20 blocks and more; family `g` has the column
-//! `on`, which is `yes` in one row of ten.
+//! The table: 40 rows `r00` to `r39`. Family `f` has 200 columns `c000` to `c199` in each row, 20 blocks and
+//! more; family `g` has the column `on`, which is `yes` in one row of ten.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +146,8 @@ fn hints_skip_blocks() {
     };
     let ranges = FilterSpec::multi_row_range(vec![range(b"r05", b"r07"), range(b"r30", b"r31")]).unwrap();
     for (what, read, cells_wanted, share) in [
-        // The block where the row begins, one or two with what is wanted, and the one where the next row begins: of 20.
+        // The block where the row begins, one or two with what is wanted, and the one where the next row
+        // begins: of 20.
         ("column prefix", parsed("ColumnPrefixFilter('c15')"), ROWS * 10, 4),
         (
             "column prefixes",
@@ -200,7 +201,8 @@ fn families_are_read_on_demand() {
     let (cells, blocks) = cost(&rig, on(true));
     assert_eq!(cells, 4 * (COLUMNS + 1));
     assert!(blocks * 7 < all, "{blocks} of {all} blocks");
-    // A row without the column would pass: each row has to be looked for in both families, and is read before it is judged.
+    // A row without the column would pass: each row has to be looked for in both families, and is read before
+    // it is judged.
     let (cells, blocks) = cost(&rig, on(false));
     assert_eq!(cells, 4 * (COLUMNS + 1));
     assert!(blocks * 2 > all, "{blocks} of {all} blocks");
@@ -246,8 +248,8 @@ fn fetch_all(scanner: &mut Scanner) -> (Vec<Shown>, Result<Fetched>) {
     (shown(&out), fetched)
 }
 
-/// It returns the rows that the cache has whole, without a look at the disk, and goes on with the others when it may, though the table has
-/// been written, flushed and compacted meanwhile.
+/// It returns the rows that the cache has whole, without a look at the disk, and goes on with the others when
+/// it may, though the table has been written, flushed and compacted meanwhile.
 #[test]
 fn a_scan_of_memory_only_stops_in_front_of_what_is_on_disk() {
     let disk = SimFs::new(1, SimOptions::default());

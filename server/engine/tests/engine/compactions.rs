@@ -1,4 +1,5 @@
-//! Compactions that run at the same time: long ones beside short ones, two in one store, and one of all files that waits for another.
+//! Compactions that run at the same time: long ones beside short ones, two in one store, and one of all files
+//! that waits for another.
 
 use std::sync::Arc;
 use std::thread::yield_now;
@@ -17,7 +18,8 @@ use crate::rig::{F, Rig, apply, create, descriptor, get, mutation, name, put, ro
 /// Longer than what is awaited can take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A disk, an engine without threads on it, its clock, and a table with two files, whose compaction hangs until the disk goes on.
+/// A disk, an engine without threads on it, its clock, and a table with two files, whose compaction hangs
+/// until the disk goes on.
 struct Hanging {
     disk: SimFs,
     clock: Arc<ManualClock>,
@@ -132,7 +134,8 @@ fn hang_at(disk: &SimFs, table: &str) {
     disk.hang(OpKind::Read, file.unwrap().to_str().unwrap());
 }
 
-/// Files that were flushed while others are compacted are compacted beside that, and each output is in the place of its inputs.
+/// Files that were flushed while others are compacted are compacted beside that, and each output is in the
+/// place of its inputs.
 #[test]
 fn newer_files_are_compacted_beside_older_ones() {
     let hanging = Hanging::new();
@@ -145,8 +148,8 @@ fn newer_files_are_compacted_beside_older_ones() {
     hanging.check();
 }
 
-/// A job for all files does not hold up its thread while some of them are compacted: it comes again, and until it is done no other
-/// compaction begins in the store.
+/// A job for all files does not hold up its thread while some of them are compacted: it comes again, and
+/// until it is done no other compaction begins in the store.
 #[test]
 fn all_files_wait_for_those_that_are_compacted() {
     let hanging = Hanging::new();
@@ -165,7 +168,8 @@ fn all_files_wait_for_those_that_are_compacted() {
     hanging.check();
 }
 
-/// Who compacts keeps no version, which would hold the memstores of when it began: what is flushed meanwhile goes.
+/// Who compacts keeps no version, which would hold the memstores of when it began: what is flushed meanwhile
+/// goes.
 #[test]
 fn memory_is_given_back_while_files_are_compacted() {
     let hanging = Hanging::new();
@@ -191,7 +195,8 @@ fn who_wants_to_wait_gets_all_files() {
     hanging.check();
 }
 
-/// While a thread is busy with a long compaction, the short ones of another table are done, by a thread that has handed it over.
+/// While a thread is busy with a long compaction, the short ones of another table are done, by a thread that
+/// has handed it over.
 #[test]
 fn short_compactions_do_not_wait_for_long_ones() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -247,7 +252,8 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// A store that is one file since a compaction of all is left alone by the next that is due, unless something in it has expired.
+/// A store that is one file since a compaction of all is left alone by the next that is due, unless something
+/// in it has expired.
 #[test]
 fn what_is_compacted_already_is_not_compacted_for_its_age() {
     const PERIOD_MS: u64 = 7 * 24 * 3_600_000;

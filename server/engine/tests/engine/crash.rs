@@ -1,7 +1,9 @@
-//! Crashes at every call of the file system: whatever the disk forgets, no acknowledged write is lost and no row is torn.
+//! Crashes at every call of the file system: whatever the disk forgets, no acknowledged write is lost and no
+//! row is torn.
 //!
-//! One small workload (puts of two families, deletes, an increment, flush, compaction, split, merge, alter) is run once to
-//! count its calls. Then it is run again for each call, dies there, and the database is opened from what the disk kept.
+//! One small workload (puts of two families, deletes, an increment, flush, compaction, split, merge, alter)
+//! is run once to count its calls. Then it is run again for each call, dies there, and the database is opened
+//! from what the disk kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -240,8 +242,8 @@ fn a_crash_during_recovery_loses_nothing() {
     }
 }
 
-/// The disk fails a sync of the log: the write is not acknowledged, nothing more is accepted, and a restart serves what was
-/// acknowledged before.
+/// The disk fails a sync of the log: the write is not acknowledged, nothing more is accepted, and a restart
+/// serves what was acknowledged before.
 #[test]
 fn a_failed_log_sync_stops_the_engine() {
     use basalt_engine::Error;

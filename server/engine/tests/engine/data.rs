@@ -75,7 +75,8 @@ fn several_deletes_without_time_take_several_versions() {
     });
 }
 
-/// All writes of a row get one time, so a delete and a put of the same column leave the put masked (as in HBase).
+/// All writes of a row get one time, so a delete and a put of the same column leave the put masked (as in
+/// HBase).
 #[test]
 fn a_row_mutation_has_one_time() {
     let engine = Rig::in_memory().open();
@@ -375,8 +376,8 @@ fn a_full_memstore_refuses_writes_until_it_is_flushed() {
     assert_eq!(get(&engine, &table, b"later"), Some(b"v".to_vec()));
 }
 
-/// Forty regions take memory one after the other, up to the limit of all memstores. Near the limit each write asks for a longer pause than the
-/// one before; flushes, which are asked for earlier, end that.
+/// Forty regions take memory one after the other, up to the limit of all memstores. Near the limit each write
+/// asks for a longer pause than the one before; flushes, which are asked for earlier, end that.
 #[test]
 fn writers_are_slowed_before_they_are_refused() {
     const REGIONS: usize = 40;
@@ -444,8 +445,9 @@ fn server_times_survive_a_clock_that_steps_back() {
     }
 }
 
-/// The clock is an hour fast for a while, and set right. Cells written in between are newer than the time, and those from before are
-/// not old: no flush or compaction takes them for expired. When their time has come, they go.
+/// The clock is an hour fast for a while, and set right. Cells written in between are newer than the time,
+/// and those from before are not old: no flush or compaction takes them for expired. When their time has
+/// come, they go.
 #[test]
 fn nothing_expires_early_when_the_clock_steps_back() {
     const BEGIN_MS: u64 = 1_700_000_000_000;
@@ -476,8 +478,8 @@ fn nothing_expires_early_when_the_clock_steps_back() {
     assert_eq!(rows_left().count(), 0);
 }
 
-/// A filter that ends a scan in the middle of a row and starts afresh with the next one (HBase's `ColumnCountGetFilter`): each
-/// row is returned once at most.
+/// A filter that ends a scan in the middle of a row and starts afresh with the next one (HBase's
+/// `ColumnCountGetFilter`): each row is returned once at most.
 #[test]
 fn a_filter_that_ends_the_scan_within_a_row_ends_it() {
     let engine = Rig::in_memory().open();
@@ -561,8 +563,8 @@ fn a_fetch_over_deleted_rows_ends_in_time_and_the_next_one_goes_on() {
     }
 }
 
-/// Each cell repeats its row's key, so a small request can stand for a very large edit. It is refused as a whole, before any
-/// region's share of the batch is written.
+/// Each cell repeats its row's key, so a small request can stand for a very large edit. It is refused as a
+/// whole, before any region's share of the batch is written.
 #[test]
 fn a_batch_too_long_for_the_log_is_refused_as_a_whole() {
     let engine = Rig::in_memory().open();

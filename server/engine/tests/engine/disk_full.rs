@@ -1,5 +1,5 @@
-//! A simulated disk that fills up, by the data or by others, again and again: writes are refused and nothing else happens, and they
-//! come back when space does.
+//! A simulated disk that fills up, by the data or by others, again and again: writes are refused and nothing
+//! else happens, and they come back when space does.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,8 @@ fn try_put(engine: &Engine, table: &TableName, number: usize) -> Result<()> {
     apply(engine, table, &[mutation(&key, &[value(b"q", &bytes)])])
 }
 
-/// Writes rows from `first` on until one is refused, with background work in between; returns how many went through.
+/// Writes rows from `first` on until one is refused, with background work in between; returns how many went
+/// through.
 fn fill(engine: &Engine, table: &TableName, first: usize) -> usize {
     for number in first..first + 10_000 {
         match try_put(engine, table, number) {
@@ -94,8 +95,9 @@ fn assert_rows(engine: &Engine, table: &TableName, count: usize) {
     }
 }
 
-/// Goal: a disk that is filled by the data itself refuses writes while there is space for everything that is in memory; all of
-/// it is flushed, reads go on, and one word is said about it. With more space all goes on; 50 times.
+/// Goal: a disk that is filled by the data itself refuses writes while there is space for everything that is
+/// in memory; all of it is flushed, reads go on, and one word is said about it. With more space all goes on;
+/// 50 times.
 #[test]
 fn a_disk_filled_by_the_data_refuses_writes_and_goes_on() {
     let (disk, rig, heard) = small_disk();
@@ -131,8 +133,8 @@ fn a_disk_filled_by_the_data_refuses_writes_and_goes_on() {
     assert_rows(&engine, &table, count);
 }
 
-/// Goal: a disk that somebody else fills to the last byte, between two looks, refuses nothing that the log has promised and loses
-/// nothing; a flush that finds no space is tried again by itself. 50 times.
+/// Goal: a disk that somebody else fills to the last byte, between two looks, refuses nothing that the log
+/// has promised and loses nothing; a flush that finds no space is tried again by itself. 50 times.
 #[test]
 fn a_disk_filled_by_others_loses_nothing() {
     let (disk, mut rig, heard) = small_disk();
@@ -212,7 +214,8 @@ fn a_batch_is_refused_as_a_whole() {
     assert_eq!(rows(&engine, &table).len(), 2);
 }
 
-/// Goal: a compaction that would bring the disk below the mark waits, keeps its inputs, and runs when there is space.
+/// Goal: a compaction that would bring the disk below the mark waits, keeps its inputs, and runs when there
+/// is space.
 #[test]
 fn a_compaction_waits_for_space() {
     let (disk, rig, _) = small_disk();
@@ -236,8 +239,8 @@ fn a_compaction_waits_for_space() {
     assert_rows(&engine, &table, 120);
 }
 
-/// Goal: a start on a disk with too little space serves reads and refuses writes; a table dropped then gives the space that they
-/// need.
+/// Goal: a start on a disk with too little space serves reads and refuses writes; a table dropped then gives
+/// the space that they need.
 #[test]
 fn a_start_with_little_space_serves_reads_and_a_drop_brings_writes_back() {
     let (disk, rig, heard) = small_disk();

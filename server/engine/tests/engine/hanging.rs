@@ -1,5 +1,5 @@
-//! A disk that hangs: whoever waits for it waits, new writes are refused at once, reads go on, and when the disk is back so are
-//! writes, without a restart.
+//! A disk that hangs: whoever waits for it waits, new writes are refused at once, reads go on, and when the
+//! disk is back so are writes, without a restart.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,7 +109,8 @@ fn one_more(engine: &Engine, table: &TableName, by_check: bool) -> Result<()> {
     commit.wait()
 }
 
-/// A write that depends on what it reads has the row to itself from before it reads: nobody changes what it has seen.
+/// A write that depends on what it reads has the row to itself from before it reads: nobody changes what it
+/// has seen.
 #[test]
 fn a_row_is_locked_while_a_write_looks_at_it() {
     for by_check in [true, false] {
@@ -132,8 +133,8 @@ fn a_row_is_locked_while_a_write_looks_at_it() {
     }
 }
 
-/// A write looks at what is stored; before it has seen that, the region's memstore is switched and flushed. All of the write goes
-/// into the memstore that is there then, and none of it into the old one.
+/// A write looks at what is stored; before it has seen that, the region's memstore is switched and flushed.
+/// All of the write goes into the memstore that is there then, and none of it into the old one.
 #[test]
 fn a_memstore_is_switched_while_a_write_looks() {
     for kind in ["mutation", "check", "increment"] {

@@ -61,8 +61,9 @@ fn write_all(engine: &Engine, table: &TableName, text: &[u8]) {
     }
 }
 
-/// Scans in three states (not begun, in the first region, in the second), both ways. A flush leaves them with memstores that
-/// nobody else has; one fetch later they hold nothing, and in the end they have seen what was there when they were opened.
+/// Scans in three states (not begun, in the first region, in the second), both ways. A flush leaves them with
+/// memstores that nobody else has; one fetch later they hold nothing, and in the end they have seen what was
+/// there when they were opened.
 #[test]
 fn a_flushed_memstore_is_let_go_by_the_next_fetch() {
     for begun in [0, 5, 25] {
@@ -140,8 +141,8 @@ fn a_wide_row_is_read_to_its_end_first() {
     assert_eq!(seen, scan(&engine, &table, pieces));
 }
 
-/// Filters keep what they have counted, hints go on leading, families keep their order: with a flush and a compaction
-/// before every fetch a scan returns what it returns without.
+/// Filters keep what they have counted, hints go on leading, families keep their order: with a flush and a
+/// compaction before every fetch a scan returns what it returns without.
 #[test]
 fn a_scan_that_is_moved_all_the_time_returns_the_same() {
     let columns = |names: &[&str]| FamilySelection {
@@ -247,8 +248,8 @@ fn write_wide(engine: &Engine, table: &TableName, text: &str) {
     }
 }
 
-/// A scan goes over a table that is written anew many times over, far more than all memstores may hold. What it pins never
-/// grows, and the old versions that it keeps alive go with it.
+/// A scan goes over a table that is written anew many times over, far more than all memstores may hold. What
+/// it pins never grows, and the old versions that it keeps alive go with it.
 #[test]
 fn a_long_scan_takes_no_more_memory_than_the_limit() {
     const LIMIT: u64 = 4 << 20;
@@ -320,7 +321,8 @@ fn compacted_files_are_let_go_too() {
     assert_eq!(rest(&mut scanner).len(), 34);
 }
 
-/// After a change of the table's descriptor a scan goes on in what it has: the table may keep less than it shows.
+/// After a change of the table's descriptor a scan goes on in what it has: the table may keep less than it
+/// shows.
 #[test]
 fn a_scan_over_an_altered_table_keeps_what_it_has() {
     let (engine, table) = filled();
@@ -342,8 +344,8 @@ fn a_scan_over_an_altered_table_keeps_what_it_has() {
     );
 }
 
-/// What a flush frees is kept for the next memstore: a quarter of the limit at most, nothing while memory is short, and what nobody uses for
-/// a minute is given back.
+/// What a flush frees is kept for the next memstore: a quarter of the limit at most, nothing while memory is
+/// short, and what nobody uses for a minute is given back.
 #[test]
 fn memory_of_flushed_memstores_is_kept_for_the_next() {
     const LIMIT: u64 = 64 << 20;

@@ -1,8 +1,8 @@
 //! Long scans and busy writers while regions are split, merged, flushed and compacted under them.
 //!
-//! Two writers go over their rows again and again, in key order, and write the number of the round. So at any moment the
-//! rounds of a writer's rows, read in key order, fall by one at one place or nowhere: a scan that mixed two moments, lost a
-//! row or saw one twice shows it.
+//! Two writers go over their rows again and again, in key order, and write the number of the round. So at any
+//! moment the rounds of a writer's rows, read in key order, fall by one at one place or nowhere: a scan that
+//! mixed two moments, lost a row or saw one twice shows it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -136,7 +136,8 @@ fn check(seen: &[Shown], rounds: [u64; 2]) {
     }
 }
 
-/// One change after the other: splits at many rows, merges of neighbours and of everything, flushes, compactions.
+/// One change after the other: splits at many rows, merges of neighbours and of everything, flushes,
+/// compactions.
 fn change(engine: &Engine, table: &TableName, round: usize) {
     let ids = |engine: &Engine| -> Vec<_> {
         let regions = engine.regions(table).unwrap();

@@ -1,7 +1,7 @@
 //! ENOSPC and EDQUOT at every call that a full disk may fail, once and from there on.
 //!
-//! A call either fails without any effect, and works when there is space again; or it leaves the log's or the manifest's tail unknown,
-//! and then the process ends as it does after a failed sync, with nothing lost.
+//! A call either fails without any effect, and works when there is space again; or it leaves the log's or the
+//! manifest's tail unknown, and then the process ends as it does after a failed sync, with nothing lost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -155,8 +155,8 @@ impl Run {
         Some(engine)
     }
 
-    /// The disk has space again: without a restart everything works, unless the manifest has been waiting to say that its tail is
-    /// unknown.
+    /// The disk has space again: without a restart everything works, unless the manifest has been waiting to
+    /// say that its tail is unknown.
     fn recover(&mut self, engine: &Engine) {
         self.disk.heal_all();
         self.healed = true;
@@ -197,7 +197,8 @@ fn leaves_the_tail_unknown(op: OpKind, path: &Path) -> bool {
     }
 }
 
-/// Runs the workload with the fault from call `at` on, and whatever follows. False when there is no such call.
+/// Runs the workload with the fault from call `at` on, and whatever follows. False when there is no such
+/// call.
 fn fail_at(errno: Errno, times: Times, context: &str) -> bool {
     let mut run = Run::new(errno, times);
     let engine = run.work();
@@ -226,8 +227,8 @@ fn fail_at(errno: Errno, times: Times, context: &str) -> bool {
     true
 }
 
-/// Goal: at every call, once and for ever: no false acknowledgement, no panic, reads go on, and all works again by itself unless
-/// the call was one that only a restart can judge.
+/// Goal: at every call, once and for ever: no false acknowledgement, no panic, reads go on, and all works
+/// again by itself unless the call was one that only a restart can judge.
 #[test]
 fn no_space_at_any_call_loses_nothing() {
     let mut calls = 0;

@@ -95,7 +95,8 @@ fn a_start_says_how_many_rows_it_replayed() {
     said(1);
 }
 
-/// Everything written is there after a restart without a close, and the log that flushed data no longer needs is removed.
+/// Everything written is there after a restart without a close, and the log that flushed data no longer needs
+/// is removed.
 #[test]
 fn a_restart_replays_the_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -180,8 +181,8 @@ fn the_offline_check_finds_a_flipped_bit() {
     assert!(missing.is_err());
 }
 
-/// Files of more than a mebibyte together are checked side by side, and so are blocks and cells of a larger one: each that is damaged is named, the
-/// rest is not, every time in one order.
+/// Files of more than a mebibyte together are checked side by side, and so are blocks and cells of a larger
+/// one: each that is damaged is named, the rest is not, every time in one order.
 #[test]
 fn the_offline_check_names_each_of_many_damaged_files() {
     let disk = SimFs::new(3, SimOptions::default());
@@ -228,8 +229,8 @@ fn the_offline_check_names_each_of_many_damaged_files() {
     }
 }
 
-/// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up with its clock set back.
-/// What is written then must not end up behind what was acknowledged before.
+/// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up with its
+/// clock set back. What is written then must not end up behind what was acknowledged before.
 #[test]
 fn times_do_not_go_back_after_a_rest_and_a_crash() {
     const BEGIN_MS: u64 = 1_700_000_000_000;

@@ -1,4 +1,5 @@
-//! What is visible and durable when: writes that nobody has waited for yet, durability, and background work by itself.
+//! What is visible and durable when: writes that nobody has waited for yet, durability, and background work
+//! by itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -30,7 +31,8 @@ const ABSENT: Check<'static> = Check {
     value: None,
 };
 
-/// Readers see a write when it is durable. A read-modify-write sees it before, so that nothing is counted twice or lost.
+/// Readers see a write when it is durable. A read-modify-write sees it before, so that nothing is counted
+/// twice or lost.
 #[test]
 fn an_increment_sees_what_readers_do_not_see_yet() {
     let engine = Rig::in_memory().open();
@@ -157,7 +159,8 @@ fn a_table_says_how_durable_its_writes_are() {
     assert_eq!(left, ["r001"]);
 }
 
-/// SKIP_WAL rows are lost in a crash unless they were flushed; everything else stays, whatever it shared the log with.
+/// SKIP_WAL rows are lost in a crash unless they were flushed; everything else stays, whatever it shared the
+/// log with.
 #[test]
 fn durability_is_what_was_asked_for() {
     let disk = SimFs::new(2, SimOptions::default());

@@ -133,7 +133,8 @@ fn neighbours_merge_and_others_do_not() {
     assert_eq!(rows(&engine, &table).len(), 20);
 }
 
-/// Split halves share files until they are compacted; a merge at once must not bring back what one half has deleted.
+/// Split halves share files until they are compacted; a merge at once must not bring back what one half has
+/// deleted.
 #[test]
 fn halves_merge_back_without_old_rows() {
     let engine = Rig::in_memory().open();
@@ -258,7 +259,8 @@ fn a_split_parents_files_go_when_both_halves_have_their_own() {
     assert_eq!(rows(&engine, &table).len(), 10);
 }
 
-/// MAX_FILESIZE: a table may want smaller regions than the server's. It has two, as the only region of a table splits by the flush size.
+/// MAX_FILESIZE: a table may want smaller regions than the server's. It has two, as the only region of a
+/// table splits by the flush size.
 #[test]
 fn a_table_may_have_a_split_size_of_its_own() {
     let engine = Rig::in_memory().open();

@@ -260,8 +260,8 @@ fn altering_a_table_changes_what_reads_return() {
     ));
 }
 
-/// Disk space may end when a table is truncated. Whatever it got to, memory and disk agree on the table's regions: what is
-/// written afterwards is there after a restart.
+/// Disk space may end when a table is truncated. Whatever it got to, memory and disk agree on the table's
+/// regions: what is written afterwards is there after a restart.
 #[test]
 fn a_truncation_without_space_loses_no_later_write() {
     let mut failed = 0;
@@ -272,7 +272,8 @@ fn a_truncation_without_space_loses_no_later_write() {
         let table = create(&engine);
         put(&engine, &table, b"old", b"v");
         engine.disable_table(&table).unwrap();
-        // The manifest has space reserved ahead: the truncation comes to a different place of it in each round.
+        // The manifest has space reserved ahead: the truncation comes to a different place of it in each
+        // round.
         let fault = disk.fail(OpKind::Allocate, "MANIFEST", Errno::NOSPC, Times::Always);
         for edit in 0..nth {
             let namespace = NamespaceDescriptor {

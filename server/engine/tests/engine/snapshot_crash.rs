@@ -1,5 +1,6 @@
-//! Crashes and errors at every call of the file system that snapshots, clones, restores and their removal make: each of these calls
-//! is done as a whole or not at all, whatever the disk forgets, and what was acknowledged stays.
+//! Crashes and errors at every call of the file system that snapshots, clones, restores and their removal
+//! make: each of these calls is done as a whole or not at all, whatever the disk forgets, and what was
+//! acknowledged stays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +46,8 @@ enum Step {
     Drop(&'static str),
 }
 
-/// The workload: every call of snapshots, with files that are shared by two regions, and tables made of them that go on.
+/// The workload: every call of snapshots, with files that are shared by two regions, and tables made of them
+/// that go on.
 const STEPS: &[Step] = &[
     Step::Create("t"),
     Step::Put("t", 1, "a"),
@@ -192,7 +194,8 @@ fn look_inside(engine: &Engine) -> World {
     world
 }
 
-/// Opens the disk: what there is is what was told, or what the call on its way makes of it. Then a check finds nothing.
+/// Opens the disk: what there is is what was told, or what the call on its way makes of it. Then a check
+/// finds nothing.
 fn verify(disk: &SimFs, told: &Told, context: &str) {
     let rig = rig_on(disk);
     let engine = rig
@@ -269,7 +272,8 @@ fn a_crash_while_recovering_leaves_all_or_nothing() {
     }
 }
 
-/// The workload with one call that fails. What fails is tried again, and works then; unless the process has to end.
+/// The workload with one call that fails. What fails is tried again, and works then; unless the process has
+/// to end.
 fn work_with_errors(rig: &Rig, clock: &ManualClock, told: &mut Told) -> Result<()> {
     let engine = rig.try_open()?;
     for step in STEPS {
@@ -365,7 +369,8 @@ fn a_full_disk_at_any_call_leaves_all_or_nothing() {
     fail_everywhere(Errno::NOSPC, Ops::Changes, 1);
 }
 
-/// Goal: a link that cannot be made (a file system without links, too many of one file) refuses the snapshot and says which file.
+/// Goal: a link that cannot be made (a file system without links, too many of one file) refuses the snapshot
+/// and says which file.
 #[test]
 fn a_refused_link_is_named() {
     let disk = SimFs::new(1, SimOptions::default());

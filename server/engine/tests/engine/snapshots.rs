@@ -31,8 +31,8 @@ fn names(engine: &Engine) -> Vec<String> {
     snapshots.iter().map(|snapshot| snapshot.name.clone()).collect()
 }
 
-/// Goal: everything acknowledged before the call is in a snapshot, and nothing of what comes later: writes, compactions, a drop of the
-/// table; also after a restart.
+/// Goal: everything acknowledged before the call is in a snapshot, and nothing of what comes later: writes,
+/// compactions, a drop of the table; also after a restart.
 #[test]
 fn a_snapshot_is_of_its_moment() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -80,8 +80,8 @@ fn a_flush_can_be_left_out() {
     assert_eq!(rows(&engine, &table).len(), 6);
 }
 
-/// Goal: table, snapshot and clones go their own ways: writes, deletes and compactions of one are not seen in another, and a clone
-/// of a snapshot of a clone is what the first table was.
+/// Goal: table, snapshot and clones go their own ways: writes, deletes and compactions of one are not seen in
+/// another, and a clone of a snapshot of a clone is what the first table was.
 #[test]
 fn a_clone_is_a_table_of_its_own() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -116,8 +116,8 @@ fn a_clone_is_a_table_of_its_own() {
     assert_eq!(files(&disk, "/data/orphans"), Vec::<PathBuf>::new());
 }
 
-/// Goal: files that two regions share since a split are linked once, are clipped in clones as they are in the table, and a clone's
-/// regions are compacted and can be merged then.
+/// Goal: files that two regions share since a split are linked once, are clipped in clones as they are in the
+/// table, and a clone's regions are compacted and can be merged then.
 #[test]
 fn clones_of_a_split_table_see_their_halves() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -149,8 +149,8 @@ fn clones_of_a_split_table_see_their_halves() {
     assert_eq!(rows(&engine, &table), expected);
 }
 
-/// Goal: a restore brings back rows, families, options and regions; the table stays disabled; what was written since is gone, in
-/// memory, in the log and on disk.
+/// Goal: a restore brings back rows, families, options and regions; the table stays disabled; what was
+/// written since is gone, in memory, in the log and on disk.
 #[test]
 fn a_restore_brings_everything_back() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -312,8 +312,8 @@ fn refusals_are_hbases() {
     assert_eq!(rows(&engine, &name("n:c")).len(), 3);
 }
 
-/// Goal: damage to a snapshot keeps nothing but the snapshot from being used, and a check finds it: a bit, a missing file, another
-/// file.
+/// Goal: damage to a snapshot keeps nothing but the snapshot from being used, and a check finds it: a bit, a
+/// missing file, another file.
 #[test]
 fn damage_is_found() {
     let (disk, _, engine) = Rig::open_simulated();
@@ -398,8 +398,8 @@ fn strangers_are_moved_aside() {
     assert_eq!(rows(&engine, &name("c")).len(), 3);
 }
 
-/// Goal: while snapshots are taken and removed, cloned and restored, writes, flushes and compactions of the same table go on, and each
-/// snapshot has every write that was acknowledged before.
+/// Goal: while snapshots are taken and removed, cloned and restored, writes, flushes and compactions of the
+/// same table go on, and each snapshot has every write that was acknowledged before.
 #[test]
 fn snapshots_beside_writers() {
     let dir = tempfile::tempdir().unwrap();

@@ -18,7 +18,8 @@ fn small_rig() -> Rig {
     rig
 }
 
-/// Table `t` with these options; sizes may be as small as tests want them, and all regions split at the same size.
+/// Table `t` with these options; sizes may be as small as tests want them, and all regions split at the same
+/// size.
 fn create_with(engine: &Engine, options: &[(&str, &str)]) -> TableName {
     engine.create_table(with(options), Vec::new()).unwrap();
     name("t")
@@ -57,7 +58,8 @@ fn boundaries(engine: &Engine, table: &TableName) -> Vec<String> {
     regions[1..].iter().map(|region| text(&region.start)).collect()
 }
 
-/// The default: the only region at twice the flush size, however small MAX_FILESIZE is; the others at MAX_FILESIZE.
+/// The default: the only region at twice the flush size, however small MAX_FILESIZE is; the others at
+/// MAX_FILESIZE.
 #[test]
 fn stepping_takes_the_first_step_early() {
     for (options, expected) in [
@@ -105,7 +107,8 @@ fn stepping_takes_the_first_step_early() {
     }
 }
 
-/// By default a region splits when one of its stores is too large; with `hbase.hregion.split.overallfiles`, when all together are.
+/// By default a region splits when one of its stores is too large; with `hbase.hregion.split.overallfiles`,
+/// when all together are.
 #[test]
 fn all_stores_together_may_count() {
     for (together, regions) in [("false", 1), ("true", 2)] {
@@ -175,7 +178,8 @@ fn prefix_policies_keep_groups_together() {
         assert_eq!(rows(&engine, &table).len(), 300);
         let last = engine.regions(&table).unwrap().pop().unwrap();
         let (_, right) = engine.split_region(last.id, Some(b"u09_020")).unwrap();
-        // A policy says where a region is split when nobody does; a restriction says where it may be split at all.
+        // A policy says where a region is split when nobody does; a restriction says where it may be split at
+        // all.
         let expected: &[u8] = if options == restriction {
             b"u09"
         } else {
@@ -185,8 +189,8 @@ fn prefix_policies_keep_groups_together() {
     }
 }
 
-/// One group, or one row, fills the region: there is no row to split at. It is not tried again and again, and whoever asks
-/// for it is told.
+/// One group, or one row, fills the region: there is no row to split at. It is not tried again and again, and
+/// whoever asks for it is told.
 #[test]
 fn a_region_without_a_middle_is_not_split() {
     let engine = small_rig().open();

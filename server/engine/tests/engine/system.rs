@@ -1,5 +1,5 @@
-//! The system tables `hbase:meta` and `hbase:namespace`. What is expected here is what HBase 2.6 answered to the same calls,
-//! but for times, ids and the server.
+//! The system tables `hbase:meta` and `hbase:namespace`. What is expected here is what HBase 2.6 answered to
+//! the same calls, but for times, ids and the server.
 
 use basalt_engine::cell::{CellBatch, RowOrder};
 use basalt_engine::engine::ServerName;
@@ -401,7 +401,8 @@ fn system_tables_are_listed_and_cannot_be_changed() {
     apply(&engine, &name("t"), &[mutation(b"r", &[value(b"q", b"v")])]).unwrap();
 }
 
-/// Readers and schema changes at once: every scan of `hbase:meta` has each table's row once, before its regions.
+/// Readers and schema changes at once: every scan of `hbase:meta` has each table's row once, before its
+/// regions.
 #[test]
 fn meta_is_whole_while_tables_come_and_go() {
     let engine = with_tables();

@@ -100,8 +100,8 @@ fn checked_mutations_are_linear() {
     assert_eq!(wins.load(Ordering::Relaxed), u64::from(LINKS));
 }
 
-/// While writers write, regions are split, merged, flushed and compacted. No acknowledged row is ever missing from a scan or
-/// seen twice, and no row is torn.
+/// While writers write, regions are split, merged, flushed and compacted. No acknowledged row is ever missing
+/// from a scan or seen twice, and no row is torn.
 #[test]
 fn rows_are_seen_once_while_regions_change() {
     const ROWS: usize = 400;

@@ -12,7 +12,8 @@ use basalt_engine::op::{FetchLimits, Scan};
 
 use crate::rig::{Rig, apply, create, descriptor, get, mutation, name, put, row, rows, value};
 
-/// Memory is short, the largest region is asked to flush, and goes away before it does. The next one is asked then.
+/// Memory is short, the largest region is asked to flush, and goes away before it does. The next one is asked
+/// then.
 #[test]
 fn memory_is_relieved_after_the_region_that_was_asked_is_gone() {
     let mut rig = Rig::in_memory();
@@ -39,7 +40,8 @@ fn memory_is_relieved_after_the_region_that_was_asked_is_gone() {
     }
 }
 
-/// Memory is short and the largest region cannot be flushed. The next largest is asked then, so that writes go on.
+/// Memory is short and the largest region cannot be flushed. The next largest is asked then, so that writes
+/// go on.
 #[test]
 fn memory_is_relieved_although_the_largest_region_cannot_be_flushed() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -66,8 +68,8 @@ fn memory_is_relieved_although_the_largest_region_cannot_be_flushed() {
     }
 }
 
-/// A region that receives next to nothing does not keep the whole log: its edits are flushed when they hold back too many
-/// segments (HBase: `hbase.regionserver.maxlogs`).
+/// A region that receives next to nothing does not keep the whole log: its edits are flushed when they hold
+/// back too many segments (HBase: `hbase.regionserver.maxlogs`).
 #[test]
 fn a_quiet_region_does_not_keep_the_log() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -96,7 +98,8 @@ fn a_quiet_region_does_not_keep_the_log() {
     assert_eq!(rows(&engine, &name("quiet")).len(), 1);
 }
 
-/// What is paused waits, however often it is asked for; what somebody would wait for is refused; the end of the pause makes up for it.
+/// What is paused waits, however often it is asked for; what somebody would wait for is refused; the end of
+/// the pause makes up for it.
 #[test]
 fn flushes_and_compactions_wait_while_they_are_paused() {
     let mut rig = Rig::in_memory();
@@ -179,8 +182,8 @@ fn the_blocks_of_one_table_leave_the_cache() {
     assert_eq!(get(&engine, &name("a"), b"row"), Some(b"v".to_vec()));
 }
 
-/// A flush or compaction whose manifest edit finds no disk space has had no effect: its output must not stay and make the disk
-/// fuller with every try.
+/// A flush or compaction whose manifest edit finds no disk space has had no effect: its output must not stay
+/// and make the disk fuller with every try.
 #[test]
 fn outputs_that_found_no_place_in_the_manifest_are_removed() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -197,7 +200,8 @@ fn outputs_that_found_no_place_in_the_manifest_are_removed() {
     for number in 0..60 {
         put(&engine, &table, &row(number), b"v");
         if number == 30 {
-            // The manifest asks for space after every so many edits: one more, and it is the other kind that asks.
+            // The manifest asks for space after every so many edits: one more, and it is the other kind that
+            // asks.
             engine.flush(&table).unwrap();
             put(&engine, &table, &row(number), b"v");
         }
@@ -223,7 +227,8 @@ fn outputs_that_found_no_place_in_the_manifest_are_removed() {
     assert_eq!(rows(&engine, &table).len(), 60);
 }
 
-/// One row fills the region, which is far over its size: there is nowhere to split it, so nothing is flushed or cancelled in trying.
+/// One row fills the region, which is far over its size: there is nowhere to split it, so nothing is flushed
+/// or cancelled in trying.
 #[test]
 fn a_region_of_one_row_is_left_alone() {
     let mut rig = Rig::in_memory();
@@ -248,7 +253,8 @@ fn a_region_of_one_row_is_left_alone() {
     assert_eq!(engine.counters().flushes.get(), flushes);
 }
 
-/// COMPACTION_ENABLED and SPLIT_ENABLED keep the server from what nobody asked for, until they are taken back.
+/// COMPACTION_ENABLED and SPLIT_ENABLED keep the server from what nobody asked for, until they are taken
+/// back.
 #[test]
 fn a_table_may_refuse_compactions_and_splits() {
     let mut rig = Rig::in_memory();
@@ -330,8 +336,8 @@ fn upkeep_of_one_region_touches_no_other() {
     assert!(matches!(gone, basalt_engine::Error::NoSuchRegion(_)), "{gone}");
 }
 
-/// A compaction that waits for its rate limit is seen with what is left of it, and its end with how it came. The clock stands still, so it waits
-/// until it is told to give up.
+/// A compaction that waits for its rate limit is seen with what is left of it, and its end with how it came.
+/// The clock stands still, so it waits until it is told to give up.
 #[test]
 fn a_running_compaction_is_seen() {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
@@ -399,8 +405,8 @@ fn what_is_old_is_flushed_whatever_the_wall_clock_says() {
     }
 }
 
-/// A compaction meets a block in the middle of an input that cannot be read, or not be believed. It fails and its inputs stay; reads
-/// and the next try name the file; when that can be read again, everything is there.
+/// A compaction meets a block in the middle of an input that cannot be read, or not be believed. It fails and
+/// its inputs stay; reads and the next try name the file; when that can be read again, everything is there.
 #[test]
 fn a_compaction_of_what_cannot_be_read_fails() {
     // In the middle of the large file.

@@ -1,9 +1,11 @@
-//! A flame graph: one box for each function in each place it was called from, as wide as the samples in it and in what it called.
-//! Callers are above. A box says its name and its share when one points at it.
+//! A flame graph: one box for each function in each place it was called from, as wide as the samples in it
+//! and in what it called. Callers are above. A box says its name and its share when one points at it.
 //!
-//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that does not go with ours.
+//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that does not go with
+//! ours.
 //!
-//! Boxes that would be too narrow to be seen are left out, so that a picture is as large as it is wide and deep, whatever was sampled.
+//! Boxes that would be too narrow to be seen are left out, so that a picture is as large as it is wide and
+//! deep, whatever was sampled.
 
 use std::collections::BTreeMap;
 

@@ -3,13 +3,13 @@
 //! 1. The request's parameters are checked; there is one profile at a time. A profile costs
 //!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page
 //!    starts one.
-//! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread that runs notes its
-//!    stack. A thread that waits uses no processor time, and is not in it.
+//! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread
+//!    that runs notes its stack. A thread that waits uses no processor time, and is not in it.
 //! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
 //! 4. On the blocking pool, addresses become names and the answer is written.
 //!
-//! Stacks within the C library are not walked, for what it holds at such a moment (a lock of its allocator) would not be released: time
-//! in it, system calls among them, is left out.
+//! Stacks within the C library are not walked, for what it holds at such a moment (a lock of its allocator)
+//! would not be released: time in it, system calls among them, is left out.
 //!
 //! Invariant: without a request nothing runs and nothing is held.
 

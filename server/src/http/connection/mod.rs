@@ -1,8 +1,9 @@
 //! One connection of the HTTP port: the library speaks HTTP, we have the patience.
 //!
-//! The library has one time limit for the head of a request, and counts the time before it too: with it, a client that keeps a
-//! connection for its next call would be cut off like one that sends its head byte by byte. So the socket notes what it sees
-//! ([`Seen`]), and a watch beside the library ends the connection when one of these has lasted too long:
+//! The library has one time limit for the head of a request, and counts the time before it too: with it, a
+//! client that keeps a connection for its next call would be cut off like one that sends its head byte by
+//! byte. So the socket notes what it sees ([`Seen`]), and a watch beside the library ends the connection when
+//! one of these has lasted too long:
 //!
 //! 1. idle, nothing of a request has come: `thrift.idle_timeout_ms`, by default for ever;
 //! 2. the head of a request has begun: `thrift.message_timeout_ms`;

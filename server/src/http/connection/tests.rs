@@ -1,5 +1,5 @@
-//! Goal: a connection waits as long as it should, and no longer. Method: a real socket, a site of a few lines, and a clock that
-//! jumps to the next timer when there is nothing else to do.
+//! Goal: a connection waits as long as it should, and no longer. Method: a real socket, a site of a few
+//! lines, and a clock that jumps to the next timer when there is nothing else to do.
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

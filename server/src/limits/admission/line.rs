@@ -1,10 +1,11 @@
 //! The line: data calls that wait for one of the pool's threads, and who of them is next.
 //!
-//! A line is first come, first served as long as everybody in it will be served in time. When the oldest call has waited for half of what the
-//! line allows, more is asked for than the server can do: whoever is served, others are refused. Then the newest is next, so that those who
-//! are served are served soon. First come, first served would have each of them wait for nearly as long as is allowed. (Adaptive LIFO: Maurer,
-//! "Fail at Scale", ACM Queue 2015; HBase's call queue of type `codel` does the same, HBASE-15136.) When the load falls, the line empties
-//! from its end, and is in order again.
+//! A line is first come, first served as long as everybody in it will be served in time. When the oldest call
+//! has waited for half of what the line allows, more is asked for than the server can do: whoever is served,
+//! others are refused. Then the newest is next, so that those who are served are served soon. First come,
+//! first served would have each of them wait for nearly as long as is allowed. (Adaptive LIFO: Maurer, "Fail
+//! at Scale", ACM Queue 2015; HBase's call queue of type `codel` does the same, HBASE-15136.) When the load
+//! falls, the line empties from its end, and is in order again.
 //!
 //! Invariant: somebody waits only while all places are taken.
 
@@ -49,7 +50,8 @@ pub(crate) struct Place {
 pub(super) struct TooLong;
 
 impl Line {
-    /// So many places, all free. Whoever has waited for `max_wait` is refused; `None`: nobody is, and it is always first come, first served.
+    /// So many places, all free. Whoever has waited for `max_wait` is refused; `None`: nobody is, and it is
+    /// always first come, first served.
     pub(super) fn new(places: usize, max_wait: Option<Duration>) -> Arc<Line> {
         Arc::new(Line {
             state: Mutex::new(State {
@@ -168,7 +170,8 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Not there if its turn has come. A place that has been sent and not received goes on with the receiver, dropped after this.
+        // Not there if its turn has come. A place that has been sent and not received goes on with the
+        // receiver, dropped after this.
         self.line.state.lock().waiting.remove(&self.number);
     }
 }

@@ -1,25 +1,28 @@
 //! Which calls begin now, and which are refused so that the others stay fast.
 //!
-//! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each of these limits refuses
-//! before any work is done, with HBase's RegionTooBusyException, which its clients wait out and try again:
+//! A server that takes everything slows everybody down until clients give up, and then works for nobody. Each
+//! of these limits refuses before any work is done, with HBase's RegionTooBusyException, which its clients
+//! wait out and try again:
 //!
 //! - **Memory.** Messages, arguments, results and replies reserve their bytes from
 //!   `requests.memory_bytes` before they are allocated ([`memory`]). A call whose reservation does
 //!   not succeed within a second is refused. Clients that hold memory and make no progress are
 //!   dropped first ([`slow`]).
-//! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A call that would make it longer than
-//!   `requests.max_waiting` is refused, and one that has waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
-//!   wait in it, so a flooded server can still be looked after.
+//! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A
+//!   call that would make it longer than `requests.max_waiting` is refused, and one that has waited for
+//!   `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not wait in it, so a
+//!   flooded server can still be looked after.
 //! - **System tables.** Reads of system tables have places and a queue of their own ([`Class`]), and are
 //!   not refused because of delay: clients look regions up in `hbase:meta` before they can do anything
 //!   else, and a flood of other calls must not keep them from it.
 //! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads
 //!   nothing. Half of the cores may do it at a time ([`Admission::compiler`]), so that the network
 //!   threads get the others.
-//! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the network threads have not come
-//!   to yet. A task that only wakes up measures how late it wakes. When it is late by more than `requests.max_delay_ms` all through
-//!   a window (the least lateness counts, so a burst does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a
-//!   growing share of the data calls is refused, and a shrinking one after that.
+//! - **Delay.** Calls that need no thread of the pool wait where nobody can see them: in sockets that the
+//!   network threads have not come to yet. A task that only wakes up measures how late it wakes. When it is
+//!   late by more than `requests.max_delay_ms` all through a window (the least lateness counts, so a burst
+//!   does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a growing share of the
+//!   data calls is refused, and a shrinking one after that.
 //!
 //! What clears the load is never refused: closing scanners, administration, HTTP pages.
 //!
@@ -303,7 +306,8 @@ impl Admission {
     }
 }
 
-/// The share to refuse in the next window: half of what is let through while calls are late, and a quarter less when they are not.
+/// The share to refuse in the next window: half of what is let through while calls are late, and a quarter
+/// less when they are not.
 fn next_share(share: u32, is_late: bool) -> u32 {
     if is_late {
         (share + (WHOLE - share) / 2).min(SHARE_MAX)
@@ -431,7 +435,8 @@ mod tests {
         next.await.unwrap();
     }
 
-    /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has been idle for a while.
+    /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has
+    /// been idle for a while.
     #[tokio::test]
     async fn a_late_runtime_refuses_some_calls() {
         let admission = Arc::new(admission(1000, 1, 1));

@@ -1,18 +1,20 @@
 //! One limit: so many requests or bytes in a unit of time.
 //!
-//! A bucket of tokens, refilled continuously, that holds one unit's worth (HBase: `AverageIntervalRateLimiter`). It is kept as one
-//! number: the moment at which it will be full again. Taking tokens moves that moment on by the time they need to come back, so
-//! whoever takes them needs no lock and no task refills anything (the generic cell rate algorithm of ATM Forum TM 4.0).
+//! A bucket of tokens, refilled continuously, that holds one unit's worth (HBase:
+//! `AverageIntervalRateLimiter`). It is kept as one number: the moment at which it will be full again. Taking
+//! tokens moves that moment on by the time they need to come back, so whoever takes them needs no lock and no
+//! task refills anything (the generic cell rate algorithm of ATM Forum TM 4.0).
 //!
-//! Tokens are taken at once, also when they are not there yet; the taker is told how long to wait for them, and whoever comes later
-//! waits behind. So takers go on in the order in which they came. A request for more than the bucket holds waits until it is full and
-//! leaves a debt.
+//! Tokens are taken at once, also when they are not there yet; the taker is told how long to wait for them,
+//! and whoever comes later waits behind. So takers go on in the order in which they came. A request for more
+//! than the bucket holds waits until it is full and leaves a debt.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Moments and times in 64ths of a nanosecond, since some beginning: fine enough for gigabytes per second, and enough for 9 years.
+/// Moments and times in 64ths of a nanosecond, since some beginning: fine enough for gigabytes per second,
+/// and enough for 9 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticks(u64);
 
@@ -81,7 +83,8 @@ impl Limiter {
         u64::try_from(cost).unwrap_or(DEBT_MAX).min(DEBT_MAX)
     }
 
-    /// Of a bucket that is full at `full_at`, tokens that come in the time `cost` are there when the rest of it would be empty.
+    /// Of a bucket that is full at `full_at`, tokens that come in the time `cost` are there when the rest of
+    /// it would be empty.
     fn wait_at(&self, full_at: u64, cost: u64, now: Ticks) -> Ticks {
         let enough_at = full_at.max(now.0) + cost.min(self.unit.0);
         Ticks(enough_at.saturating_sub(now.0 + self.unit.0))

@@ -1,14 +1,18 @@
-//! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and users under quotas.
+//! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and
+//! users under quotas.
 //!
-//! 1. A call says what it takes of whom: a [`Bill`] with an entry for each virtual server whose rows it touches and for each quota
-//!    that it is under. A batch is one request for each of its rows, as each action of a batch is one in HBase.
-//! 2. [`Capacity::charge`] looks at all of their limits. If the longest wait is more than `quota.max_wait_ms`, the call is refused
-//!    and pays nothing. Else it takes its tokens from all and is told until when it is to be held back, which is a timer and
-//!    holds no thread. Tokens are taken in the order in which calls come, so they also go on in that order ([`limiter`]).
+//! 1. A call says what it takes of whom: a [`Bill`] with an entry for each virtual server whose rows it
+//!    touches and for each quota that it is under. A batch is one request for each of its rows, as each
+//!    action of a batch is one in HBase.
+//! 2. [`Capacity::charge`] looks at all of their limits. If the longest wait is more than
+//!    `quota.max_wait_ms`, the call is refused and pays nothing. Else it takes its tokens from all and is
+//!    told until when it is to be held back, which is a timer and holds no thread. Tokens are taken in the
+//!    order in which calls come, so they also go on in that order ([`limiter`]).
 //! 3. What a read returns is known afterwards and charged then. Who comes later waits for it.
 //!
-//! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in its place. The bound is
-//! looked at before tokens are taken: calls that come in the same moment may wait a little longer than it.
+//! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in
+//! its place. The bound is looked at before tokens are taken: calls that come in the same moment may wait a
+//! little longer than it.
 //!
 //! Without rehearsal and quotas a call pays one look at [`Capacity::is_on`].
 
@@ -142,7 +146,8 @@ impl std::fmt::Debug for Capacity {
 }
 
 impl Capacity {
-    /// The rehearsal of the settings and the quotas of the database. REQUIRES: the metrics recorder is installed.
+    /// The rehearsal of the settings and the quotas of the database. REQUIRES: the metrics recorder is
+    /// installed.
     pub(crate) fn new(config: &Config, engine: &Engine) -> Result<Self, basalt_engine::Error> {
         let rehearsal = Rehearsal::new(&config.rehearsal);
         let quotas = Quotas::load(engine, &config.quota.user)?;
@@ -203,7 +208,8 @@ impl Capacity {
             .filter(|(throttle, _, _)| !throttle.is_empty())
     }
 
-    /// Charges a call on `table` with what is known before it runs. Returns until when it is to be held back, if it is.
+    /// Charges a call on `table` with what is known before it runs. Returns until when it is to be held back,
+    /// if it is.
     pub(crate) fn charge(&self, table: &TableName, bill: &mut Bill) -> Result<Option<Instant>, Exceeded> {
         bill.quotas = self.quotas.applying(table);
         let now = self.now();
@@ -233,14 +239,15 @@ impl Capacity {
         if wait.is_zero() {
             return Ok(None);
         }
-        // Without an answer to who is waited for, another call took the tokens in between: of the same kind of payer, mostly.
+        // Without an answer to who is waited for, another call took the tokens in between: of the same kind
+        // of payer, mostly.
         let kind = reached.map_or(0, |(_, payer)| payer.kind());
         self.outcomes[kind].held_back.record(wait);
         Ok(Some(Instant::now() + wait))
     }
 
-    /// Charges a call with what it has read, by virtual server and altogether. A server that did not know of the call before is
-    /// charged with a request, too.
+    /// Charges a call with what it has read, by virtual server and altogether. A server that did not know of
+    /// the call before is charged with a request, too.
     pub(crate) fn charge_read(&self, bill: &Bill, read: &[(u16, u64)], total: u64) {
         let now = self.now();
         for (server, bytes) in read {

@@ -1,7 +1,7 @@
 //! The rehearsal of a cluster: the one server presents itself as several, and each has its own capacity.
 //!
-//! The engine knows which region is on which of the virtual servers and tells it in `hbase:meta`. Here is what each of them may
-//! do in a second and what it has done. A call pays each server whose rows it touches.
+//! The engine knows which region is on which of the virtual servers and tells it in `hbase:meta`. Here is
+//! what each of them may do in a second and what it has done. A call pays each server whose rows it touches.
 
 use metrics::{Counter, counter};
 

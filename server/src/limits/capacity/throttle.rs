@@ -45,7 +45,8 @@ impl ThrottleType {
         }
     }
 
-    /// What HBase says when the limit is reached (`RpcThrottlingException`); its clients look for these words.
+    /// What HBase says when the limit is reached (`RpcThrottlingException`); its clients look for these
+    /// words.
     pub(crate) fn exceeded(self) -> &'static str {
         match self {
             Self::RequestNumber => "number of requests exceeded",
@@ -261,7 +262,8 @@ mod tests {
         Throttle::new([(kind, limit(amount, TimeUnit::Seconds))])
     }
 
-    /// Goal: each type counts what its name says. Method: which of three costs it has to wait for when its bucket holds one.
+    /// Goal: each type counts what its name says. Method: which of three costs it has to wait for when its
+    /// bucket holds one.
     #[test]
     fn each_type_counts_its_own() {
         let costs = [

@@ -1,9 +1,12 @@
-//! Columns that are closed, in rings: the last hour in columns of ten seconds, twelve hours in columns of two minutes, a week in columns of half an hour.
+//! Columns that are closed, in rings: the last hour in columns of ten seconds, twelve hours in columns of two
+//! minutes, a week in columns of half an hour.
 //!
-//! A column that is too old for its ring goes into the column of the next ring that has its time. Every column has the same room, which its
-//! tables share: a table gets an equal part. When there are more tables than parts that hold anything, those that most went to have one.
+//! A column that is too old for its ring goes into the column of the next ring that has its time. Every
+//! column has the same room, which its tables share: a table gets an equal part. When there are more tables
+//! than parts that hold anything, those that most went to have one.
 //!
-//! Invariant: a ring has at most one column more than its span has, and a column at most [`History::column_bytes`].
+//! Invariant: a ring has at most one column more than its span has, and a column at most
+//! [`History::column_bytes`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -118,7 +121,8 @@ impl History {
         self.column_bytes
     }
 
-    /// Takes a column of the first ring that is the newest there is, and moves on what is too old at `now_ms`.
+    /// Takes a column of the first ring that is the newest there is, and moves on what is too old at
+    /// `now_ms`.
     pub(super) fn push(
         &mut self,
         column: Column,

@@ -1,18 +1,21 @@
 //! The key visualiser's memory: where in the key space requests went, and when.
 //!
-//! 1. The API says which rows a call has read or written ([`Heat::touched`]). Most rows are only counted down; some are samples:
-//!    table, row key, size, and how many rows the sample stands for. Samples wait in shards, one for a few threads.
-//! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a short list of keys, each with what
-//!    went to the keys from it up to the next ([`slice`]). The boundaries are those of regions, and quantiles of the samples in between, so
-//!    that a hot region can be looked into.
-//! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days. What falls out of a ring is
-//!    added up in the next.
+//! 1. The API says which rows a call has read or written ([`Heat::touched`]). Most rows are only counted
+//!    down; some are samples: table, row key, size, and how many rows the sample stands for. Samples wait in
+//!    shards, one for a few threads.
+//! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a short list
+//!    of keys, each with what went to the keys from it up to the next ([`slice`]). The boundaries are those
+//!    of regions, and quantiles of the samples in between, so that a hot region can be looked into.
+//! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days. What falls
+//!    out of a ring is added up in the next.
 //! 4. [`Heat::picture`] makes a grid of times and key ranges of them ([`picture`]).
 //!
 //! Invariants:
-//! - A request takes no lock that all requests take: at most its own shard's, for as long as a key is copied, and only for a sample.
-//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys; while a column is made, the samples of
-//!   it may be there twice. A full shard throws away every other sample and lets the others count double, so sums stay right on the average.
+//! - A request takes no lock that all requests take: at most its own shard's, for as long as a key is copied,
+//!   and only for a sample.
+//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys; while a
+//!   column is made, the samples of it may be there twice. A full shard throws away every other sample and
+//!   lets the others count double, so sums stay right on the average.
 //! - The data of a restart before is gone: nothing of this is on disk.
 
 use std::cell::RefCell;
@@ -117,8 +120,8 @@ impl Sampler {
         }
     }
 
-    /// The next sample is one of `weight` rows on the average. Gaps are random: rows that come in turns, one for each salt, would else
-    /// give samples of one salt only.
+    /// The next sample is one of `weight` rows on the average. Gaps are random: rows that come in turns, one
+    /// for each salt, would else give samples of one salt only.
     fn draw(&mut self, weight: u32) {
         let span = u64::from(weight) * 2 - 1;
         self.gap = usize::try_from(self.random.next() % span).unwrap_or(0);
@@ -157,7 +160,8 @@ pub(crate) struct Heat {
     clock: Arc<dyn Clock>,
     /// A row of so many is a sample, while there is room.
     sample_every: u32,
-    /// Number of the open column, in [`COLUMN_MS`] since 1970. Read by every request, changed by [`Self::tick`].
+    /// Number of the open column, in [`COLUMN_MS`] since 1970. Read by every request, changed by
+    /// [`Self::tick`].
     column: Apart<AtomicU64>,
     /// None when the visualiser is off.
     shards: Box<[Apart<Mutex<Shard>>]>,
@@ -184,8 +188,8 @@ impl Heat {
         !self.shards.is_empty()
     }
 
-    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of each by its number; it is asked for few of
-    /// them.
+    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of each by its
+    /// number; it is asked for few of them.
     pub(crate) fn touched<'a>(
         &self,
         table: &TableName,

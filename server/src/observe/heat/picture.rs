@@ -1,8 +1,8 @@
 //! The grid that the page shows: times from left to right, key ranges from top to bottom.
 //!
-//! Rows are either regions, each as high as any other, or ranges to which about the same went in the whole time: where much
-//! happened the keys are far apart, which is how one looks into a hot region. Columns are as long as the coarsest that there is for the
-//! time asked for, or a multiple of it.
+//! Rows are either regions, each as high as any other, or ranges to which about the same went in the whole
+//! time: where much happened the keys are far apart, which is how one looks into a hot region. Columns are as
+//! long as the coarsest that there is for the time asked for, or a multiple of it.
 
 use basalt_engine::schema::TableName;
 
@@ -73,8 +73,8 @@ pub(crate) struct Picture {
     pub(crate) columns: usize,
     /// Where each row begins; it ends where the next one does, and the last one with the query.
     pub(crate) starts: Vec<Vec<u8>>,
-    /// What went to each row in each column, for every second of it: all rows of the first column, then those of the second, and so
-    /// on.
+    /// What went to each row in each column, for every second of it: all rows of the first column, then those
+    /// of the second, and so on.
     pub(crate) rates: Vec<f32>,
     /// What went to each row, in sum.
     pub(crate) totals: Vec<f64>,

@@ -1,8 +1,8 @@
 //! Samples that wait for the end of their column.
 //!
-//! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is used up, it throws a coin for each
-//! sample: tails are thrown away, heads count double. [`Shard::push`] tells how often that has happened, so that whoever samples takes fewer
-//! from then on.
+//! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is used up,
+//! it throws a coin for each sample: tails are thrown away, heads count double. [`Shard::push`] tells how
+//! often that has happened, so that whoever samples takes fewer from then on.
 
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ impl Shard {
         }
     }
 
-    /// Takes a sample; returns the scale from now on. With more tables than there is room for, samples of further ones are left
-    /// out.
+    /// Takes a sample; returns the scale from now on. With more tables than there is room for, samples of
+    /// further ones are left out.
     pub(super) fn push(&mut self, table: &TableName, mut sample: Sample) -> u32 {
         let Some(number) = self.number_of(table) else {
             return self.scale;

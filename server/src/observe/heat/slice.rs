@@ -1,8 +1,10 @@
 //! A table's part of a column: a few keys in order, and what went to the keys from each up to the next.
 //!
-//! Made of points, which are samples or the contents of other slices. Points of one key are added up. If more are left than there is
-//! room for, neighbours are put together so that each group has about the same share of what happened: where much happened, keys
-//! stay apart. A group is called by a key that is as short as it may be, and a hot key by itself. A group never reaches over a region's boundary, unless there are more regions with samples than half the groups.
+//! Made of points, which are samples or the contents of other slices. Points of one key are added up. If more
+//! are left than there is room for, neighbours are put together so that each group has about the same share
+//! of what happened: where much happened, keys stay apart. A group is called by a key that is as short as it
+//! may be, and a hot key by itself. A group never reaches over a region's boundary, unless there are more
+//! regions with samples than half the groups.
 
 use smallvec::SmallVec;
 
@@ -37,7 +39,8 @@ pub(super) struct Slice {
 pub(super) const SLICE_BYTES: usize = 128;
 
 impl Slice {
-    /// A slice of at most `bytes` of these points; `None` when not even one fits. `boundaries`: start keys of regions, in order.
+    /// A slice of at most `bytes` of these points; `None` when not even one fits. `boundaries`: start keys of
+    /// regions, in order.
     pub(super) fn of(points: Vec<Point>, boundaries: &[Vec<u8>], bytes: usize) -> Option<Self> {
         let points = added_up(points);
         let mut parts = points.len();
@@ -119,8 +122,8 @@ impl Slice {
     }
 }
 
-/// A short key for each group: after all keys before the group, not after its first, and in the same region as that. A single key that much
-/// went to is kept whole: it is what one looks for.
+/// A short key for each group: after all keys before the group, not after its first, and in the same region
+/// as that. A single key that much went to is kept whole: it is what one looks for.
 fn separators<'a>(points: &'a [Point], groups: &[usize], boundaries: &'a [Vec<u8>]) -> Vec<&'a [u8]> {
     let total = sum(points.iter().map(|point| point.amounts));
     let separator = |(index, first): (usize, &usize)| {
@@ -186,7 +189,8 @@ pub(super) fn added_up(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-/// Cuts points, which are in order, into about `parts` groups of equal shares of these kinds, and at boundaries; returns the first point of each.
+/// Cuts points, which are in order, into about `parts` groups of equal shares of these kinds, and at
+/// boundaries; returns the first point of each.
 pub(super) fn group(points: &[Point], parts: usize, boundaries: &[Vec<u8>], kinds: &[Kind]) -> Vec<usize> {
     if parts >= points.len() {
         return (0..points.len()).collect();

@@ -1,7 +1,8 @@
 //! Handles of calls and connections.
 //!
-//! What every call counts is counted in parts that few threads share, and shown to a scrape when it comes ([`Calls::publish`],
-//! [`Connections::publish`]): two network threads that write one counter take its cache line from each other for every call.
+//! What every call counts is counted in parts that few threads share, and shown to a scrape when it comes
+//! ([`Calls::publish`], [`Connections::publish`]): two network threads that write one counter take its cache
+//! line from each other for every call.
 
 use std::time::Duration;
 
@@ -69,9 +70,9 @@ impl MethodMetrics {
 
     /// The answer was an exception. `class` comes from a fixed set.
     ///
-    /// Two counters: one series for each class of each method from the start would be two thousand series of zeros, but a
-    /// series that begins with its first error hides that error from `rate()`. So there is one without the class that begins
-    /// at zero.
+    /// Two counters: one series for each class of each method from the start would be two thousand series of
+    /// zeros, but a series that begins with its first error hides that error from `rate()`. So there is one
+    /// without the class that begins at zero.
     pub(crate) fn failed(&self, class: &'static str) {
         self.failed.increment();
         counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)
@@ -109,7 +110,8 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Resolves the handles of these methods; each is numbered within its service as it comes. REQUIRES: the recorder is installed.
+    /// Resolves the handles of these methods; each is numbered within its service as it comes. REQUIRES: the
+    /// recorder is installed.
     pub(crate) fn new(methods: impl IntoIterator<Item = (Api, &'static str)>) -> Self {
         let mut calls = Self {
             methods: Default::default(),

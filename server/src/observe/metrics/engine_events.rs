@@ -61,7 +61,8 @@ impl EventListener for EngineEvents {
     fn background_error(&self, during: &'static str, error: &basalt_engine::Error) {
         tracing::error!(%error, "{during} failed");
         if error.kind() == basalt_engine::Kind::Fatal {
-            // The log's tail is unknown: restarting and recovering is the only state that can be trusted (D4).
+            // The log's tail is unknown: restarting and recovering is the only state that can be trusted
+            // (D4).
             tracing::error!("ending the process: {error}");
             crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
         }

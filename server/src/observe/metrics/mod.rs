@@ -2,10 +2,12 @@
 //!
 //! Four kinds of source:
 //! 1. Calls and connections record into handles of the global recorder ([`Calls`], [`Connections`]).
-//! 2. The engine's events (a WAL group, a flush, a compaction) arrive through [`EngineEvents`] and record into histograms.
+//! 2. The engine's events (a WAL group, a flush, a compaction) arrive through [`EngineEvents`] and record
+//!    into histograms.
 //! 3. Figures of the process are read from the system when a scrape comes (`process`).
-//! 4. The engine's counters and gauges are read when a scrape comes ([`render`]). Those with a region label go through a
-//!    recorder of their own that lives for one scrape, so that the series of a dropped or split region end at once.
+//! 4. The engine's counters and gauges are read when a scrape comes ([`render`]). Those with a region label
+//!    go through a recorder of their own that lives for one scrape, so that the series of a dropped or split
+//!    region end at once.
 //!
 //! Invariant: the number of series is bounded: methods by the two services, regions by `metrics.max_regions`.
 

@@ -193,8 +193,9 @@ pub(super) const HISTOGRAMS: &[(&str, &[f64])] = &[
 mod tests {
     use super::*;
 
-    /// Prometheus' conventions: counters, and only they, end in `_total`; units are base units and last; a gauge and a counter
-    /// do not share a name but for `_total`, since `OpenMetrics` takes that for one metric of two types; help is a sentence.
+    /// Prometheus' conventions: counters, and only they, end in `_total`; units are base units and last; a
+    /// gauge and a counter do not share a name but for `_total`, since `OpenMetrics` takes that for one
+    /// metric of two types; help is a sentence.
     #[test]
     fn names_follow_the_conventions() {
         for (index, &(kind, name, help)) in ALL.iter().enumerate() {

@@ -131,7 +131,8 @@ fn publish_background(engine: &Engine) {
     }
 }
 
-/// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves no series behind.
+/// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves
+/// no series behind.
 fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
@@ -195,8 +196,8 @@ mod tests {
         }
     }
 
-    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand regions does not drown
-    /// Prometheus, and no write goes uncounted.
+    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand regions does
+    /// not drown Prometheus, and no write goes uncounted.
     #[test]
     fn regions_beyond_the_cap_are_one_series() {
         let regions: Vec<_> = (1..=5).map(stats).collect();

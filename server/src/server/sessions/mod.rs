@@ -1,16 +1,18 @@
 //! Scanner sessions: open scans between calls.
 //!
-//! A session has an unguessable id, an owner and a lease that each fetch renews. It ends by its close call, with the connection
-//! that owns it, when the lease runs out, or when it is too old. While a fetch runs, the scan is out of its session: a second
-//! fetch with the same id is refused, and the lease does not run.
+//! A session has an unguessable id, an owner and a lease that each fetch renews. It ends by its close call,
+//! with the connection that owns it, when the lease runs out, or when it is too old. While a fetch runs, the
+//! scan is out of its session: a second fetch with the same id is refused, and the lease does not run.
 //!
-//! Over the Thrift port the owner is the connection. Over HTTP it cannot be: a client may use a new connection for each call. All
-//! calls over HTTP are one owner with a limit of its own, and its sessions end by close, lease or age only.
+//! Over the Thrift port the owner is the connection. Over HTTP it cannot be: a client may use a new
+//! connection for each call. All calls over HTTP are one owner with a limit of its own, and its sessions end
+//! by close, lease or age only.
 //!
 //! Invariants:
-//! - At most `scanner.max_sessions` sessions, and of one owner at most its limit, whatever path a call takes: a slot is counted
-//!   by a guard that gives it back when the session is dropped.
-//! - A scan that is out of its session comes back, whatever happens to the fetch: it travels in a guard too ([`Fetching`]).
+//! - At most `scanner.max_sessions` sessions, and of one owner at most its limit, whatever path a call takes:
+//!   a slot is counted by a guard that gives it back when the session is dropped.
+//! - A scan that is out of its session comes back, whatever happens to the fetch: it travels in a guard too
+//!   ([`Fetching`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,8 +98,8 @@ pub(crate) struct PendingScan {
 struct Session {
     owner: Owner,
     lease: Duration,
-    /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not be looked at by
-    /// two; it is always reached through `&mut Session`.
+    /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not
+    /// be looked at by two; it is always reached through `&mut Session`.
     scan: Mutex<Option<Box<OpenScan>>>,
     expires: Instant,
     opened: Instant,
@@ -137,8 +139,9 @@ impl Drop for Slot {
     }
 }
 
-/// A scan on its way through a fetch. Goes back into its session when dropped, which renews the lease: after a fetch that failed
-/// the id remains valid, as in HBase. If the session was closed meanwhile, the scan ends here.
+/// A scan on its way through a fetch. Goes back into its session when dropped, which renews the lease: after
+/// a fetch that failed the id remains valid, as in HBase. If the session was closed meanwhile, the scan ends
+/// here.
 #[derive(Debug)]
 pub(crate) struct Fetching {
     sessions: Arc<Sessions>,
@@ -202,7 +205,8 @@ impl Sessions {
             opened: now,
             _slot: slot,
         });
-        // Ids are drawn until one is free: with at most a few thousand of two thousand million taken, at once.
+        // Ids are drawn until one is free: with at most a few thousand of two thousand million taken, at
+        // once.
         loop {
             let id: i32 = rand::random::<i32>() & i32::MAX;
             if let dashmap::Entry::Vacant(vacant) = self.by_id.entry(id) {
@@ -339,7 +343,8 @@ impl Sessions {
         }
     }
 
-    /// Makes idle scans let go of memory and files that their regions have let go of. One that is being fetched from has done so.
+    /// Makes idle scans let go of memory and files that their regions have let go of. One that is being
+    /// fetched from has done so.
     pub(crate) fn let_go(&self) {
         for mut session in self.by_id.iter_mut() {
             if let Some(scan) = session.scan.get_mut()

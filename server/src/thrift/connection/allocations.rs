@@ -1,5 +1,6 @@
-//! Goal: what a call costs in allocations is known, and does not grow unseen. Method: a real socket, a server on a real disk, and all
-//! of it, client included, on one thread whose allocations are counted. The client's part makes none.
+//! Goal: what a call costs in allocations is known, and does not grow unseen. Method: a real socket, a server
+//! on a real disk, and all of it, client included, on one thread whose allocations are counted. The client's
+//! part makes none.
 
 use std::sync::Arc;
 
@@ -96,7 +97,8 @@ fn calls_allocate_as_much_as_is_stated() {
         },
     });
     let mut reply = Vec::with_capacity(4096);
-    // What was seen, 4, 6 and 15, and half of one more for what is made now and then, as a part of a memstore.
+    // What was seen, 4, 6 and 15, and half of one more for what is made now and then, as a part of a
+    // memstore.
     for (what, message, most) in [
         ("put", &put, 4.5),
         ("get", &get, 6.5),

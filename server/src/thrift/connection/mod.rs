@@ -5,9 +5,9 @@
 //! answer are registered as slow clients: a client that makes no progress is dropped when other
 //! calls need the memory.
 //!
-//! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived together leave
-//! together, but none waits long for a later one ([`HOLD`]). The task holds little between calls: an idle connection costs its task and
-//! two small buffers.
+//! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived
+//! together leave together, but none waits long for a later one ([`HOLD`]). The task holds little between
+//! calls: an idle connection costs its task and two small buffers.
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
@@ -34,15 +34,16 @@ use crate::thrift::messages::{Garbled, Messages, Speech};
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
-/// How long an answer may wait for those of later calls, so that they leave together. With a tenth of it, batches of puts with four calls in
-/// flight were 0.92 times as many as without any limit, with a p50 of 8.4 ms in place of 10.1.
+/// How long an answer may wait for those of later calls, so that they leave together. With a tenth of it,
+/// batches of puts with four calls in flight were 0.92 times as many as without any limit, with a p50 of 8.4
+/// ms in place of 10.1.
 const HOLD: Duration = Duration::from_millis(10);
 /// How often a connection with unread calls is looked at while one of its calls runs.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// An answer buffer larger than this is given back after use.
 const KEEP_BYTES: usize = 64 << 10;
-/// A connection that has been idle for this long gives back what it keeps for the next call, if that is more than
-/// [`IDLE_KEEP_BYTES`].
+/// A connection that has been idle for this long gives back what it keeps for the next call, if that is more
+/// than [`IDLE_KEEP_BYTES`].
 const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// What an idle connection may keep for the next call.
 const IDLE_KEEP_BYTES: usize = 8 << 10;
@@ -96,7 +97,8 @@ pub(crate) async fn run(
     let mut slow = None;
     // When the first byte of the message in hand arrived.
     let mut message_began = None;
-    // A token of its own, waited for once and for all: connections that wait for their next call take no lock together.
+    // A token of its own, waited for once and for all: connections that wait for their next call take no lock
+    // together.
     let stop = stop.child_token();
     let mut stopped = pin!(stop.cancelled());
     // Of its own, since a call has the caller.
@@ -282,7 +284,8 @@ impl Answers {
         self.ready.capacity() + self.next.capacity()
     }
 
-    /// To be asked before a call is begun: whether those that are ready have waited long enough for the ones behind them.
+    /// To be asked before a call is begun: whether those that are ready have waited long enough for the ones
+    /// behind them.
     fn have_waited(&mut self) -> bool {
         if self.ready.is_empty() {
             self.since = None;
@@ -324,8 +327,8 @@ async fn answer(
     Ok(())
 }
 
-/// Runs a call to its end. When the client closes the connection meanwhile, the call is told, so that a long scan stops; a
-/// write goes on. When it takes long, the answers `before` it are sent.
+/// Runs a call to its end. When the client closes the connection meanwhile, the call is told, so that a long
+/// scan stops; a write goes on. When it takes long, the answers `before` it are sent.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a call is about, and where its answer goes"
@@ -424,8 +427,8 @@ impl Kept<'_> {
     }
 }
 
-/// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or the server stops.
-/// `has_waited` is set if it had to wait: then it would have heard of a stop.
+/// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or
+/// the server stops. `has_waited` is set if it had to wait: then it would have heard of a stop.
 async fn receive(
     server: &Server,
     socket: &mut TcpStream,
@@ -467,10 +470,11 @@ async fn after(ever: bool, time: Duration) {
     }
 }
 
-/// Reads what has arrived; 0 at the end. Room for it is taken when there is something: an idle connection holds none.
+/// Reads what has arrived; 0 at the end. Room for it is taken when there is something: an idle connection
+/// holds none.
 ///
-/// A read that does not fill its buffer has emptied the socket, and tokio waits for the next event then; reading by `try_read_buf`
-/// would find that out by one more system call for each message.
+/// A read that does not fill its buffer has emptied the socket, and tokio waits for the next event then;
+/// reading by `try_read_buf` would find that out by one more system call for each message.
 async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result<usize> {
     poll_fn(|context| {
         ready!(socket.poll_read_ready(context))?;
@@ -548,9 +552,9 @@ async fn receive_rest(
     Ok(count > 0)
 }
 
-/// Acknowledges now what has come of a message. A client without a buffer sends a message in pieces, and without TCP_NODELAY its
-/// system keeps each piece until the one before it is acknowledged; ours would wait up to 40 ms with that for an answer that
-/// could carry it.
+/// Acknowledges now what has come of a message. A client without a buffer sends a message in pieces, and
+/// without TCP_NODELAY its system keeps each piece until the one before it is acknowledged; ours would wait
+/// up to 40 ms with that for an answer that could carry it.
 fn acknowledge(socket: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = socket2::SockRef::from(socket).set_tcp_quickack(true) {
@@ -638,7 +642,8 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
     let frame = speech.framed.then(|| begin_frame(answers));
     let before = answers.len();
     Server::refuse(speech.protocol, partial, reason, answers);
-    // Without a refusal there is nothing to frame; and a refusal is a few hundred bytes, which a frame can hold.
+    // Without a refusal there is nothing to frame; and a refusal is a few hundred bytes, which a frame can
+    // hold.
     if let Some(frame) = frame
         && (answers.len() == before || end_frame(answers, frame).is_err())
     {
@@ -646,8 +651,9 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
     }
 }
 
-/// Reads and forgets what the client still sends after a farewell, until it closes, for as long as it may take for a message and
-/// for as many bytes: a socket that is closed with bytes unread is reset, and a client that is still sending would see only that.
+/// Reads and forgets what the client still sends after a farewell, until it closes, for as long as it may
+/// take for a message and for as many bytes: a socket that is closed with bytes unread is reset, and a client
+/// that is still sending would see only that.
 async fn linger(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
     let config = &server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);

@@ -1,5 +1,5 @@
-//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a clock that is
-//! moved by hand: what would take a year takes no time.
+//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a
+//! clock that is moved by hand: what would take a year takes no time.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(super) async fn connect_to(
     (client, served)
 }
 
-/// What an idle connection costs, besides its socket and its buffers. A call's future is a part of it, and is moved several times
-/// before its first poll: what few calls come to is boxed.
+/// What an idle connection costs, besides its socket and its buffers. A call's future is a part of it, and is
+/// moved several times before its first poll: what few calls come to is boxed.
 #[tokio::test]
 async fn the_task_of_a_connection_is_small() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -146,8 +146,8 @@ async fn a_client_that_does_not_read_is_disconnected() {
     calls.await.unwrap();
 }
 
-/// Answers to calls that came together leave together, but only so much is kept for a client that does not read: most of its calls are
-/// not even begun.
+/// Answers to calls that came together leave together, but only so much is kept for a client that does not
+/// read: most of its calls are not even begun.
 #[tokio::test(start_paused = true)]
 async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
     const TABLES: usize = 200;
@@ -241,8 +241,8 @@ async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     call(&mut client).await;
 }
 
-/// Goal: a stop is heard between two calls also by who never waits for one. Method: a thread that writes calls for as long as the socket
-/// takes them, far more than are answered meanwhile.
+/// Goal: a stop is heard between two calls also by who never waits for one. Method: a thread that writes
+/// calls for as long as the socket takes them, far more than are answered meanwhile.
 #[tokio::test]
 async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -321,8 +321,9 @@ async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission
     (server, slow, places)
 }
 
-/// Goal: an answer does not wait for a later call that takes long, and answers that are there together leave together. Method: three calls
-/// in one packet, of which the last waits for a thread of the pool, and the test has all of them.
+/// Goal: an answer does not wait for a later call that takes long, and answers that are there together leave
+/// together. Method: three calls in one packet, of which the last waits for a thread of the pool, and the
+/// test has all of them.
 #[tokio::test(start_paused = true)]
 async fn an_answer_waits_for_no_slow_call_behind_it() {
     let (server, slow, mut places) = with_slow_call().await;
@@ -347,8 +348,9 @@ async fn an_answer_waits_for_no_slow_call_behind_it() {
     call(&mut client).await;
 }
 
-/// Goal: answers leave once each, also when the call behind them ends while a part of them has left. Method: more answers than the sockets take,
-/// a client that reads when the slow call is over, and its bytes beside those of a client that reads at once.
+/// Goal: answers leave once each, also when the call behind them ends while a part of them has left. Method:
+/// more answers than the sockets take, a client that reads when the slow call is over, and its bytes beside
+/// those of a client that reads at once.
 #[tokio::test(start_paused = true)]
 async fn answers_that_leave_in_pieces_leave_once() {
     let (server, slow, mut places) = with_slow_call().await;

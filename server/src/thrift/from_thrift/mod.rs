@@ -20,7 +20,8 @@ pub(super) use writes::{delete, durability, put, row_mutations};
 /// Attributes of an operation.
 pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;
 
-/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows piece by piece.
+/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows
+/// piece by piece.
 pub(super) fn all<'i, I, T>(
     items: &'i [I],
     mut of: impl FnMut(&'i I) -> Result<T, Failure>,
@@ -75,12 +76,14 @@ pub(super) fn ttl(attributes: &Attributes) -> Result<Option<i64>, Failure> {
         })
 }
 
-/// The `_raw_` attribute of a read: tombstones and what they hide are wanted too (HBase: `Scan.isRaw`, which a Get has too).
+/// The `_raw_` attribute of a read: tombstones and what they hide are wanted too (HBase: `Scan.isRaw`, which
+/// a Get has too).
 pub(super) fn raw(attributes: &Attributes) -> Result<bool, Failure> {
     Ok(flag(attributes, "_raw_")?.unwrap_or(false))
 }
 
-/// Whether an increment or append returns its new cells: its field, else the attribute `_rr_` that HBase keeps it in, else yes.
+/// Whether an increment or append returns its new cells: its field, else the attribute `_rr_` that HBase
+/// keeps it in, else yes.
 pub(super) fn returns_results(field: Option<bool>, attributes: &Attributes) -> Result<bool, Failure> {
     match field {
         Some(wanted) => Ok(wanted),

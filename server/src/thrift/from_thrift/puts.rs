@@ -1,12 +1,13 @@
 //! The arguments of `putMultiple` as places in the message.
 //!
-//! Loads come in batches of small rows, and a struct of counted slices for each cell costs more than decoding it: each slice is two
-//! atomic operations, and each row an allocation. So the usual form of these arguments is read into two lists of numbers, and the engine's
-//! mutations borrow from the message.
+//! Loads come in batches of small rows, and a struct of counted slices for each cell costs more than decoding
+//! it: each slice is two atomic operations, and each row an allocation. So the usual form of these arguments
+//! is read into two lists of numbers, and the engine's mutations borrow from the message.
 //!
-//! What is not the usual form is left to the interface's own decoder: attributes, a cell visibility, a field that comes twice, one that
-//! is missing, whatever is malformed. So nothing means here what it would not mean there, and errors are its; only that a list which is refused
-//! there for the memory that it would take may be accepted, since it takes less.
+//! What is not the usual form is left to the interface's own decoder: attributes, a cell visibility, a field
+//! that comes twice, one that is missing, whatever is malformed. So nothing means here what it would not mean
+//! there, and errors are its; only that a list which is refused there for the memory that it would take may
+//! be accepted, since it takes less.
 
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::thrift2::TDurability;
@@ -227,7 +228,8 @@ mod tests {
     use super::super::{all, put};
     use super::*;
 
-    /// What both decoders make of arguments: mutations or an error, as text. `None`: not of the usual form, or malformed.
+    /// What both decoders make of arguments: mutations or an error, as text. `None`: not of the usual form,
+    /// or malformed.
     fn both<R: Reader + Clone>(reader: &R, message: &Bytes) -> (Option<String>, Option<String>) {
         let puts = Puts::decode(&mut reader.clone(), message);
         let ours = puts.as_ref().map(|puts| {

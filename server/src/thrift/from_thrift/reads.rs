@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::{negative_time, raw, row, select, time_range};
 use crate::service::Failure;
 
-/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed is an error
-/// whatever stands beside it.
+/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed
+/// is an error whatever stands beside it.
 pub(in crate::thrift) fn filter(
     string: Option<&Bytes>,
     bytes: Option<&Bytes>,
@@ -78,7 +78,8 @@ pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
     let stop_row = scan.stop_row.as_deref().unwrap_or_default().to_vec();
     Ok(Scan {
         include_start: true,
-        // Start equal to stop is a get of that row: HBase's deprecated setters, which its gateway uses, make it so.
+        // Start equal to stop is a get of that row: HBase's deprecated setters, which its gateway uses, make
+        // it so.
         include_stop: !start_row.is_empty() && start_row == stop_row,
         start_row,
         stop_row,

@@ -37,8 +37,8 @@ pub(in crate::thrift) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Fai
     Ok(mutation)
 }
 
-/// The writes of a `TDelete`. With `columns` set, even to an empty list, the delete's own timestamp is ignored, and an empty
-/// list deletes the row, as in HBase's gateway.
+/// The writes of a `TDelete`. With `columns` set, even to an empty list, the delete's own timestamp is
+/// ignored, and an empty list deletes the row, as in HBase's gateway.
 pub(in crate::thrift) fn delete(delete: &thrift2::TDelete) -> Result<RowMutation<'_>, Failure> {
     let mut mutation = writes::mutation(row(Some(&delete.row))?, durability(delete.durability));
     let Some(columns) = &delete.columns else {
@@ -100,8 +100,8 @@ fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// The writes of a `TRowMutations`, one atomic step as durable as the most durable of its parts. Every inner row must be the
-/// outer one. `table_default`: what the table says for parts that say nothing.
+/// The writes of a `TRowMutations`, one atomic step as durable as the most durable of its parts. Every inner
+/// row must be the outer one. `table_default`: what the table says for parts that say nothing.
 pub(in crate::thrift) fn row_mutations(
     mutations: &thrift2::TRowMutations,
     table_default: Durability,

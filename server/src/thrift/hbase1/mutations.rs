@@ -19,8 +19,9 @@ pub(super) struct RowParts<'a> {
     puts: RowMutation<'a>,
 }
 
-/// Splits a list of mutations. The last put and the last delete decide for all of their kind whether the WAL is written. A
-/// put whose column has no colon is an error here; HBase skips it with a log line in `mutateRow`, and fails `mutateRows`.
+/// Splits a list of mutations. The last put and the last delete decide for all of their kind whether the WAL
+/// is written. A put whose column has no colon is an error here; HBase skips it with a log line in
+/// `mutateRow`, and fails `mutateRows`.
 pub(super) fn row_parts<'a>(
     row: Option<&'a Bytes>,
     mutations: &'a [thrift1::Mutation],

@@ -16,8 +16,9 @@ use crate::service::{Caller, Failure, reads, scans, writes};
 use crate::thrift::from_thrift;
 use crate::thrift::from_thrift::{Puts, returns_results};
 
-/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has no place for what
-/// it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then fails on the missing list.
+/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has
+/// no place for what it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then
+/// fails on the missing list.
 pub(super) async fn get_multiple(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -100,7 +101,8 @@ pub(super) async fn exists(
     Ok(there)
 }
 
-/// One cell tells that a row is there, so a large row is no reason to fail. A filter may need to see all of them.
+/// One cell tells that a row is there, so a large row is no reason to fail. A filter may need to see all of
+/// them.
 fn for_existence(mut spec: ReadSpec) -> ReadSpec {
     if spec.filter.is_none() && spec.family_limit.is_none() {
         spec.family_limit = Some(1);
@@ -152,7 +154,8 @@ pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> R
     .await
 }
 
-/// What a table says about durability. A table that is not there says nothing; the write itself will find that out.
+/// What a table says about durability. A table that is not there says nothing; the write itself will find
+/// that out.
 fn default_durability(server: &Server, table: &TableName) -> Durability {
     server
         .engine()

@@ -309,7 +309,8 @@ async fn call_rest<P: Codec>(
         Method::Grant => answer!(Grant, |args| access::change(&args.info)),
         Method::Revoke => answer!(Revoke, |args| access::change(&args.info)),
 
-        // `call` answers these and does not hand them on. They are listed so that a new method cannot be forgotten.
+        // `call` answers these and does not hand them on. They are listed so that a new method cannot be
+        // forgotten.
         Method::Get
         | Method::Put
         | Method::PutMultiple

@@ -1,10 +1,12 @@
 //! From received bytes to whole messages, without I/O.
 //!
-//! 1. The first bytes tell protocol and transport ([`basalt_idl::wire::detect()`]). Settings may allow only some of them.
-//! 2. A framed message is complete when its length says so; an unframed one when the scanner, which walks it as it arrives,
-//!    has met its end.
-//! 3. A message that will be refused whatever follows is refused when its header is here, so that the refusal can name the call
-//!    that it answers. Without that, clients would take it for the answer to something else.
+//! 1. The first bytes tell protocol and transport ([`basalt_idl::wire::detect()`]). Settings may allow only
+//!    some of them.
+//! 2. A framed message is complete when its length says so; an unframed one when the scanner, which walks it
+//!    as it arrives, has met its end.
+//! 3. A message that will be refused whatever follows is refused when its header is here, so that the refusal
+//!    can name the call that it answers. Without that, clients would take it for the answer to something
+//!    else.
 //!
 //! Invariant: memory grows only with bytes that have arrived, never with a length that a message claims.
 
@@ -343,7 +345,8 @@ impl Messages {
         }
     }
 
-    /// Refuses the message in hand once its header is here, or cannot be had. A header has at most a few hundred bytes.
+    /// Refuses the message in hand once its header is here, or cannot be had. A header has at most a few
+    /// hundred bytes.
     fn refuse<T>(&self, speech: Speech, garbled: Garbled) -> Result<Option<T>, Garbled> {
         let is_whole = speech.framed && self.frame_length() == Some(self.unframed().len());
         match header(speech.protocol, self.partial()) {

@@ -1,4 +1,5 @@
-//! Goal: bytes become the messages that were sent, however they arrive, and what is no acceptable message is refused with a text.
+//! Goal: bytes become the messages that were sent, however they arrive, and what is no acceptable message is
+//! refused with a text.
 
 use super::*;
 use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
@@ -168,7 +169,8 @@ fn a_forbidden_frame_without_a_header_is_refused() {
     assert!(matches!(error, Garbled::Transport { .. }), "{error}");
 }
 
-/// Goal: messages of one size come by one read each. Method: as many as several buffers hold; what is left of one would be too little.
+/// Goal: messages of one size come by one read each. Method: as many as several buffers hold; what is left of
+/// one would be too little.
 #[test]
 fn there_is_room_for_a_message_like_the_last_one() {
     let mut message = Vec::new();

@@ -11,12 +11,12 @@ use crate::service::Failure;
 use crate::service::schema::{family_attributes, family_configuration};
 use crate::thrift::from_thrift::split_column;
 
-/// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. A typed field with a code that the
-/// interface does not have counts as not set, as Java reads it.
+/// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. A typed
+/// field with a code that the interface does not have counts as not set, as Java reads it.
 ///
-/// DATA_BLOCK_ENCODING of NONE says no more than not saying anything: it is HBase's default, which HBase spells out in every
-/// descriptor, and which clients send back, and with every table that they create, without having chosen it. So it is not
-/// kept, and files get the engine's own default.
+/// DATA_BLOCK_ENCODING of NONE says no more than not saying anything: it is HBase's default, which HBase
+/// spells out in every descriptor, and which clients send back, and with every table that they create,
+/// without having chosen it. So it is not kept, and files get the engine's own default.
 pub(in crate::thrift) fn family(
     descriptor: &thrift2::TColumnFamilyDescriptor,
 ) -> Result<FamilyDescriptor, Failure> {
@@ -154,7 +154,8 @@ pub(in crate::thrift) fn to_family(family: &FamilyDescriptor) -> thrift2::TColum
     }
 }
 
-/// A family from its Thrift 1 descriptor, whose defaults are not the schema's: 3 versions, no bloom filter, no block cache.
+/// A family from its Thrift 1 descriptor, whose defaults are not the schema's: 3 versions, no bloom filter,
+/// no block cache.
 pub(in crate::thrift) fn family1(
     descriptor: &thrift1::ColumnDescriptor,
 ) -> Result<FamilyDescriptor, Failure> {
@@ -233,7 +234,8 @@ mod tests {
         assert_eq!(back.attributes.unwrap()[&b"TTL"[..]], Bytes::from_static(b"60"));
     }
 
-    /// A descriptor that was read and sent back changes nothing: neither what the engine does nor what the next reader sees.
+    /// A descriptor that was read and sent back changes nothing: neither what the engine does nor what the
+    /// next reader sees.
     #[test]
     fn a_descriptor_that_is_sent_back_changes_nothing() {
         for set in [

@@ -1,8 +1,8 @@
 //! What the slow log keeps of a call, and the two calls that ask for it.
 //!
-//! A remarkable call is described after it was answered, from the message that it came in: other calls pay for no more than
-//! holding on to the message. The walk over the message follows the interface's own declarations, so every method is
-//! described, and none needs code of its own.
+//! A remarkable call is described after it was answered, from the message that it came in: other calls pay
+//! for no more than holding on to the message. The walk over the message follows the interface's own
+//! declarations, so every method is described, and none needs code of its own.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -106,8 +106,8 @@ pub(super) fn clear(
     Ok(vec![cleared; count])
 }
 
-/// How many servers are named, all of which must be this one. Which of the machine's names the client uses does not matter;
-/// the port and the start code must be those that region locations tell, if they are given.
+/// How many servers are named, all of which must be this one. Which of the machine's names the client uses
+/// does not matter; the port and the start code must be those that region locations tell, if they are given.
 fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
@@ -147,8 +147,8 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
     })
 }
 
-/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing. Nobody is authenticated, so
-/// there is no user's name.
+/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing. Nobody is
+/// authenticated, so there is no user's name.
 fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     thrift2::TOnlineLogRecord {

@@ -1,8 +1,9 @@
 //! Families and their options.
 //!
-//! Options that decide what a flush or a compaction drops are drawn once for each name of a family and stay the same for the whole script, in
-//! every descriptor of it: when a flush happens between two descriptors is not the same on both servers (HBase flushes when it
-//! reopens a region), so what is gone for good would not be either.
+//! Options that decide what a flush or a compaction drops are drawn once for each name of a family and stay
+//! the same for the whole script, in every descriptor of it: when a flush happens between two descriptors is
+//! not the same on both servers (HBase flushes when it reopens a region), so what is gone for good would not
+//! be either.
 
 use crate::dynamic::Value;
 

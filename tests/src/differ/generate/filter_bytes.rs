@@ -1,9 +1,11 @@
-//! Filters as HBase's protobuf, in the form in which its Java client sends them: every filter and comparator that it has.
+//! Filters as HBase's protobuf, in the form in which its Java client sends them: every filter and comparator
+//! that it has.
 //!
-//! Not there: `RandomRowFilter` draws lots, `BinaryComponentComparator` and `LongComparator` read in HBase what lies behind a part that is
-//! too short (the latter stands where there are numbers only), `BigDecimalComparator` fails there,
-//! `FilterAllFilter` is in HBase's tests and not in its server, and `FilterWrapper`, which HBase's server puts around every filter by
-//! itself, asks what it wraps twice about each row when a client sends one.
+//! Not there: `RandomRowFilter` draws lots, `BinaryComponentComparator` and `LongComparator` read in HBase
+//! what lies behind a part that is too short (the latter stands where there are numbers only),
+//! `BigDecimalComparator` fails there, `FilterAllFilter` is in HBase's tests and not in its server, and
+//! `FilterWrapper`, which HBase's server puts around every filter by itself, asks what it wraps twice about
+//! each row when a client sends one.
 
 use super::Generator;
 use super::protobuf::Message;
@@ -222,8 +224,8 @@ impl Generator {
                 )
             }
             19 | 20 => self.dependent_column(),
-            // In lists HBase may miss the hint of one that has found its last row, and fails with a null pointer; in reversed scans it
-            // jumps over rows that are longer than a key.
+            // In lists HBase may miss the hint of one that has found its last row, and fails with a null
+            // pointer; in reversed scans it jumps over rows that are longer than a key.
             21 | 22 if alone && !self.reversed => self.fuzzy_row(),
             23 | 24 if !skipped => self.multi_row_range(),
             25 if !self.reversed => {
@@ -258,12 +260,13 @@ impl Generator {
         named("DependentColumnFilter", &filter)
     }
 
-    /// Masks in all forms in which clients send them: as given to the constructor, 0 for a byte that must match, or as Java's
-    /// client makes of it, whose keys have zeros where any byte will do.
+    /// Masks in all forms in which clients send them: as given to the constructor, 0 for a byte that must
+    /// match, or as Java's client makes of it, whose keys have zeros where any byte will do.
     fn fuzzy_row(&mut self) -> Message {
         let [is_v2, fixed, free] = self.one_of(&[[1, 0, 1], [1, 0xff, 2], [0, 0xff, 2], [0, 0xff, 0]]);
         let pairs = self.list(1..=2, |this| {
-            // One byte: a row that is shorter than a key is found in HBase by where the search for the row before it went on.
+            // One byte: a row that is shorter than a key is found in HBase by where the search for the row
+            // before it went on.
             let mut key = this.row_bytes();
             key.truncate(1);
             let mut mask = vec![fixed; key.len()];
@@ -283,8 +286,9 @@ impl Generator {
         named("FuzzyRowFilter", &filter)
     }
 
-    /// All ranges of a filter begin alike: of several with the same first row, HBase asks only one whether that row belongs to it.
-    /// In a reversed scan of a native script there are at most two: HBase may take the excluded end of more for included.
+    /// All ranges of a filter begin alike: of several with the same first row, HBase asks only one whether
+    /// that row belongs to it. In a reversed scan of a native script there are at most two: HBase may take
+    /// the excluded end of more for included.
     fn multi_row_range(&mut self) -> Message {
         let from_inclusive = self.chance(0.7);
         let most = if self.native && self.reversed { 2 } else { 4 };

@@ -1,15 +1,16 @@
 //! Scripts from seeds.
 //!
-//! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that calls meet each
-//! other's data. [`tables`], [`families`] and [`namespaces`] make the schema, [`writes`] and [`reads`] the calls, [`filters`] filter
-//! strings and [`filter_bytes`] filters in protobuf, [`system`] reads the system tables, [`native`] makes native calls.
+//! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that
+//! calls meet each other's data. [`tables`], [`families`] and [`namespaces`] make the schema, [`writes`] and
+//! [`reads`] the calls, [`filters`] filter strings and [`filter_bytes`] filters in protobuf, [`system`] reads
+//! the system tables, [`native`] makes native calls.
 //!
 //! Every method of both services is called, but for those whose answers two servers cannot have in common:
 //!
 //! - `getClusterId` is another one for each server.
 //! - `getSlowLogResponses` and `clearSlowLogResponses` are about times; they are called about no server.
-//! - `compact` and `majorCompact` start what HBase does some time later; they are called for a table that is not there, and the steps
-//!   `compact` and `major_compact` of scripts compact.
+//! - `compact` and `majorCompact` start what HBase does some time later; they are called for a table that is
+//!   not there, and the steps `compact` and `major_compact` of scripts compact.
 //! - `getRowOrBefore` is not in HBase 2.
 //!
 //! The same seed and length give the same script, and a longer script begins with the shorter one.
@@ -92,25 +93,29 @@ struct Generator {
     /// Open scanners and the services they are of.
     scanners: Vec<(u32, Api)>,
     opened: u32,
-    /// Whether only families that exist are named: several rows in one call are all written or none, in HBase some of them.
+    /// Whether only families that exist are named: several rows in one call are all written or none, in HBase
+    /// some of them.
     only_known: bool,
-    /// Whether filters are for a reversed scan: HBase refuses some, and keeps tombstones because of the scan that never was.
+    /// Whether filters are for a reversed scan: HBase refuses some, and keeps tombstones because of the scan
+    /// that never was.
     reversed: bool,
     /// Splits of the first table so far: HBase keeps regions that were split in `hbase:meta` for some time.
     splits: usize,
-    /// Tables that have been compacted as a whole. They have no minor compactions any more: those go by the number of files, and HBase
-    /// keeps a file without cells where a compaction has dropped everything.
+    /// Tables that have been compacted as a whole. They have no minor compactions any more: those go by the
+    /// number of files, and HBase keeps a file without cells where a compaction has dropped everything.
     majors: BTreeSet<String>,
     /// The table that all calls are about, if it is one.
     only_table: Option<&'static str>,
     /// What families keep, by their names.
     kept: BTreeMap<String, families::Kept>,
-    /// Whether columns with an empty qualifier are written. A filter or a column selection that seeks past such a column misses in HBase
-    /// the tombstone of the family, which sorts behind it, and shows what was deleted. So such scripts have no filters that seek, and
-    /// large blocks: a selection seeks so only where a next block begins behind the column that is wanted.
+    /// Whether columns with an empty qualifier are written. A filter or a column selection that seeks past
+    /// such a column misses in HBase the tombstone of the family, which sorts behind it, and shows what was
+    /// deleted. So such scripts have no filters that seek, and large blocks: a selection seeks so only where
+    /// a next block begins behind the column that is wanted.
     empty_qualifiers: bool,
-    /// Whether filters are for inside WHILE. HBase asks filters about the row that a scan of named columns begins at, be there such a row
-    /// or not, and WHILE around a filter that does not like its key ends the scan there; so no such filter is inside WHILE.
+    /// Whether filters are for inside WHILE. HBase asks filters about the row that a scan of named columns
+    /// begins at, be there such a row or not, and WHILE around a filter that does not like its key ends the
+    /// scan there; so no such filter is inside WHILE.
     in_while: bool,
     /// Whether most calls about data are native.
     native: bool,

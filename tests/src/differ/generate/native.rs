@@ -1,5 +1,5 @@
-//! Calls over native RPC: those that Thrift has, and those that it lacks (batches of every kind of action, conditions with filters, scans that
-//! show each answer, nonces).
+//! Calls over native RPC: those that Thrift has, and those that it lacks (batches of every kind of action,
+//! conditions with filters, scans that show each answer, nonces).
 //!
 //! Left out, because answers would depend on a clock or on chance:
 //!

@@ -1,5 +1,5 @@
-//! Protobuf messages, as far as HBase's filters need them: written by hand from HBase's `.proto` files and not with the server's own
-//! types, so that an error there cannot hide.
+//! Protobuf messages, as far as HBase's filters need them: written by hand from HBase's `.proto` files and
+//! not with the server's own types, so that an error there cannot hide.
 
 /// A message under construction.
 #[derive(Clone, Debug, Default)]

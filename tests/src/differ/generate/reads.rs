@@ -39,7 +39,8 @@ impl Generator {
         [string, bytes]
     }
 
-    /// STRONG, or TIMELINE if nothing can be wrong with the read: HBase's client asks for 20 minutes then and does not tell why.
+    /// STRONG, or TIMELINE if nothing can be wrong with the read: HBase's client asks for 20 minutes then and
+    /// does not tell why.
     fn consistency(&mut self, names_columns: bool) -> Option<Value> {
         self.maybe(0.1, |this| this.int(1..=if names_columns { 1 } else { 2 }).into())
     }
@@ -181,7 +182,8 @@ impl Generator {
 
     fn open_two(&mut self) {
         let mut scan = self.tscan_two();
-        // With both, HBase's client counts rows wrongly; the call that fetches would not show why the scan ends early.
+        // With both, HBase's client counts rows wrongly; the call that fetches would not show why the scan
+        // ends early.
         if let Value::Struct(fields) = &mut scan
             && fields.iter().any(|(field, _)| *field == "batchSize")
         {

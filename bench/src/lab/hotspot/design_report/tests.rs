@@ -1,5 +1,5 @@
-//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is checked for what must
-//! be true of any report.
+//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is checked for
+//! what must be true of any report.
 
 use std::time::Duration;
 
@@ -112,7 +112,8 @@ fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
     }
 }
 
-/// Goal: where there are several servers, Markdown tells what each took; where there is one, it does not speak of them.
+/// Goal: where there are several servers, Markdown tells what each took; where there is one, it does not
+/// speak of them.
 #[test]
 fn writes_of_several_servers_are_told() {
     let mut report = sample();

@@ -30,9 +30,9 @@ const FETCH: FetchLimits = FetchLimits {
 /// Pause before a refused write is tried again.
 const STALL: Duration = Duration::from_millis(1);
 
-/// Runs a benchmark on all its threads. `threads_before` is how many threads the benchmarks before it had: as in
-/// db_bench each thread of a run has a seed of its own, so that a benchmark that is named twice does not read the very
-/// keys again that its first run left in the cache.
+/// Runs a benchmark on all its threads. `threads_before` is how many threads the benchmarks before it had: as
+/// in db_bench each thread of a run has a seed of its own, so that a benchmark that is named twice does not
+/// read the very keys again that its first run left in the cache.
 pub(super) fn run(
     benchmark: Benchmark,
     arguments: &Arguments,

@@ -1,4 +1,5 @@
-//! The regions of a table that is made of a snapshot, before they are in the manifest: their files are linked and open.
+//! The regions of a table that is made of a snapshot, before they are in the manifest: their files are linked
+//! and open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ struct FilledRegion {
 }
 
 impl<'a> Filled<'a> {
-    /// Links the files of a snapshot into the directories of a table, which are there, durably, under new ids, and opens them: one that
-    /// is missing or another one is found before anything has changed.
+    /// Links the files of a snapshot into the directories of a table, which are there, durably, under new
+    /// ids, and opens them: one that is missing or another one is found before anything has changed.
     pub(super) fn open(
         catalog: &'a Catalog,
         snapshot: &SnapshotMeta,

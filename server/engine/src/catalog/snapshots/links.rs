@@ -1,7 +1,7 @@
 //! Hard links as they are made: all of them or, when something fails, none.
 //!
-//! A link is durable when its directory is synced. What a crash leaves of links that no manifest edit names goes to `orphans/` at
-//! the next start.
+//! A link is durable when its directory is synced. What a crash leaves of links that no manifest edit names
+//! goes to `orphans/` at the next start.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -61,7 +61,8 @@ impl<'a> Links<'a> {
         Ok(())
     }
 
-    /// Removes them again. What cannot be removed now is in nobody's way, and goes to `orphans/` at the next start.
+    /// Removes them again. What cannot be removed now is in nobody's way, and goes to `orphans/` at the next
+    /// start.
     pub(super) fn remove(self) {
         remove_files(&*self.shared.store.vfs, &*self.shared.listener, &self.made);
     }
@@ -77,7 +78,8 @@ pub(super) fn remove_files(vfs: &dyn Vfs, listener: &dyn EventListener, paths: &
     }
 }
 
-/// Removes the directories below `root` that are empty, those that `dirs` names, and the levels above each, `root` included.
+/// Removes the directories below `root` that are empty, those that `dirs` names, and the levels above each,
+/// `root` included.
 pub(super) fn remove_empty_dirs(vfs: &dyn Vfs, root: &Path, dirs: &BTreeSet<PathBuf>) {
     for dir in dirs {
         let levels = dir.ancestors().take_while(|level| level.starts_with(root));

@@ -1,20 +1,24 @@
 //! Snapshots of tables, and tables made of them.
 //!
-//! A snapshot is a table's descriptor, its regions, and hard links to the store files that it had. Taking one:
+//! A snapshot is a table's descriptor, its regions, and hard links to the store files that it had. Taking
+//! one:
 //!
-//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless that is not wanted.
-//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept: as long as they are held, none of
-//!    the files is removed, whatever compactions do meanwhile. Writers and readers notice nothing.
+//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless that is not
+//!    wanted.
+//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept: as long
+//!    as they are held, none of the files is removed, whatever compactions do meanwhile. Writers and readers
+//!    notice nothing.
 //! 3. The files are linked into the snapshot's directory, and the directories synced.
 //! 4. One manifest edit makes the snapshot exist.
 //!
-//! From there on table and snapshot know nothing of each other; the file system counts who has a file. Removing goes the other
-//! way round: the edit first, then the links.
+//! From there on table and snapshot know nothing of each other; the file system counts who has a file.
+//! Removing goes the other way round: the edit first, then the links.
 //!
-//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id, and a file's life ends
-//! with the last share of its id (`store::StoreFile`). The uuid in a file's info stays, since the bytes do. Regions get new ids, so the
-//! log has nothing for them. A file that several regions share since a split is linked once and shared again. One manifest edit
-//! names all regions with their files; a restore drops the table's regions with the same edit.
+//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id,
+//! and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in a file's info
+//! stays, since the bytes do. Regions get new ids, so the log has nothing for them. A file that several
+//! regions share since a split is linked once and shared again. One manifest edit names all regions with
+//! their files; a restore drops the table's regions with the same edit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -167,7 +171,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next call will.
+    /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next
+    /// call will.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
         let now_ms = self.shared.clock.wall_ms();
         let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);
@@ -195,7 +200,8 @@ impl Catalog {
         self.clone_locked(&snapshot, table)
     }
 
-    /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created, enabled. Returns its regions.
+    /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created,
+    /// enabled. Returns its regions.
     pub(crate) fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;

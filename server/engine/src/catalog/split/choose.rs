@@ -1,4 +1,5 @@
-//! Choosing: whether a region is large enough to be split, and at which row. Changes nothing; reads at most one index block.
+//! Choosing: whether a region is large enough to be split, and at which row. Changes nothing; reads at most
+//! one index block.
 
 use crate::error::{Error, Result};
 use crate::region::{RegionInfo, RegionVersion};
@@ -57,7 +58,8 @@ pub(super) fn is_larger(version: &RegionVersion, options: &SplitOptions, limit: 
     }
 }
 
-/// The row to split at when nobody gave one: the middle of the largest store that has a middle, cut as the table's options say.
+/// The row to split at when nobody gave one: the middle of the largest store that has a middle, cut as the
+/// table's options say.
 pub(super) fn calculated_row(
     region: &RegionInfo,
     version: &RegionVersion,
@@ -88,8 +90,8 @@ pub(super) fn calculated_row(
     Ok(row)
 }
 
-/// The row in the middle of the largest file. `None` where that is the file's first or last row: then the file may be one row
-/// or one block.
+/// The row in the middle of the largest file. `None` where that is the file's first or last row: then the
+/// file may be one row or one block.
 fn middle_row(store: &StoreVersion) -> Result<Option<Vec<u8>>> {
     let Some(file) = store.files.iter().max_by_key(|file| file.meta().bytes) else {
         return Ok(None);

@@ -2,11 +2,14 @@
 //!
 //! They are not stored: what they say is what the catalog is.
 //!
-//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until something else is published.
-//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans and filters work on them as
-//!    on any table. A scan keeps the region it began with: it sees the catalog of one moment.
+//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until something
+//!    else is published.
+//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans and
+//!    filters work on them as on any table. A scan keeps the region it began with: it sees the catalog of one
+//!    moment.
 //!
-//! Nobody can write to them or change them. They have no place in the manifest, in [`Tables`], or in metrics of regions.
+//! Nobody can write to them or change them. They have no place in the manifest, in [`Tables`], or in metrics
+//! of regions.
 //!
 //! HBase keeps former versions of these cells; here there is one of each.
 
@@ -68,8 +71,8 @@ impl SystemTable {
         RegionId(u64::MAX - self as u64)
     }
 
-    /// Its one region. HBase names that of `hbase:meta` as if it had been made in the first millisecond; so is the other one
-    /// here, since nobody knows when it was.
+    /// Its one region. HBase names that of `hbase:meta` as if it had been made in the first millisecond; so
+    /// is the other one here, since nobody knows when it was.
     fn region(self, name: &TableName) -> RegionMeta {
         RegionMeta {
             id: self.region_id(),
@@ -101,8 +104,8 @@ pub(super) fn check_not_system(name: &TableName) -> Result<()> {
 /// A system table as it was last asked for.
 #[derive(Debug)]
 struct Listed {
-    /// The catalog it tells of. Weak: what is dropped from the catalog must not live on here. As long as this is held, no
-    /// other catalog has the same address.
+    /// The catalog it tells of. Weak: what is dropped from the catalog must not live on here. As long as this
+    /// is held, no other catalog has the same address.
     of: Weak<Tables>,
     table: Arc<Table>,
 }
@@ -127,7 +130,8 @@ impl Default for SystemTables {
 }
 
 impl SystemTables {
-    /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this returns.
+    /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this
+    /// returns.
     pub(crate) fn forget(&self) {
         for listed in &self.listed {
             *listed.lock() = None;

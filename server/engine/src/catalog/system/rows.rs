@@ -11,8 +11,8 @@
 //! A name that is too long for a row (stored before names had limits) is an error that says how to
 //! remove it.
 //!
-//! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of the region's
-//! creation when it is later.
+//! `hbase:meta` has no row for itself, as in HBase 2. Cells have the time of the server's start, or that of
+//! the region's creation when it is later.
 
 use super::{SystemTable, messages};
 use crate::catalog::Tables;
@@ -35,7 +35,8 @@ struct Listing {
     open_seq: u64,
 }
 
-/// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other system table.
+/// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other
+/// system table.
 pub(super) fn meta(
     tables: &Tables,
     namespace: &TableDescriptor,
@@ -132,7 +133,8 @@ pub(super) fn namespace(tables: &Tables, servers: &[ServerName]) -> Result<Vec<C
     Ok(vec![info])
 }
 
-/// A region whose files reach up to `files_max` is opened with the next sequence id; HBase counts one for the region itself.
+/// A region whose files reach up to `files_max` is opened with the next sequence id; HBase counts one for the
+/// region itself.
 fn first_open_seq(files_max: SeqId) -> u64 {
     files_max.0.max(1) + 1
 }

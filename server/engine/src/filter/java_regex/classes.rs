@@ -1,16 +1,18 @@
 //! How much a pattern's character classes name, known before it is compiled.
 //!
-//! The compiler's limit counts the compiled automaton only. A class like `\p{L}` takes 7 KB in the form before it, and 45 KB when case
-//! does not matter: a pattern of nothing else took 15 KB for each of its bytes before it was refused. So the classes are counted in the
-//! syntax tree, where each is still as small as its text.
+//! The compiler's limit counts the compiled automaton only. A class like `\p{L}` takes 7 KB in the form
+//! before it, and 45 KB when case does not matter: a pattern of nothing else took 15 KB for each of its bytes
+//! before it was refused. So the classes are counted in the syntax tree, where each is still as small as its
+//! text.
 
 use regex_syntax::ast::{Ast, ClassSetItem, ClassSetRange, Visitor, visit};
 
-/// Most characters that the classes of one pattern name together. Each takes 16 bytes at most: a range of two numbers of
-/// 32 bits, in a list with room for twice as many.
+/// Most characters that the classes of one pattern name together. Each takes 16 bytes at most: a range of two
+/// numbers of 32 bits, in a list with room for twice as many.
 pub(super) const CLASS_CHARACTERS_MAX: usize = 16 * WHOLE;
 
-/// A class is counted with at most this: Unicode's letters with case are fewer, so that more characters do not take more memory.
+/// A class is counted with at most this: Unicode's letters with case are fewer, so that more characters do
+/// not take more memory.
 const WHOLE: usize = 3_000;
 
 /// Checks that the classes of a pattern stay below [`CLASS_CHARACTERS_MAX`].

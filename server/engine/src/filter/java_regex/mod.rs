@@ -1,13 +1,15 @@
 //! Java regular expressions, carried over to the dialect and the engines of the `regex` crate.
 //!
-//! HBase decodes the part of a cell as text and looks for a match anywhere in it (`Matcher.find`). The two dialects agree on
-//! most things; where the same text means something else, [`Translator`] rewrites it: `\d \w \s` are ASCII in Java, `$` also
-//! matches before a last line end, `\Q...\E` quotes, `\e \cX \0nn \uhhhh` name characters, `\p{Alpha}` is POSIX. What
-//! needs backtracking (lookaround, backreferences, possessive quantifiers) is refused with an error that names it: in return
-//! matching takes linear time, whatever the pattern and the value.
+//! HBase decodes the part of a cell as text and looks for a match anywhere in it (`Matcher.find`). The two
+//! dialects agree on most things; where the same text means something else, [`Translator`] rewrites it: `\d
+//! \w \s` are ASCII in Java, `$` also matches before a last line end, `\Q...\E` quotes, `\e \cX \0nn \uhhhh`
+//! name characters, `\p{Alpha}` is POSIX. What needs backtracking (lookaround, backreferences, possessive
+//! quantifiers) is refused with an error that names it: in return matching takes linear time, whatever the
+//! pattern and the value.
 //!
-//! Memory is bounded at each step, since a pattern may come from a stranger: the length of the pattern, of what it is written out
-//! to, what its classes name ([`classes`]), the compiled automaton, and all of one filter together ([`Taken`]).
+//! Memory is bounded at each step, since a pattern may come from a stranger: the length of the pattern, of
+//! what it is written out to, what its classes name ([`classes`]), the compiled automaton, and all of one
+//! filter together ([`Taken`]).
 //!
 //! Known difference: CASE_INSENSITIVE folds all letters, not only ASCII ones.
 
@@ -30,7 +32,8 @@ const COMPILED_MAX_BYTES: usize = 512 << 10;
 /// Longest pattern, in bytes.
 const PATTERN_MAX_BYTES: usize = 8 << 10;
 
-/// Longest pattern in the dialect of the `regex` crate, in bytes: some of Java's escapes are short for a long class.
+/// Longest pattern in the dialect of the `regex` crate, in bytes: some of Java's escapes are short for a long
+/// class.
 const TRANSLATED_MAX_BYTES: usize = 24 << 10;
 
 /// Most regular expressions in one filter, each with a cache while it is used.
@@ -201,7 +204,8 @@ impl JavaRegex {
         (1 + CACHES) * self.compiled.memory_usage()
     }
 
-    /// Whether the pattern matches anywhere in the part. Bytes that are no text are replaced, as Java's decoding does.
+    /// Whether the pattern matches anywhere in the part. Bytes that are no text are replaced, as Java's
+    /// decoding does.
     pub fn is_found_in(&self, part: &[u8]) -> bool {
         self.compiled.is_match(self.charset.decode(part).as_bytes())
     }
@@ -246,8 +250,8 @@ fn compiled(translated: &str, flags: i32) -> std::result::Result<Regex, String> 
         .build()
         .translate(translated, &tree)
         .map_err(|error| error.to_string())?;
-    // No prefilter: the automaton of the literals that a match can begin with is held to no limit, and a pattern of 100 bytes can
-    // make one of 5 MiB.
+    // No prefilter: the automaton of the literals that a match can begin with is held to no limit, and a
+    // pattern of 100 bytes can make one of 5 MiB.
     let limits = meta::Config::new()
         .utf8_empty(false)
         .auto_prefilter(false)

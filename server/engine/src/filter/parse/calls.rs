@@ -113,7 +113,8 @@ impl Arguments<'_, '_> {
         self.string(0)
     }
 
-    /// HBase reads up to the digit that overflows, so the range of the type decides, not its number of digits.
+    /// HBase reads up to the digit that overflows, so the range of the type decides, not its number of
+    /// digits.
     fn int(&self, index: usize) -> Result<i32> {
         let argument = &self.0.arguments[index];
         let (negative, digits) = digits_of(argument)?;

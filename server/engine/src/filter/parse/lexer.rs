@@ -1,7 +1,8 @@
 //! Cutting a filter string into operators and calls.
 //!
-//! Bytes, not characters. Between tokens only space and tab are skipped; inside of arguments only space, comma and closing
-//! parenthesis separate. A keyword is one only with the right neighbours; otherwise it is read as a filter name.
+//! Bytes, not characters. Between tokens only space and tab are skipped; inside of arguments only space,
+//! comma and closing parenthesis separate. A keyword is one only with the right neighbours; otherwise it is
+//! read as a filter name.
 
 use std::borrow::Cow;
 
@@ -75,8 +76,8 @@ impl<'t> Lexer<'t> {
         token
     }
 
-    /// Whether `word` stands here, with one of `before` in front of it (or nothing, if `at_start`) and a space or parenthesis
-    /// behind it.
+    /// Whether `word` stands here, with one of `before` in front of it (or nothing, if `at_start`) and a
+    /// space or parenthesis behind it.
     fn keyword(&self, word: &[u8], before: &[u8], at_start: bool) -> bool {
         let front = match self.at.checked_sub(1) {
             Some(index) => before.contains(&self.text[index]),

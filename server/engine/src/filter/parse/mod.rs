@@ -7,12 +7,12 @@
 //! primary := Name '(' arguments ')' | '(' or ')'
 //! ```
 //!
-//! Three steps: [`lexer`] cuts the bytes into operators and calls, [`calls`] turns a call into a plain filter, and this file
-//! builds the tree with two stacks, so that input cannot make it recurse.
+//! Three steps: [`lexer`] cuts the bytes into operators and calls, [`calls`] turns a call into a plain
+//! filter, and this file builds the tree with two stacks, so that input cannot make it recurse.
 //!
-//! One defect of HBase is not carried over: within one pair of parentheses it refuses some mixtures of operators, as
-//! `(A OR B AND C)` and `(A AND SKIP B)`, with "Mismatched parenthesis". Here they have the meaning they have outside.
-//! A parenthesis left open at the end is accepted, as in HBase.
+//! One defect of HBase is not carried over: within one pair of parentheses it refuses some mixtures of
+//! operators, as `(A OR B AND C)` and `(A AND SKIP B)`, with "Mismatched parenthesis". Here they have the
+//! meaning they have outside. A parenthesis left open at the end is accepted, as in HBase.
 
 mod calls;
 mod lexer;
@@ -68,7 +68,8 @@ type Result<T> = std::result::Result<T, ParseError>;
 const INCORRECT: &str = "Incorrect Filter String";
 
 impl FilterSpec {
-    /// Reads the filter language. Strings are at most [`FILTER_STRING_MAX_BYTES`] long and [`DEPTH_MAX`] levels deep.
+    /// Reads the filter language. Strings are at most [`FILTER_STRING_MAX_BYTES`] long and [`DEPTH_MAX`]
+    /// levels deep.
     pub fn parse(text: &[u8]) -> Result<Self> {
         if text.len() > FILTER_STRING_MAX_BYTES {
             let message = format!("{} bytes are more than {FILTER_STRING_MAX_BYTES}", text.len());
@@ -165,7 +166,8 @@ impl Stacks {
         Ok(())
     }
 
-    /// The operator before `position` (or, without one, `otherwise`) lacks its operand, unless a filter was read last.
+    /// The operator before `position` (or, without one, `otherwise`) lacks its operand, unless a filter was
+    /// read last.
     fn operand_needed(&self, position: usize, otherwise: &str) -> Result<()> {
         if self.complete {
             return Ok(());
@@ -204,7 +206,8 @@ impl Stacks {
             && operator.precedence() > precedence
         {
             let operands = self.pop_run(operator) + 1;
-            // Each binary operator was pushed behind a filter and is reduced behind one, so the filters are there.
+            // Each binary operator was pushed behind a filter and is reduced behind one, so the filters are
+            // there.
             let first = self.filters.len()
                 - if matches!(operator, Operator::And | Operator::Or) {
                     operands

@@ -1,4 +1,5 @@
-//! The filter language: what parses to what, what is refused and where, and that printing and parsing are inverse.
+//! The filter language: what parses to what, what is refused and where, and that printing and parsing are
+//! inverse.
 
 use proptest::prelude::*;
 

@@ -243,7 +243,8 @@ fn comparator(comparator: &Comparator) -> pb::Comparator {
         }
         .encode_to_vec(),
         Comparator::BinaryComponent { value, offset } => {
-            // An offset comes from a u32 and goes back into one; a greater one, made by hand, is beyond any part alike.
+            // An offset comes from a u32 and goes back into one; a greater one, made by hand, is beyond any
+            // part alike.
             let offset = u32::try_from(*offset).unwrap_or(u32::MAX);
             pb::BinaryComponentComparator {
                 value: bytes(value),

@@ -4,8 +4,9 @@
 //! hbase.pb.Filter { name: "org.apache.hadoop.hbase.filter.PrefixFilter", serialized_filter: PrefixFilter { prefix } }
 //! ```
 //!
-//! Filters inside filters are serialised again, so protobuf's own depth limit does not see them; we count levels ourselves.
-//! Bytes of inner messages are slices of the one input, not copies. A missing required field is an error, as in Java.
+//! Filters inside filters are serialised again, so protobuf's own depth limit does not see them; we count
+//! levels ourselves. Bytes of inner messages are slices of the one input, not copies. A missing required
+//! field is an error, as in Java.
 
 mod decode;
 mod encode;

@@ -205,7 +205,8 @@ fn timestamps() {
     check_spec(&hinting, &Read::new(CELLS), expected);
 }
 
-/// Each version by itself, and the client's versions are counted behind the filter: an older one that matches comes back.
+/// Each version by itself, and the client's versions are counted behind the filter: an older one that matches
+/// comes back.
 #[test]
 fn value() {
     check("ValueFilter(=, 'binary:y')", "r1/f:a@2=y r1/f:b@2=y s3/f:a@1=y");

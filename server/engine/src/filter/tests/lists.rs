@@ -35,8 +35,8 @@ fn and_with_hints() {
     check("PrefixFilter('r2') AND FirstKeyOnlyFilter()", "r2/f:b@5=x");
 }
 
-/// A child that gives hints is asked although a child before it has dropped the cell. So the page, which counts what it is asked about, is not
-/// asked about the columns that the hint jumps over.
+/// A child that gives hints is asked although a child before it has dropped the cell. So the page, which
+/// counts what it is asked about, is not asked about the columns that the hint jumps over.
 #[test]
 fn and_jumps_as_far_as_any_hint() {
     let read = Read::new("r f:a@1=x r f:b@1=x r f:c@1=y r f:cc@1=z");
@@ -83,7 +83,8 @@ fn or_keeps_what_any_child_keeps() {
 /// A child is not asked again about the cells that it has jumped over for itself.
 #[test]
 fn or_remembers_what_a_child_has_said() {
-    // The page has counted column a once, though its older versions are offered for the sake of the value filter.
+    // The page has counted column a once, though its older versions are offered for the sake of the value
+    // filter.
     check(
         "ColumnPaginationFilter(2,0) OR ValueFilter(=,'binary:nothing')",
         "r1/f:a@3=x r1/f:b@2=y r2/f:b@5=x r2/f:c@4=w s3/f:a@1=y s3/g:c@1=q",

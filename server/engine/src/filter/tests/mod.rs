@@ -1,7 +1,7 @@
 //! Each filter in the hands of a region: cells in, kept cells out.
 //!
-//! [`region`] is a small region that calls filters in HBase's order. A case is text: the filter (in the filter language or as
-//! a `FilterSpec`), the cells, and what comes back.
+//! [`region`] is a small region that calls filters in HBase's order. A case is text: the filter (in the
+//! filter language or as a `FilterSpec`), the cells, and what comes back.
 
 mod filters;
 mod lists;

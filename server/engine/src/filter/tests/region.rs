@@ -1,7 +1,8 @@
 //! A region that reads from a list of cells and calls a filter in HBase's order.
 //!
-//! For each row: reset, filter_all_remaining, filter_row_key; for each family, cell by cell: filter_all_remaining,
-//! filter_cell, then the jump; filter_row_cells and filter_row at the end. A hint moves one family's store only.
+//! For each row: reset, filter_all_remaining, filter_row_key; for each family, cell by cell:
+//! filter_all_remaining, filter_cell, then the jump; filter_row_cells and filter_row at the end. A hint moves
+//! one family's store only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,16 @@
 //! What a power cut leaves of a disk.
 //!
-//! For the changes of names: none, all, a first part of them, or each by a coin; a rename is kept or lost as a whole, and
-//! has no order against the bytes of any file. On ext4 the journal keeps their order, so never each by a coin.
+//! For the changes of names: none, all, a first part of them, or each by a coin; a rename is kept or lost as
+//! a whole, and has no order against the bytes of any file. On ext4 the journal keeps their order, so never
+//! each by a coin.
 //!
-//! For the bytes of each file, independently: none of the unsynced operations, all, a first part (the last of it torn at a
-//! sector), or per sector of 512 bytes any of its states since the last sync, zeros, or (not on ext4) noise; the file's size is
-//! then any of its sizes since the last sync, so there may be size without data and data without size.
+//! For the bytes of each file, independently: none of the unsynced operations, all, a first part (the last of
+//! it torn at a sector), or per sector of 512 bytes any of its states since the last sync, zeros, or (not on
+//! ext4) noise; the file's size is then any of its sizes since the last sync, so there may be size without
+//! data and data without size.
 //!
-//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one touched: disks that promise
-//! less (SQLite calls the promise powersafe overwrite) cannot keep anything.
+//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one touched: disks
+//! that promise less (SQLite calls the promise powersafe overwrite) cannot keep anything.
 //!
 //! [`Harm`] says of a power cut which of this it did.
 
@@ -27,8 +29,8 @@ pub struct Harm {
     pub lost: u64,
     /// Writes of which some sectors are there and others are not.
     pub torn: u64,
-    /// Writes and changes of names that are there, at least in part, while an earlier one of the same file, or an earlier change of
-    /// names, is not.
+    /// Writes and changes of names that are there, at least in part, while an earlier one of the same file,
+    /// or an earlier change of names, is not.
     pub reordered: u64,
     /// Files that have grown by a range whose bytes were not written.
     pub extended: u64,
@@ -199,7 +201,8 @@ fn sectors(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
-/// What an operation does between `start` and `end`: the range it changes and the new bytes; without bytes, zeros.
+/// What an operation does between `start` and `end`: the range it changes and the new bytes; without bytes,
+/// zeros.
 fn touch(op: &FileOp, start: usize, end: usize) -> Option<(usize, usize, Option<&[u8]>)> {
     match op {
         FileOp::Write { offset, bytes } => {

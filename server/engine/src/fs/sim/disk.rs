@@ -1,13 +1,15 @@
 //! The state of a simulated disk: what reads see, what is durable, and what lies between.
 //!
-//! Every file has `seen`, the bytes in the page cache, `durable`, the bytes on the platter, and `unsynced`, the operations
-//! that lead from the one to the other. Every directory has seen and durable names; the unsynced changes of names stand in
-//! one list in the order they were made, because a rename may touch two directories and must be kept or lost as one.
+//! Every file has `seen`, the bytes in the page cache, `durable`, the bytes on the platter, and `unsynced`,
+//! the operations that lead from the one to the other. Every directory has seen and durable names; the
+//! unsynced changes of names stand in one list in the order they were made, because a rename may touch two
+//! directories and must be kept or lost as one.
 //!
-//! Bytes of files are shared by copies of a disk until one of them changes the file: a simulation copies a disk far more often
-//! than it changes a file.
+//! Bytes of files are shared by copies of a disk until one of them changes the file: a simulation copies a
+//! disk far more often than it changes a file.
 //!
-//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: what that lost is in `seen` only.
+//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: what that lost is
+//! in `seen` only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -472,8 +474,8 @@ impl Disk {
         self.commit_names(&keep);
     }
 
-    /// A change that is kept needs the earlier ones of the same names, which it builds on, and a directory that is gone needs
-    /// the removal of what was in it.
+    /// A change that is kept needs the earlier ones of the same names, which it builds on, and a directory
+    /// that is gone needs the removal of what was in it.
     pub(super) fn keep_what_they_need(&self, keep: &mut [bool]) {
         // Last to first: whatever an operation pulls in stands before it and gets its own turn.
         for later in (0..keep.len()).rev() {
@@ -487,7 +489,8 @@ impl Disk {
         }
     }
 
-    /// Applies the chosen changes to the durable names, in order, and drops nodes that nothing refers to any more.
+    /// Applies the chosen changes to the durable names, in order, and drops nodes that nothing refers to any
+    /// more.
     pub(super) fn commit_names(&mut self, keep: &[bool]) {
         let ops = std::mem::take(&mut self.unsynced_names);
         for (op, keep) in ops.into_iter().zip(keep) {

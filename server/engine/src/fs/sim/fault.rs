@@ -108,11 +108,12 @@ impl From<OpKind> for Ops {
 /// What a struck call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Fails with this error. A write may have written a first part, as a real one may. A file's sync has ext4's
-    /// semantics: the unsynced bytes count as clean from then on, a later sync succeeds, reads still see them, and a power cut
-    /// loses them. A directory's sync leaves its changes pending.
+    /// Fails with this error. A write may have written a first part, as a real one may. A file's sync has
+    /// ext4's semantics: the unsynced bytes count as clean from then on, a later sync succeeds, reads still
+    /// see them, and a power cut loses them. A directory's sync leaves its changes pending.
     Error(Errno),
-    /// A read returns half of what was asked for, as at the end of a file that is too short. Other calls are not struck.
+    /// A read returns half of what was asked for, as at the end of a file that is too short. Other calls are
+    /// not struck.
     ShortRead,
 }
 

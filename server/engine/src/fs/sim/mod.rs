@@ -1,18 +1,21 @@
 //! A simulated disk under the real engine.
 //!
-//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers what a power cut would lose.
-//! Everything that happens on it follows from its seed, given that it is called in the same order.
+//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers what a power cut
+//! would lose. Everything that happens on it follows from its seed, given that it is called in the same
+//! order.
 //!
-//! * [`SimFs::crash`] is the disk after a power cut, damaged as `crash` (the module) describes; [`SimFs::crash_keep_all`] is
-//!   the disk after kill -9: nothing lost, and nothing more durable than before.
-//! * [`SimFs::crash_at_op`] lets the process die at a chosen call: from there on every call fails and the disk stands still.
-//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang, [`SimFs::set_capacity`] fills it up; `flip_bit`, `overwrite` and the
-//!   like damage what lies on it.
+//! * [`SimFs::crash`] is the disk after a power cut, damaged as `crash` (the module) describes;
+//!   [`SimFs::crash_keep_all`] is the disk after kill -9: nothing lost, and nothing more durable than before.
+//! * [`SimFs::crash_at_op`] lets the process die at a chosen call: from there on every call fails and the
+//!   disk stands still.
+//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang, [`SimFs::set_capacity`]
+//!   fills it up; `flip_bit`, `overwrite` and the like damage what lies on it.
 //!
-//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call and several damage seeds
-//! runs it again, dies there, and opens what `crash` gives.
+//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call and
+//! several damage seeds runs it again, dies there, and opens what `crash` gives.
 //!
-//! Clones are handles of one disk. All methods may be called from every thread; one lock guards the whole disk.
+//! Clones are handles of one disk. All methods may be called from every thread; one lock guards the whole
+//! disk.
 
 mod crash;
 mod disk;
@@ -42,10 +45,12 @@ const BOUNDLESS_BYTES: u64 = 1 << 50;
 /// What the simulated file system promises about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Only what POSIX promises: a file's sync does not make its name durable, changes of names have no order.
+    /// Only what POSIX promises: a file's sync does not make its name durable, changes of names have no
+    /// order.
     #[default]
     Strict,
-    /// As ext4 with ordered data: a file's sync commits the journal and with it all names; the journal keeps their order.
+    /// As ext4 with ordered data: a file's sync commits the journal and with it all names; the journal keeps
+    /// their order.
     Ext4,
 }
 
@@ -132,7 +137,8 @@ impl State {
 }
 
 impl Shared {
-    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults what happens to it.
+    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults what
+    /// happens to it.
     fn call<T>(
         &self,
         op: OpKind,
@@ -210,8 +216,9 @@ impl SimFs {
         }
     }
 
-    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This disk stays as it is, so
-    /// one moment can be cut with many seeds. The new disk has no faults, locks or open files and counts calls from 0.
+    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This disk
+    /// stays as it is, so one moment can be cut with many seeds. The new disk has no faults, locks or open
+    /// files and counts calls from 0.
     #[must_use]
     pub fn crash(&self, damage_seed: u64) -> Self {
         self.crash_with_harm(damage_seed).0
@@ -226,8 +233,8 @@ impl SimFs {
         (Self::with_disk(disk, self.shared.mode, dice), harm)
     }
 
-    /// The disk after the process was killed: the page cache lives on, so nothing is lost, and what was not durable can
-    /// still be lost to a later [`SimFs::crash`].
+    /// The disk after the process was killed: the page cache lives on, so nothing is lost, and what was not
+    /// durable can still be lost to a later [`SimFs::crash`].
     #[must_use]
     pub fn crash_keep_all(&self) -> Self {
         let state = self.shared.state.lock();
@@ -243,8 +250,8 @@ impl SimFs {
         self.shared.state.lock().ops
     }
 
-    /// Lets the process die at call number `op` (the first one is 0): that call and all later ones fail with an error that
-    /// [`is_crash`] knows.
+    /// Lets the process die at call number `op` (the first one is 0): that call and all later ones fail with
+    /// an error that [`is_crash`] knows.
     pub fn crash_at_op(&self, op: u64, when: CrashWhen) {
         self.shared.state.lock().crash_at = Some((op, when));
     }
@@ -371,7 +378,8 @@ impl SimFs {
         Ok(())
     }
 
-    /// A file's bytes as reads see them. No call: not counted, struck by no fault, possible when the process is dead.
+    /// A file's bytes as reads see them. No call: not counted, struck by no fault, possible when the process
+    /// is dead.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.shared.state.lock();
         Ok(state.disk.file(state.disk.resolve(path)?)?.seen.to_vec())

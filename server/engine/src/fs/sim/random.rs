@@ -1,7 +1,8 @@
-//! The simulator's dice: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
+//! The simulator's dice: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
+//! 2014).
 //!
-//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays worth something. Not for
-//! secrets.
+//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays worth
+//! something. Not for secrets.
 
 /// A stream of numbers that follows from its seed.
 #[derive(Clone, Debug)]
@@ -24,7 +25,8 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is far below what a test could see.
+    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is far below what a test could
+    /// see.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }

@@ -114,7 +114,8 @@ fn a_directory_needs_its_own_name() {
     assert!(!outcomes(&fs, "/a/b/f").contains(&None));
 }
 
-/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one file, and a size of its own.
+/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one file, and a
+/// size of its own.
 #[test]
 fn sectors_tear_independently() {
     for (options, noise_expected) in [(SimOptions::default(), true), (SimOptions::ext4(), false)] {
@@ -142,7 +143,8 @@ fn sectors_tear_independently() {
     }
 }
 
-/// Goal: all four kinds of damage happen to writes of one file, and to names what names can suffer; and it is said truly.
+/// Goal: all four kinds of damage happen to writes of one file, and to names what names can suffer; and it is
+/// said truly.
 #[test]
 fn every_kind_of_damage_happens_and_is_told() {
     // Without noise, which could look like what was written.
@@ -174,7 +176,8 @@ fn every_kind_of_damage_happens_and_is_told() {
     assert!(reordered > 10, "{reordered}");
 }
 
-/// Goal: two unsynced writes of one sector reach the disk in their order or not at all, since they share a page.
+/// Goal: two unsynced writes of one sector reach the disk in their order or not at all, since they share a
+/// page.
 #[test]
 fn a_sector_holds_a_prefix_of_its_writes() {
     let (fs, file) = with_file(SimOptions::ext4());
@@ -199,7 +202,8 @@ fn a_kill_keeps_the_page_cache() {
     assert!(outcomes(&after, "/f").contains(&Some(Vec::new())));
 }
 
-/// Goal: a failed sync never becomes a good one: the next succeeds, reads see the bytes, the power cut loses them.
+/// Goal: a failed sync never becomes a good one: the next succeeds, reads see the bytes, the power cut loses
+/// them.
 #[test]
 fn a_failed_sync_loses_bytes_for_ever() {
     let (fs, file) = with_file(SimOptions::default());
@@ -279,7 +283,8 @@ fn a_short_read_returns_half() {
     );
 }
 
-/// Goal: a full disk takes what fits, refuses the rest, lets reserved space be written, and has room again after a removal.
+/// Goal: a full disk takes what fits, refuses the rest, lets reserved space be written, and has room again
+/// after a removal.
 #[test]
 fn a_disk_fills_up_and_empties() {
     let fs = SimFs::new(
@@ -432,7 +437,8 @@ fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut Sp
     format!("call {call} {:?} {:?}: {outcome}", name(&one), name(&two))
 }
 
-/// Goal: without faults the simulation is the real thing. Method: the same random calls on both, every answer compared.
+/// Goal: without faults the simulation is the real thing. Method: the same random calls on both, every answer
+/// compared.
 #[test]
 fn it_behaves_like_the_real_file_system() {
     for seed in 0..60 {

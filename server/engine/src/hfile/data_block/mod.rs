@@ -9,17 +9,18 @@
 //! +-----------+-------------+----------+-------+-------------+------+----------------+
 //! ```
 //!
-//! NONE is such cells and nothing else. ROW_INDEX_V1 puts `u16 7` before them and after them `row count i32, offset of each
-//! row's first cell i32, bytes of cells i32`, for HBase's readers. PREFIX, DIFF and FAST_DIFF leave out what a cell has in common with the one
-//! before (`encoding`).
+//! NONE is such cells and nothing else. ROW_INDEX_V1 puts `u16 7` before them and after them `row count i32,
+//! offset of each row's first cell i32, bytes of cells i32`, for HBase's readers. PREFIX, DIFF and FAST_DIFF
+//! leave out what a cell has in common with the one before (`encoding`).
 //!
-//! A block stays in memory as it is on disk, unpacked, so that an encoding saves memory as well: as in HBase. Only blocks whose tags are
-//! compressed, which HBase can write and we do not, are turned into plain cells.
+//! A block stays in memory as it is on disk, unpacked, so that an encoding saves memory as well: as in HBase.
+//! Only blocks whose tags are compressed, which HBase can write and we do not, are turned into plain cells.
 //!
-//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass notes where a search can
-//! begin: where cells start in a plain block (`marks`), the first cell of each section of an encoded one (`sections`). A search is binary over
-//! those and then steps over a few cells: as well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help.
-//! Where each row is one cell, those offsets are the marks.
+//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass
+//! notes where a search can begin: where cells start in a plain block (`marks`), the first cell of each
+//! section of an encoded one (`sections`). A search is binary over those and then steps over a few cells: as
+//! well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help. Where each row
+//! is one cell, those offsets are the marks.
 //!
 //! A [`Place`] is a cell of a block. Moves that do not find what they look for leave it as it was.
 
@@ -67,7 +68,8 @@ enum Cells {
 pub(super) enum Stepped {
     /// The place is the first cell at or after the target.
     Found,
-    /// All cells that were looked at are before the target, and the block may have more. The place is as it was.
+    /// All cells that were looked at are before the target, and the block may have more. The place is as it
+    /// was.
     NotYet,
     /// All cells up to the end of the block are before the target. The place is as it was.
     Ended,
@@ -222,7 +224,8 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place, of this block or of another, to the first cell at or after `target`; `false` when all are before it.
+    /// Moves a place, of this block or of another, to the first cell at or after `target`; `false` when all
+    /// are before it.
     pub(super) fn seek(&self, target: Key<'_>, place: &mut Place) -> bool {
         match &self.cells {
             Cells::Plain { marks, .. } => {
@@ -244,7 +247,8 @@ impl DataBlock {
                     return false;
                 }
                 self.begin_section(sections, before.saturating_sub(1), place);
-                // The last cell is a section of its own that is not before the target, so this ends in front of the block's end.
+                // The last cell is a section of its own that is not before the target, so this ends in front
+                // of the block's end.
                 while compare_keys(place.decoded_key(), target) == Ordering::Less {
                     if !encoding::step(&self.bytes, self.layout, place) {
                         break;
@@ -317,7 +321,8 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place of this block forward to the first cell at or after `target`, if it is less than so many steps away.
+    /// Moves a place of this block forward to the first cell at or after `target`, if it is less than so many
+    /// steps away.
     #[inline]
     pub(super) fn step_to(&self, target: Key<'_>, place: &mut Place, steps: usize) -> Stepped {
         match &self.cells {
@@ -410,8 +415,8 @@ fn plain_key<'a>(bytes: &'a [u8], position: &Position) -> Key<'a> {
     Key::trusted(&bytes[value_at - position.key_bytes as usize..value_at])
 }
 
-/// The key of the cell that starts at `start`, without looking at what is behind its value: in a search nearly every cell is a
-/// miss in the processor's caches, and the tail would be a second one.
+/// The key of the cell that starts at `start`, without looking at what is behind its value: in a search
+/// nearly every cell is a miss in the processor's caches, and the tail would be a second one.
 /// REQUIRES: a cell starts there that has been checked.
 #[inline]
 fn key_at(bytes: &[u8], start: u32) -> Key<'_> {

@@ -8,7 +8,8 @@
 //!              [type u8]  value
 //! ```
 //!
-//! `common` counts bytes of the flat key, so when the row is common it includes the family, which is never repeated.
+//! `common` counts bytes of the flat key, so when the row is common it includes the family, which is never
+//! repeated.
 
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
@@ -25,12 +26,13 @@ const TIMESTAMP_IS_NEGATIVE: u8 = 1 << 7;
 
 /// Bytes that a number takes without its leading zeros; at least one.
 fn significant_bytes(value: i64) -> usize {
-    // A negative number stays negative when it is negated only if it is the smallest one; that takes all eight.
+    // A negative number stays negative when it is negated only if it is the smallest one; that takes all
+    // eight.
     (8 - (value.leading_zeros() / 8) as usize).max(1)
 }
 
-/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and become this one's. The
-/// family is written once in a block, in front of the first cell.
+/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and
+/// become this one's. The family is written once in a block, in front of the first cell.
 pub(super) fn decode(
     input: &mut Cursor<'_>,
     payload: &[u8],
@@ -81,8 +83,9 @@ pub(super) fn decode(
     position.take_value(input, value_bytes)
 }
 
-/// Turns the key before (nothing before the first cell) into what this one has in front of its timestamp: `common` bytes stay, and if the row is
-/// another one, it is followed by the family, which has its length in front. FAST_DIFF does the same.
+/// Turns the key before (nothing before the first cell) into what this one has in front of its timestamp:
+/// `common` bytes stay, and if the row is another one, it is followed by the family, which has its length in
+/// front. FAST_DIFF does the same.
 pub(super) fn replace_row_and_qualifier(
     input: &mut Cursor<'_>,
     key: &mut Vec<u8>,

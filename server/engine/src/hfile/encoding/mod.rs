@@ -1,4 +1,5 @@
-//! Data block encodings that leave out what a key has in common with the one before: PREFIX, DIFF and FAST_DIFF.
+//! Data block encodings that leave out what a key has in common with the one before: PREFIX, DIFF and
+//! FAST_DIFF.
 //!
 //! ```text
 //! +----------------+---------------------------+==================+
@@ -7,11 +8,13 @@
 //! +----------------+---------------------------+==================+
 //! ```
 //!
-//! In all three a cell is followed by its tags (`compressed int` length, then the bytes or dictionary references) and its
-//! sequence id (vlong), when the file has them. A *compressed int* is a LEB128 varint of at most five bytes.
+//! In all three a cell is followed by its tags (`compressed int` length, then the bytes or dictionary
+//! references) and its sequence id (vlong), when the file has them. A *compressed int* is a LEB128 varint of
+//! at most five bytes.
 //!
-//! A cell is decoded from the one before it: [`step`] builds its key where the key before is, and its value stays where it is in the
-//! block. Every cell is decoded once when the block is read ([`check`]); from then on steps cannot fail. Ids are on disk: never renumber.
+//! A cell is decoded from the one before it: [`step`] builds its key where the key before is, and its value
+//! stays where it is in the block. Every cell is decoded once when the block is read ([`check`]); from then
+//! on steps cannot fail. Ids are on disk: never renumber.
 
 mod diff;
 mod fast_diff;
@@ -54,8 +57,9 @@ fn common_bytes(left: &[u8], right: &[u8]) -> usize {
         .count()
 }
 
-/// Bytes that two flat keys have in common at their start, counted as HBase does: its readers skip comparisons by this
-/// number, so it never reaches from one key part into the next unless the parts are equal.
+/// Bytes that two flat keys have in common at their start, counted as HBase does: its readers skip
+/// comparisons by this number, so it never reaches from one key part into the next unless the parts are
+/// equal.
 /// REQUIRES: both keys are of one family.
 fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> usize {
     let (left_row, right_row) = (left.row(), right.row());
@@ -78,8 +82,9 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
 /// Where the first cell of a block starts: behind the encoding's id and the plain size.
 pub(super) const CELLS_AT: usize = 6;
 
-/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns where the value part ends: what follows is
-/// for [`after_value`], or for the dictionary of compressed tags. For the first cell, `place` is [`before_first`].
+/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns where the value part
+/// ends: what follows is for [`after_value`], or for the dictionary of compressed tags. For the first cell,
+/// `place` is [`before_first`].
 #[inline]
 fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place) -> Option<usize> {
     let mut input = Cursor::new(payload);
@@ -140,8 +145,8 @@ pub(super) fn step(payload: &[u8], layout: DataLayout, place: &mut Place) -> boo
     true
 }
 
-/// Goes through the cells of a block whose tags are not compressed and checks each. `visit` is told of every cell, and where its value
-/// part ends.
+/// Goes through the cells of a block whose tags are not compressed and checks each. `visit` is told of every
+/// cell, and where its value part ends.
 pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&Place, usize)) -> Check<()> {
     check_with(payload, layout, |place, at| {
         after_value(payload, layout.cell, at, &mut place.position)?;
@@ -150,7 +155,8 @@ pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&P
     })
 }
 
-/// Turns a block whose tags are compressed into plain cells: what tags a number stands for depends on all cells before.
+/// Turns a block whose tags are compressed into plain cells: what tags a number stands for depends on all
+/// cells before.
 pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
     let mut dictionary = tags::Dictionary::default();
@@ -302,12 +308,14 @@ impl BlockEncoder {
         self.cells == 0
     }
 
-    /// Size of the block so far by which it is decided to end it: the larger of plain and encoded, as in HBase.
+    /// Size of the block so far by which it is decided to end it: the larger of plain and encoded, as in
+    /// HBase.
     pub(super) fn block_bytes(&self) -> usize {
         self.plain_bytes.max(self.payload.len())
     }
 
-    /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they have in common.
+    /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they
+    /// have in common.
     pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
         let cells = self.payload.len() + cell_layout::cell_bytes(cell, self.tags);
         if self.encoding == DataBlockEncoding::RowIndexV1 {

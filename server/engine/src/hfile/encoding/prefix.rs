@@ -1,11 +1,13 @@
-//! PREFIX: `key length - common, value length, common` as compressed ints, then the rest of the key, then the value.
+//! PREFIX: `key length - common, value length, common` as compressed ints, then the rest of the key, then the
+//! value.
 
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
 use crate::hfile::place::Position;
 
-/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and become this one's.
+/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and
+/// become this one's.
 pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
     let rest = size(input)?;
     let value_bytes = size(input)?;

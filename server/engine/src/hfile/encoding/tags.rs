@@ -1,8 +1,9 @@
-//! Tags compressed with a dictionary, as HBase writes them into encoded blocks (`COMPRESS_TAGS`). We read them and do not
-//! write them.
+//! Tags compressed with a dictionary, as HBase writes them into encoded blocks (`COMPRESS_TAGS`). We read
+//! them and do not write them.
 //!
-//! A tag is either `0xff, length varint, bytes` and becomes an entry of the dictionary, or the u16 BE number of an entry. The
-//! dictionary holds 127 entries, starts empty in each block, and reuses the number of the entry that was not used for longest.
+//! A tag is either `0xff, length varint, bytes` and becomes an entry of the dictionary, or the u16 BE number
+//! of an entry. The dictionary holds 127 entries, starts empty in each block, and reuses the number of the
+//! entry that was not used for longest.
 
 use crate::codec::Cursor;
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Every bit of a small file is flipped in turn: opening, reading or verifying fails, or the answer is the right one.
+/// Every bit of a small file is flipped in turn: opening, reading or verifying fails, or the answer is the
+/// right one.
 #[test]
 fn every_flipped_bit_is_found_or_harmless() {
     let cells = grid(30, 1);
@@ -67,7 +68,8 @@ fn truncated_files_are_refused() {
     }
 }
 
-/// Blocks that are sound in themselves but stand in the wrong place are found: two data blocks of one size change places.
+/// Blocks that are sound in themselves but stand in the wrong place are found: two data blocks of one size
+/// change places.
 #[test]
 fn swapped_blocks_are_found() {
     let mut cells = grid(80, 1);
@@ -90,7 +92,8 @@ fn swapped_blocks_are_found() {
         .find(|pair| pair[0].bytes == pair[1].bytes)
         .unwrap();
     let block = |handle: index::Handle| good[handle.offset as usize..][..handle.bytes as usize].to_vec();
-    // First only one of them, as by a misdirected write: its cells are where the index allows them, but its place is wrong.
+    // First only one of them, as by a misdirected write: its cells are where the index allows them, but its
+    // place is wrong.
     fixture.overwrite(&block(pair[1]), pair[0].offset);
     assert!(matches!(
         read_all(&fixture.open().unwrap(), reads()),

@@ -59,8 +59,8 @@ fn reader_usage(fixture: &Fixture, options: ReadOptions) -> u64 {
     context.cache.usage().bytes.iter().sum()
 }
 
-/// Chunks of the filter and blocks under the root are asked of the cache once; from then on the open file has them, in the cache's
-/// account, until it is closed.
+/// Chunks of the filter and blocks under the root are asked of the cache once; from then on the open file has
+/// them, in the cache's account, until it is closed.
 #[test]
 fn blocks_that_every_read_needs_are_pinned() {
     let cells = grid(2000, 1);
@@ -111,7 +111,8 @@ fn blocks_that_every_read_needs_are_pinned() {
     assert_eq!(context.cache.usage().pinned_bytes, 0);
 }
 
-/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told about the file.
+/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told
+/// about the file.
 #[test]
 fn the_system_reads_ahead_of_walks_only() {
     let cells = grid(40_000, 1);
@@ -151,8 +152,8 @@ fn the_system_reads_ahead_of_walks_only() {
     assert_eq!(advice[advice.len() - 1].1, end);
 }
 
-/// Goal: point reads go past the page cache if they shall, and nothing else does. Method: the two files of a reader, and how often each is
-/// read.
+/// Goal: point reads go past the page cache if they shall, and nothing else does. Method: the two files of a
+/// reader, and how often each is read.
 #[test]
 fn direct_reads_are_those_of_points() {
     let cells = grid(40_000, 1);
@@ -226,8 +227,10 @@ fn what_was_written_is_handed_over_bit_by_bit() {
     );
 }
 
-/// Goal: to read a row costs the blocks that hold cells of it, and no other, not even when the row ends with its block or is not there.
-/// Method: blocks are looked up in a cache that has none; how many, for every row and for rows between them, against where the cells are.
+/// Goal: to read a row costs the blocks that hold cells of it, and no other, not even when the row ends with
+/// its block or is not there.
+/// Method: blocks are looked up in a cache that has none; how many, for every row and for rows between them,
+/// against where the cells are.
 #[test]
 fn a_row_costs_the_blocks_that_have_it() {
     for columns in [1, 3, 60] {
@@ -290,9 +293,10 @@ fn a_row_costs_the_blocks_that_have_it() {
 }
 
 proptest! {
-    /// Goal: a read of a block past the page cache takes no more sectors than the block's size has, and blocks do not become small for it.
-    /// Method: files of even rows, the sectors that each block lies in. A block may cover more where a cell takes an eighth
-    /// of its size and more, and where blocks are compressed.
+    /// Goal: a read of a block past the page cache takes no more sectors than the block's size has, and
+    /// blocks do not become small for it.
+    /// Method: files of even rows, the sectors that each block lies in. A block may cover more where a cell
+    /// takes an eighth of its size and more, and where blocks are compressed.
     #[test]
     fn blocks_cover_no_more_sectors_than_their_size(
         encoding in 0..DataBlockEncoding::ALL.len(), value_bytes in 0_usize..400, kilobytes in 4_usize..40,
@@ -318,7 +322,8 @@ proptest! {
             let most = block_bytes as u64 / 512;
             prop_assert!(sectors.end - sectors.start <= most, "{sectors:?} of at most {most}: {block:?}");
         }
-        // Keys take 40 bytes a cell in the plain layout, and lengths, the sequence id and a row offset 20 more.
+        // Keys take 40 bytes a cell in the plain layout, and lengths, the sequence id and a row offset 20
+        // more.
         let cells_a_block = cells.len() / entries.len();
         let least = (block_bytes - 512) / (value_bytes + 60) - 2;
         prop_assert!(cells_a_block >= least, "{cells_a_block} of at least {least}");

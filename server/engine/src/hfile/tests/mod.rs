@@ -138,7 +138,8 @@ fn read_all(reader: &Arc<Reader>, options: ReadOptions) -> Result<Vec<OwnedCell>
     Ok(cells)
 }
 
-/// `rows` rows of `columns` columns with predictable content; every seventh row begins with a family tombstone.
+/// `rows` rows of `columns` columns with predictable content; every seventh row begins with a family
+/// tombstone.
 fn grid(rows: usize, columns: usize) -> Vec<OwnedCell> {
     let mut cells = Vec::new();
     for row in 0..rows {
@@ -329,7 +330,8 @@ fn every_combination_round_trips() {
     }
 }
 
-/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and refuses what it cannot hold.
+/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and refuses what
+/// it cannot hold.
 #[test]
 fn without_tags_there_is_no_room_for_them() {
     let tagged = grid(120, 3);

@@ -1,4 +1,5 @@
-//! What edits and snapshots of the state are put together from. The layout is drawn in the module comment of `manifest`.
+//! What edits and snapshots of the state are put together from. The layout is drawn in the module comment of
+//! `manifest`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

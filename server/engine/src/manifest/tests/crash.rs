@@ -91,8 +91,9 @@ fn calls_of_workload(options: SimOptions) -> u64 {
     fs.op_count() - before
 }
 
-/// Goal: whatever call the process dies at and whatever the power cut does, the next process finds all acknowledged edits, perhaps
-/// the one in flight, and can go on; also when it dies itself while opening, and the next one too.
+/// Goal: whatever call the process dies at and whatever the power cut does, the next process finds all
+/// acknowledged edits, perhaps the one in flight, and can go on; also when it dies itself while opening, and
+/// the next one too.
 #[test]
 fn a_crash_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -138,8 +139,8 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
     assert_eq!(open_small(&last).unwrap().1, expected, "{context}");
 }
 
-/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: what was acknowledged is there after a power
-/// cut, and nothing else but an edit whose fate was reported as unknown.
+/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: what was acknowledged
+/// is there after a power cut, and nothing else but an edit whose fate was reported as unknown.
 #[test]
 fn an_error_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -185,7 +186,8 @@ fn a_failed_sync_poisons() {
     assert_eq!(open(&fs.crash(1)).unwrap().1, before);
 }
 
-/// Goal: a roll that cannot write its new file leaves the old one live; edits go on and the roll is made up for later.
+/// Goal: a roll that cannot write its new file leaves the old one live; edits go on and the roll is made up
+/// for later.
 #[test]
 fn a_roll_without_space_is_put_off() {
     let fs = disk(SimOptions::default());

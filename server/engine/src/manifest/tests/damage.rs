@@ -77,7 +77,8 @@ fn no_lost_sector_gives_a_wrong_state() {
 }
 
 /// Goal: an edit in flight, cut at every byte (zeros behind the cut), leaves the state before it; no byte
-/// that was acknowledged before is taken for a torn tail. A file that ends there was cut by something else than a crash.
+/// that was acknowledged before is taken for a torn tail. A file that ends there was cut by something else
+/// than a crash.
 #[test]
 fn a_torn_tail_is_cut_at_every_byte() {
     let (fs, path, states) = small();
@@ -116,8 +117,8 @@ fn damage_names_file_and_offset() {
     assert!(what.contains("says that it was durable"), "{what}");
 }
 
-/// Goal: whatever bit of CURRENT flips, the database opens with its state: CURRENT is not believed, and the newest manifest is
-/// provably complete. The second open has two manifests to choose from.
+/// Goal: whatever bit of CURRENT flips, the database opens with its state: CURRENT is not believed, and the
+/// newest manifest is provably complete. The second open has two manifests to choose from.
 #[test]
 fn a_damaged_current_is_set_right() {
     let (fs, _, states) = small();
@@ -184,7 +185,8 @@ fn a_missing_or_foreign_manifest_is_refused() {
     assert!(open(&other).is_ok());
 }
 
-/// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and nothing is changed.
+/// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and
+/// nothing is changed.
 #[test]
 fn other_format_versions_are_refused() {
     for (version, words) in [(5_u32, "newer release"), (0, "older than anything")] {
@@ -224,8 +226,8 @@ fn the_first_version_had_any_size() {
     assert_eq!((loaded.header.version, loaded.tail.torn), (1, None));
 }
 
-/// Goal: files of the second version, whose snapshots of the state end before those of tables, are read, and the next file is of the
-/// present version.
+/// Goal: files of the second version, whose snapshots of the state end before those of tables, are read, and
+/// the next file is of the present version.
 #[test]
 fn the_second_version_had_no_snapshots() {
     let (fs, path, states) = small();
@@ -280,8 +282,8 @@ fn noise_is_refused() {
     }
 }
 
-/// Goal: on a full disk edits are taken as long as there is space that was reserved ahead; then one is refused without effect, and
-/// accepted once there is space.
+/// Goal: on a full disk edits are taken as long as there is space that was reserved ahead; then one is
+/// refused without effect, and accepted once there is space.
 #[test]
 fn a_full_disk_refuses_without_effect() {
     let fs = disk(SimOptions::default());

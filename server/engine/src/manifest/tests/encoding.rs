@@ -266,7 +266,8 @@ fn bytes_on_disk_never_change() {
     assert_eq!(encode_edit(&log), [1, 13, 3, 0xac, 2]);
     let drop = ManifestEdit::DropSnapshot("s".into());
     assert_eq!(encode_edit(&drop), b"\x01\x0f\x01s");
-    // Those of older formats end without a word on the snapshots of tables (version 2), and on the log (version 1).
+    // Those of older formats end without a word on the snapshots of tables (version 2), and on the log
+    // (version 1).
     let state = ManifestState {
         log: (3, 4),
         ..ManifestState::default()

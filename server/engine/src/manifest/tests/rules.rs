@@ -176,7 +176,8 @@ fn print(state: &ManifestState, out: &mut String) {
     }
 }
 
-/// Runs the commands; `!` lines are refusals (a part of their text), `-` lines dropped files, the rest is the state.
+/// Runs the commands; `!` lines are refusals (a part of their text), `-` lines dropped files, the rest is the
+/// state.
 fn check(commands: &str, expected: &str) {
     let mut state = ManifestState::new(Uuid::default());
     let mut said = String::new();
@@ -459,7 +460,8 @@ fn snapshots_have_their_files() {
     );
 }
 
-/// Goal: a clone is a new table with new regions and files, whose files have nothing to do with those of the snapshot.
+/// Goal: a clone is a new table with new regions and files, whose files have nothing to do with those of the
+/// snapshot.
 #[test]
 fn clones_have_new_files() {
     check(
@@ -491,7 +493,8 @@ fn clones_have_new_files() {
     );
 }
 
-/// Goal: a restore puts families, regions and files in the place of the old ones, at once, and leaves the state as it is.
+/// Goal: a restore puts families, regions and files in the place of the old ones, at once, and leaves the
+/// state as it is.
 #[test]
 fn a_restore_replaces_everything() {
     check(

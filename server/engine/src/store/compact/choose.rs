@@ -1,12 +1,13 @@
-//! Which files to compact: HBase's exploring policy (`ExploringCompactionPolicy` under `SortedCompactionPolicy`).
+//! Which files to compact: HBase's exploring policy (`ExploringCompactionPolicy` under
+//! `SortedCompactionPolicy`).
 //!
-//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs must be neighbours in the
-//!    order of sequence ids, so that "the newer file wins" stays true.
-//! 2. Asked for by a user, due by age (with fewer than `max_files` files), or files from before a split: all candidates, at
-//!    most `max_files` of the oldest (except for the user, who gets what was asked for).
-//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes: more files win, then fewer
-//!    bytes. A store with so many files that flushes wait takes the window with most files per byte instead, and if none is of
-//!    similar size, the smallest.
+//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs must be
+//!    neighbours in the order of sequence ids, so that "the newer file wins" stays true.
+//! 2. Asked for by a user, due by age (with fewer than `max_files` files), or files from before a split: all
+//!    candidates, at most `max_files` of the oldest (except for the user, who gets what was asked for).
+//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes: more files
+//!    win, then fewer bytes. A store with so many files that flushes wait takes the window with most files
+//!    per byte instead, and if none is of similar size, the smallest.
 //!
 //! Pure functions of plain values.
 
@@ -16,7 +17,8 @@ use std::time::Duration;
 use crate::id::{FileId, SeqId};
 use crate::options::Options;
 
-/// A stuck store prefers another window only if that has this much more files per byte; among equals the older one stays.
+/// A stuck store prefers another window only if that has this much more files per byte; among equals the
+/// older one stays.
 const STUCK_BETTER_BY: f64 = 1.05;
 
 /// What choosing needs to know of a file.
@@ -69,8 +71,8 @@ pub(crate) enum Choice {
     Major,
 }
 
-/// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other compaction of the store
-/// runs; until then the answer is `Nothing`.
+/// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other
+/// compaction of the store runs; until then the answer is `Nothing`.
 pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Choice {
     let busy = files.iter().filter(|file| file.busy).count();
     let first = files
@@ -105,9 +107,9 @@ pub(crate) fn needs_compaction(files: &[FileView], options: &Options) -> bool {
     idle.clone().any(|file| file.clipped) || idle.by_ref().count() >= min_files(options)
 }
 
-/// The wall-clock time from which on the age of its oldest file makes a store due for a major compaction; `None`: never.
-/// It is spread over half a period before and after, by the identity of the files, so that the stores of a server do not all
-/// start at once, nor again after every restart.
+/// The wall-clock time from which on the age of its oldest file makes a store due for a major compaction;
+/// `None`: never. It is spread over half a period before and after, by the identity of the files, so that the
+/// stores of a server do not all start at once, nor again after every restart.
 fn major_due_ms(files: &[FileView], options: &Options) -> Option<u64> {
     if options.compaction_major_period == Duration::ZERO {
         return None;
@@ -127,7 +129,8 @@ fn scramble(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Whether all files should be compacted because of their age: not when that was done already and nothing has expired since.
+/// Whether all files should be compacted because of their age: not when that was done already and nothing has
+/// expired since.
 pub(crate) fn is_major_due(
     files: &[FileView],
     options: &Options,
@@ -202,7 +205,8 @@ fn is_in_ratio(window: &[FileView], bytes: u64, ratio: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Options of the tests: 3 to 5 files, ratio 1.2, always eligible below 10 bytes, 8 files block, major every 1000 ms.
+    /// Options of the tests: 3 to 5 files, ratio 1.2, always eligible below 10 bytes, 8 files block, major
+    /// every 1000 ms.
     fn options() -> Options {
         Options {
             compaction_min_files: 3,

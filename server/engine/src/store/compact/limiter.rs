@@ -2,8 +2,9 @@
 //!
 //! It can be paused: nobody gets anything until the pause is over.
 //!
-//! The bucket holds a tenth of a second's bytes, so that one compaction after a pause does not flood the disk. Whoever takes
-//! more than there is goes into debt and waits until it is paid: large takes need no slicing and small ones cost one lock.
+//! The bucket holds a tenth of a second's bytes, so that one compaction after a pause does not flood the
+//! disk. Whoever takes more than there is goes into debt and waits until it is paid: large takes need no
+//! slicing and small ones cost one lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,14 +1,16 @@
 //! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
-//! 2. What nobody can ever see again is left out; tombstones and old sequence ids too, when all files of the store take part.
-//! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the inputs gone it will
-//!    be the only copy.
+//! 2. What nobody can ever see again is left out; tombstones and old sequence ids too, when all files of the
+//!    store take part.
+//! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the
+//!    inputs gone it will be the only copy.
 //!
-//! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files has zero for
-//! those up to the horizon, as in HBase: every scan sees such a cell, of its version no other one up to the horizon is kept, and
-//! what is newer has a greater id. With older files left out they are kept: a cell there of the same version would win.
-//! Runs on a worker thread, takes no lock, can be cancelled from any thread.
+//! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files
+//! has zero for those up to the horizon, as in HBase: every scan sees such a cell, of its version no other
+//! one up to the horizon is kept, and what is newer has a greater id. With older files left out they are
+//! kept: a cell there of the same version would win. Runs on a worker thread, takes no lock, can be cancelled
+//! from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,8 +68,8 @@ pub(crate) struct Compacted {
     pub written_bytes: u64,
 }
 
-/// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result: manifest edit, then
-/// `StoreVersion::with_compacted`, then marks the inputs obsolete.
+/// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result:
+/// manifest edit, then `StoreVersion::with_compacted`, then marks the inputs obsolete.
 pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     let meta_sum = |of: fn(&StoreFile) -> u64| job.inputs.iter().map(|file| of(file)).sum::<u64>();
     let max_seq = job
@@ -142,7 +144,8 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
         if cells_in % STEP_CELLS == 0 {
             job.progress.add(STEP_CELLS);
         }
-        // A block that is compressed takes less once it is written than while it was buffered, so the sum may go back.
+        // A block that is compressed takes less once it is written than while it was buffered, so the sum may
+        // go back.
         let unpaid_bytes = output.written_bytes().saturating_sub(paid_bytes);
         if unpaid_bytes >= STEP_BYTES {
             paid_bytes += unpaid_bytes;

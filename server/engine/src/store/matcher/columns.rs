@@ -1,4 +1,5 @@
-//! Which columns are wanted, and how many versions of them (HBase: `ExplicitColumnTracker`, `ScanWildcardColumnTracker`).
+//! Which columns are wanted, and how many versions of them (HBase: `ExplicitColumnTracker`,
+//! `ScanWildcardColumnTracker`).
 
 use smallvec::SmallVec;
 
@@ -151,8 +152,9 @@ impl NamedColumns {
         }
     }
 
-    /// Counts a cell of the next wanted column. As in HBase the version that reaches MIN_VERSIONS is included although it may
-    /// be expired, also when it is one more than MIN_VERSIONS because younger ones were not expired.
+    /// Counts a cell of the next wanted column. As in HBase the version that reaches MIN_VERSIONS is included
+    /// although it may be expired, also when it is one more than MIN_VERSIONS because younger ones were not
+    /// expired.
     pub(super) fn check_versions(&mut self, key: Key<'_>, is_delete: bool) -> Versions {
         let this = (key.timestamp(), key.type_code());
         if self.last == Some(this) {

@@ -1,7 +1,7 @@
 //! Visibility: which cells of a row a reader gets, and which cells a flush or compaction keeps.
 //!
-//! Pure logic over cells in store order; no I/O. The rules are HBase's (`ScanQueryMatcher` and its relatives) and their order
-//! matters:
+//! Pure logic over cells in store order; no I/O. The rules are HBase's (`ScanQueryMatcher` and its relatives)
+//! and their order matters:
 //!
 //! ```text
 //! read    filter says all done -> columns finished -> family TTL -> cell TTL -> tombstone: remember it
@@ -10,8 +10,9 @@
 //!         -> masked by a tombstone -> versions
 //! ```
 //!
-//! One oddity of the order of cells shapes the code: tombstones of the whole family have an empty qualifier and lie between
-//! the puts of the empty qualifier, sorted by time. So a reader that is done with that column may not jump over the rest of it.
+//! One oddity of the order of cells shapes the code: tombstones of the whole family have an empty qualifier
+//! and lie between the puts of the empty qualifier, sorted by time. So a reader that is done with that column
+//! may not jump over the rest of it.
 
 mod columns;
 mod deletes;

@@ -121,8 +121,9 @@ impl ReadMatcher {
         !self.raw && key.qualifier().is_empty()
     }
 
-    /// Judges the next cell of the row. Where it must not jump, the next version of the same column is judged like any other cell: a
-    /// filter that is done with an empty qualifier sees all its versions, as in HBase (`ScanQueryMatcher.getKeyForNextColumn`).
+    /// Judges the next cell of the row. Where it must not jump, the next version of the same column is judged
+    /// like any other cell: a filter that is done with an empty qualifier sees all its versions, as in HBase
+    /// (`ScanQueryMatcher.getKeyForNextColumn`).
     #[inline]
     pub(in crate::store) fn decide(
         &mut self,

@@ -1,5 +1,5 @@
-//! Decisions as text. A table has one line per cell, in store order, with the decision it must get; `-` stands for a cell that
-//! the decisions before it jump over. Time is 10 000 ms in all of them.
+//! Decisions as text. A table has one line per cell, in store order, with the decision it must get; `-`
+//! stands for a cell that the decisions before it jump over. Time is 10 000 ms in all of them.
 
 use crate::Result;
 use crate::cell::{Cell, CellType, Key, KeyBuf, compare_keys};
@@ -65,7 +65,8 @@ fn family(options: &str) -> FamilyDescriptor {
         })
 }
 
-/// Words: `versions=N`, `raw`, `range=MIN..MAX`, `columns=a,b`, `filter=QUALIFIER/TIMESTAMP:CODE,…` or `filter=none`.
+/// Words: `versions=N`, `raw`, `range=MIN..MAX`, `columns=a,b`, `filter=QUALIFIER/TIMESTAMP:CODE,…` or
+/// `filter=none`.
 fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
     let mut spec = ReadSpec::default();
     let mut selection = FamilySelection {
@@ -265,8 +266,8 @@ fn versions_are_counted_after_tombstones_and_without_duplicates() {
     );
 }
 
-/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is done with it is asked about its next
-/// version all the same, as in HBase.
+/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is done with
+/// it is asked about its next version all the same, as in HBase.
 #[test]
 fn the_empty_qualifier_is_stepped_through() {
     check_read(

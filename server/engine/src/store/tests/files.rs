@@ -1,4 +1,5 @@
-//! The life of store files: flushed, compacted, shared after a split, obsolete, gone; and what failures leave behind.
+//! The life of store files: flushed, compacted, shared after a split, obsolete, gone; and what failures leave
+//! behind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,8 +78,8 @@ fn obsolete_files_go_with_their_last_reader() {
     assert!(store.errors.0.lock().is_empty());
 }
 
-/// With a thread for removals, whoever lets go of a file last does not remove it: here the thread comes afterwards. It ends when it has
-/// removed all, and then everybody removes his own again.
+/// With a thread for removals, whoever lets go of a file last does not remove it: here the thread comes
+/// afterwards. It ends when it has removed all, and then everybody removes his own again.
 #[test]
 fn obsolete_files_are_left_to_the_thread_that_removes_them() {
     let mut store = two_files();
@@ -157,7 +158,8 @@ fn files_that_are_not_obsolete_stay() {
     assert_eq!(disk.files(), before);
 }
 
-/// After a split both halves hold a share in each file, see only their own rows, and the file goes with the second of them.
+/// After a split both halves hold a share in each file, see only their own rows, and the file goes with the
+/// second of them.
 #[test]
 fn a_shared_file_is_clipped_and_goes_when_both_halves_have_compacted() {
     let parent = two_files();
@@ -325,8 +327,8 @@ fn only_a_compaction_of_all_files_drops_tombstones() {
     assert_eq!(store.get("b", 9), "b/p/1/P");
 }
 
-/// An id that a scan may be older than stays, and so do all where older files are left out: a write of the same version in one
-/// of those could be older or newer than them.
+/// An id that a scan may be older than stays, and so do all where older files are left out: a write of the
+/// same version in one of those could be older or newer than them.
 #[test]
 fn only_a_compaction_of_all_files_drops_sequence_ids() {
     let mut store = TestStore::new("VERSIONS=9");

@@ -1,4 +1,5 @@
-//! A store on a simulated disk that does by hand what a region does: sequence ids, flush, compaction, publication.
+//! A store on a simulated disk that does by hand what a region does: sequence ids, flush, compaction,
+//! publication.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,8 @@ impl TestStore {
         }
     }
 
-    /// One side of a split: a store with shares in the same files, clipped. `side` keeps the names of new files apart.
+    /// One side of a split: a store with shares in the same files, clipped. `side` keeps the names of new
+    /// files apart.
     pub(super) fn half(&self, clip: &Clip, side: u64) -> Self {
         let files = self
             .version

@@ -1,5 +1,5 @@
-//! The store against the reference: random writes, flushes and compactions under random family options, then every kind of
-//! read, compared cell by cell with sequence ids. A failing seed prints itself.
+//! The store against the reference: random writes, flushes and compactions under random family options, then
+//! every kind of read, compared cell by cell with sequence ids. A failing seed prints itself.
 
 use super::harness::{NOW_MS, TestStore, read_all};
 use super::reference::{Question, Reference, earliest_put};

@@ -202,7 +202,8 @@ fn block_size_block_cache_and_in_memory_shape_the_cache() {
     assert_eq!(cached_blocks(&scanned("BLOCKSIZE=1024", &uncached)), [0, 0, 0]);
 }
 
-/// Compactions read and write around the cache. (Blocks of index and bloom filter may enter it, hence no filter.)
+/// Compactions read and write around the cache. (Blocks of index and bloom filter may enter it, hence no
+/// filter.)
 #[test]
 fn a_compaction_does_not_fill_the_cache() {
     let mut store = scanned(
@@ -286,8 +287,8 @@ fn altered_options_apply_to_new_files() {
     assert_eq!(store.get("a", 9), "a/p/2/P a/p/1/P");
 }
 
-/// A block counts with its full size while it is buffered and with less once it is compressed: the rate limit must not take the
-/// difference for bytes to wait for.
+/// A block counts with its full size while it is buffered and with less once it is compressed: the rate limit
+/// must not take the difference for bytes to wait for.
 #[test]
 fn a_compaction_counts_blocks_that_become_smaller() {
     let mut store = TestStore::new("COMPRESSION=ZSTD BLOCKSIZE=262144");
@@ -306,7 +307,8 @@ fn blocks_read(store: &TestStore, read: impl FnOnce()) -> u64 {
     store.context.reader.cache.usage().insertions - before
 }
 
-/// One column of a wide row costs one block; with a family tombstone in the file the start of the row must be seen too.
+/// One column of a wide row costs one block; with a family tombstone in the file the start of the row must be
+/// seen too.
 #[test]
 fn a_get_of_a_column_goes_straight_to_it() {
     let wide = |first: &str| {
@@ -372,7 +374,8 @@ fn files_outside_of_rows_and_times_are_not_read() {
     assert_eq!(blocks("", &raw, range("", "")), 0);
 }
 
-/// A file all of whose cells have expired since it was written is not even opened for reading, unless versions are kept.
+/// A file all of whose cells have expired since it was written is not even opened for reading, unless
+/// versions are kept.
 #[test]
 fn expired_files_are_not_read() {
     for (options, expected) in [("", 1), ("TTL=5", 0), ("TTL=5 MIN_VERSIONS=1", 1)] {

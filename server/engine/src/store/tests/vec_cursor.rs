@@ -1,7 +1,8 @@
 //! Cells as text, and the plainest possible cursor over them.
 //!
-//! A cell is `row/qualifier/timestamp/TYPE#sequence=value`; TYPE is P, D (one version), DC (column), DF (family), DFV (family,
-//! one version). Sequence and value may be left out. A value of `ttlN` stands for a cell with a TTL of N ms.
+//! A cell is `row/qualifier/timestamp/TYPE#sequence=value`; TYPE is P, D (one version), DC (column), DF
+//! (family), DFV (family, one version). Sequence and value may be left out. A value of `ttlN` stands for a
+//! cell with a TTL of N ms.
 
 use std::fmt;
 

@@ -31,8 +31,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Goal: all ways of logging give consecutive sequence ids and publish in order; what is logged comes back after a close,
-/// with its sequence ids although rows between were not logged.
+/// Goal: all ways of logging give consecutive sequence ids and publish in order; what is logged comes back
+/// after a close, with its sequence ids although rows between were not logged.
 #[test]
 fn edits_are_published_in_order_and_come_back() {
     let fs = sim();
@@ -120,8 +120,8 @@ fn groups_sync_when_a_member_wants_it() {
     assert_eq!(synced(WalSync::Fsync, &[Skip]), []);
 }
 
-/// Goal: a group waits for the memstores of all its members, and while it waits the next group fills. Method: this thread
-/// holds an edit back while another one leads.
+/// Goal: a group waits for the memstores of all its members, and while it waits the next group fills. Method:
+/// this thread holds an edit back while another one leads.
 #[test]
 fn a_group_waits_for_its_memstores_and_the_next_one_grows_meanwhile() {
     let told = Arc::new(Told::default());
@@ -148,8 +148,9 @@ fn a_group_waits_for_its_memstores_and_the_next_one_grows_meanwhile() {
     assert_eq!(wal.read_point(), SeqId(5));
 }
 
-/// Goal: those who sleep in the open group while another group is led are called to lead it, whoever they are, even if a future
-/// among them was dropped. Method: this thread holds the led group back until all of them wait, and then does nothing more.
+/// Goal: those who sleep in the open group while another group is led are called to lead it, whoever they
+/// are, even if a future among them was dropped. Method: this thread holds the led group back until all of
+/// them wait, and then does nothing more.
 fn handover(commit_thread: bool, blocking: usize, futures: usize, dropped: usize) {
     let told = Arc::new(Told::default());
     let settings = WalOptions {
@@ -198,8 +199,9 @@ fn sleepers_of_the_open_group_are_called_to_lead() {
     }
 }
 
-/// Goal: with many threads, after `wait` the thread's own memstore effect and those of all smaller sequence ids are visible,
-/// the read point never goes back, and the log holds every edit once. Futures and blocking callers mixed.
+/// Goal: with many threads, after `wait` the thread's own memstore effect and those of all smaller sequence
+/// ids are visible, the read point never goes back, and the log holds every edit once. Futures and blocking
+/// callers mixed.
 fn many_threads(sync: WalSync, commit_thread: bool) {
     const THREADS: u64 = 16;
     const EDITS: u64 = 150;
@@ -275,7 +277,8 @@ fn many_threads_without_a_commit_thread() {
     many_threads(WalSync::Os, false);
 }
 
-/// Goal: a future that needs no sync is ready at its first poll; one that needs a sync is not, if there is a thread for it.
+/// Goal: a future that needs no sync is ready at its first poll; one that needs a sync is not, if there is a
+/// thread for it.
 #[test]
 fn the_first_poll_does_what_does_not_block() {
     let ready = |sync, commit_thread, logging| {
@@ -297,7 +300,8 @@ fn the_first_poll_does_what_does_not_block() {
     assert!(ready(WalSync::Fsync, false, Logging::Sync));
 }
 
-/// Goal: a failed write or sync reaches everybody who waits or comes, as a fatal error, and the file is not synced again.
+/// Goal: a failed write or sync reaches everybody who waits or comes, as a fatal error, and the file is not
+/// synced again.
 #[test]
 fn a_failure_poisons() {
     for op in [OpKind::Write, OpKind::Sync] {
@@ -319,8 +323,8 @@ fn a_failure_poisons() {
     }
 }
 
-/// Goal: waiters of the group being led, of the open one, futures and threads, all learn of the poison. Method: the leader
-/// waits for an edit that is then dropped.
+/// Goal: waiters of the group being led, of the open one, futures and threads, all learn of the poison.
+/// Method: the leader waits for an edit that is then dropped.
 #[test]
 fn dropping_an_appended_edit_poisons_all_waiters() {
     let told = Arc::new(Told::default());
@@ -404,7 +408,8 @@ fn an_idle_log_gets_one_marker() {
     }
 }
 
-/// Goal: with a leader at work all the time, Async edits are synced all the same: a tick asks the open group for it.
+/// Goal: with a leader at work all the time, Async edits are synced all the same: a tick asks the open group
+/// for it.
 #[test]
 fn a_tick_that_finds_the_log_busy_has_the_next_group_synced() {
     let told = Arc::new(Told::default());
@@ -425,7 +430,8 @@ fn a_tick_that_finds_the_log_busy_has_the_next_group_synced() {
     assert_eq!(*told.groups.lock(), [(2, false), (1, true)]);
 }
 
-/// Goal: segments roll when full, old ones go when their edits are flushed, oldest first, and a start finds the rest.
+/// Goal: segments roll when full, old ones go when their edits are flushed, oldest first, and a start finds
+/// the rest.
 #[test]
 fn segments_roll_and_are_removed() {
     let fs = sim();

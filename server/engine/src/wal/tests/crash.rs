@@ -1,7 +1,7 @@
 //! Crashes at every call of the file system.
 //!
-//! A workload is run once to count its calls, then again for each call, dying there; the disk is damaged as a power cut
-//! may damage it, several times, and the log recovered from it.
+//! A workload is run once to count its calls, then again for each call, dying there; the disk is damaged as a
+//! power cut may damage it, several times, and the log recovered from it.
 
 use super::*;
 use crate::fs::sim::{CrashWhen, Errno, OpKind, Times};
@@ -81,8 +81,8 @@ fn workload(fs: &SimFs, sync: WalSync, history: &mut History) -> Result<()> {
     Ok(())
 }
 
-/// Recovers and checks: every edit that must be there is, in order and whole, none that was never logged. Returns the last
-/// sequence id.
+/// Recovers and checks: every edit that must be there is, in order and whole, none that was never logged.
+/// Returns the last sequence id.
 fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
     let (edits, summary) =
         recover_from(fs, must.min(history.durable)).unwrap_or_else(|error| panic!("{error}; {history}"));
@@ -185,8 +185,8 @@ fn recovery_survives_crashes() {
     }
 }
 
-/// Goal: a start over a log that was closed writes its last seal again; a crash that tears it, and may keep any length that the file had,
-/// loses nothing and leaves nothing that looks damaged.
+/// Goal: a start over a log that was closed writes its last seal again; a crash that tears it, and may keep
+/// any length that the file had, loses nothing and leaves nothing that looks damaged.
 #[test]
 fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
     let fs = sim();
@@ -215,8 +215,9 @@ fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
     }
 }
 
-/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The page cache shows it to the second start, and
-/// a power cut may take it away and leave what the second one has added.
+/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The page
+/// cache shows it to the second start, and a power cut may take it away and leave what the second one has
+/// added.
 #[test]
 fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
     let fs = sim();
@@ -245,8 +246,9 @@ fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
     }
 }
 
-/// Goal: a failed call anywhere ends the process, or leaves the log without a spare for a while, and nothing acknowledged is lost, also when the page cache shows bytes that
-/// a failed sync never wrote (and a later power cut takes away).
+/// Goal: a failed call anywhere ends the process, or leaves the log without a spare for a while, and nothing
+/// acknowledged is lost, also when the page cache shows bytes that a failed sync never wrote (and a later
+/// power cut takes away).
 #[test]
 fn failed_calls_lose_nothing_that_was_promised() {
     for op in [
@@ -284,8 +286,9 @@ fn failed_calls_lose_nothing_that_was_promised() {
     }
 }
 
-/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last one. A flush that ends
-/// just then must not remove it: the successor's leftover, alone, cannot be told from a damaged log.
+/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last one. A
+/// flush that ends just then must not remove it: the successor's leftover, alone, cannot be told from a
+/// damaged log.
 #[test]
 fn a_sealed_segment_stays_until_its_successor_is_there() {
     for (op, path) in [

@@ -42,7 +42,8 @@ fn tagged_groups() -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one is there and the log opens.
+/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one is there
+/// and the log opens.
 /// Method: zero and garble the segment from every byte of them on. (A crash does not make it shorter.)
 #[test]
 fn a_tail_torn_at_every_byte_is_cut() {
@@ -53,7 +54,8 @@ fn a_tail_torn_at_every_byte_is_cut() {
         let mut versions = [clean.clone(), clean.clone(), clean.clone()];
         versions[0][at..].fill(0);
         versions[1][at..ends[4]].fill(0xa5);
-        // A sector that was lost: zeros, then what followed, as long as nothing that follows says that it was durable.
+        // A sector that was lost: zeros, then what followed, as long as nothing that follows says that it was
+        // durable.
         versions[2][at..].fill(0);
         versions[2][ends[4]..ends[4] + 100].fill(0x77);
         for (version, bytes) in versions.iter().enumerate() {
@@ -95,8 +97,8 @@ fn a_torn_tail_is_reported_and_the_log_goes_on() {
     assert_eq!(tags(&edits), ["one", "two", "three", "four", "new five"]);
 }
 
-/// Goal: every flipped bit of what a marker states durable is detected, with file and a fitting offset; a flip of the
-/// marker or of unwritten space is harmless.
+/// Goal: every flipped bit of what a marker states durable is detected, with file and a fitting offset; a
+/// flip of the marker or of unwritten space is harmless.
 #[test]
 fn every_flip_of_a_stated_log_is_detected() {
     let (clean, ends) = segment_of(&["one", "two", "three"], |wal| {
@@ -127,7 +129,8 @@ fn every_flip_of_a_stated_log_is_detected() {
     assert_eq!(detected, stated * 8);
 }
 
-/// Goal: a flip in a segment that was sealed is detected wherever it is, also in its seal once it has a successor.
+/// Goal: a flip in a segment that was sealed is detected wherever it is, also in its seal once it has a
+/// successor.
 #[test]
 fn every_flip_of_a_sealed_segment_is_detected() {
     let fs = sim();
@@ -258,8 +261,8 @@ fn a_broken_chain_is_refused() {
     );
 }
 
-/// Goal: a segment that is flawless by itself but not as its successor knows it is refused. Method: drop the last edit of a
-/// sealed segment and seal it again as its writer would have.
+/// Goal: a segment that is flawless by itself but not as its successor knows it is refused. Method: drop the
+/// last edit of a sealed segment and seal it again as its writer would have.
 #[test]
 fn a_segment_resealed_with_less_is_refused() {
     let fs = long_log();
@@ -298,8 +301,8 @@ fn a_segment_resealed_with_less_is_refused() {
     assert!(error.to_string().contains("its predecessor was"), "{error}");
 }
 
-/// Goal: a segment has its name since its header and its size are durable, so one with a broken header, and one without a seal that
-/// is shorter than it was preallocated, is damage, also the last one.
+/// Goal: a segment has its name since its header and its size are durable, so one with a broken header, and
+/// one without a seal that is shorter than it was preallocated, is damage, also the last one.
 #[test]
 fn a_segment_that_was_cut_is_refused() {
     let fs = long_log();

@@ -1,4 +1,5 @@
-//! What the tests share: a simulated disk with a log on it, edits that can be told apart, and reading them back.
+//! What the tests share: a simulated disk with a log on it, edits that can be told apart, and reading them
+//! back.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
 //! HBase's request quotas: limits of tables, namespaces and users, set by an operator.
 //!
-//! 1. They are kept in the table `hbase:quota`, in HBase's form ([`stored`]), and read from there when the server starts.
+//! 1. They are kept in the table `hbase:quota`, in HBase's form ([`stored`]), and read from there when the
+//!    server starts.
 //! 2. A change is durable there before it counts. The owner's buckets begin anew, full.
-//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one of the table's namespace. Of a
-//!    user's quotas the nearest counts: that in the table, else that in the namespace, else the general one
-//!    (`UserQuotaState.getTableLimiter`).
+//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one of the
+//!    table's namespace. Of a user's quotas the nearest counts: that in the table, else that in the
+//!    namespace, else the general one (`UserQuotaState.getTableLimiter`).
 //!
 //! System tables are under no quota, as in HBase.
 
@@ -85,7 +86,8 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`): here the one is the other.
+/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`): here the one is
+/// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// The limit.
@@ -204,7 +206,8 @@ impl Quotas {
         self.set.read().all.values().cloned().collect()
     }
 
-    /// Changes one owner's settings. Blocks until that is durable. Taking away what is not there is no error, as in HBase.
+    /// Changes one owner's settings. Blocks until that is durable. Taking away what is not there is no error,
+    /// as in HBase.
     pub(super) fn change(
         &self,
         engine: &Engine,
@@ -256,7 +259,8 @@ mod tests {
         }
     }
 
-    /// Goal: of a user's quotas the nearest counts, beside the table's and its namespace's; those of others do not.
+    /// Goal: of a user's quotas the nearest counts, beside the table's and its namespace's; those of others
+    /// do not.
     #[test]
     fn a_call_is_under_the_nearest_quota_of_each_kind() {
         let owners = [

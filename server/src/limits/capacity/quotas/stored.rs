@@ -9,8 +9,9 @@
 //!                    q:s.<ns>:      the user's in a namespace
 //! ```
 //!
-//! Family `u` is for space quotas, which are not there. The table is made with the first quota. It is a table as any other, so that it
-//! can be read and copied by everybody who can reach the server; what others write to it counts from the next start on.
+//! Family `u` is for space quotas, which are not there. The table is made with the first quota. It is a table
+//! as any other, so that it can be read and copied by everybody who can reach the server; what others write
+//! to it counts from the next start on.
 
 use std::time::Duration;
 
