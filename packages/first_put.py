@@ -3,7 +3,7 @@
 PACKAGE is archive, image, wheel or deb; by default all. They are taken from target/dist, where packages/*/build.sh
 puts them, and installed where nothing else is:
 
-- archive, image: an empty directory is the root of a chroot, without a shell and without a library;
+- archive, image: an empty directory with /dev/urandom is the root of a chroot, without a shell and without a library;
 - wheel: a new virtual environment; pip also fetches HappyBase and pytest, as it does for a user;
 - deb: a Debian of debootstrap's smallest variant, made beforehand and kept in target/packages/debian; apt also fetches
   adduser.
@@ -15,6 +15,7 @@ the end of the first put and get by a client that the package brings. Needs root
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -69,11 +70,20 @@ def first_row(serve, shell, environment):
             server.wait(LIMIT)
 
 
+def add_urandom(root):
+    """Adds the only device that the server reads."""
+    (root / "dev").mkdir(exist_ok=True)
+    node = root / "dev" / "urandom"
+    os.mknod(node, stat.S_IFCHR, os.makedev(1, 9))
+    node.chmod(0o666)
+
+
 def archive(empty):
     """The archive's programs in a root of their own."""
     file = made(f"basalt-*-linux-{PROCESSOR}.tar.gz", f"packages/dist/build.sh {PROCESSOR} makes it")
     yield file
     run("tar", "--extract", "--strip-components=1", "--file", file, "--directory", empty)
+    add_urandom(empty)
     yield
     programs = ["chroot", str(empty), "/bin/basalt"], ["chroot", str(empty), "/bin/basalt-shell"]
     first_row([*programs[0], "serve", "--data-dir", "/data"], programs[1], {"PATH": os.environ["PATH"]})
@@ -84,6 +94,7 @@ def image(empty):
     file = made(f"image/{ARCHITECTURE}.tar", "packages/image/build.sh makes it")
     yield file
     run("tar", "--extract", "--same-owner", "--file", file, "--directory", empty)
+    add_urandom(empty)
     yield
     recipe = (HERE / "image" / "Dockerfile").read_text()
     variables = dict(re.findall(r"^(?:ENV|   ) (\w+)=(\S+)", recipe, re.MULTILINE))
