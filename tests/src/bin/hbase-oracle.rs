@@ -42,6 +42,10 @@ fn main() -> ExitCode {
     }
     println!("Thrift 1 (Hbase)         on {}", oracle.thrift1);
     println!("Thrift 2 (THBaseService) on {}", oracle.thrift2);
+    match oracle.zookeeper_port() {
+        Ok(port) => println!("Native, by ZooKeeper      on 127.0.0.1:{port}"),
+        Err(error) => eprintln!("{error}"),
+    }
     println!("Enter stops it.");
     let mut line = String::new();
     match std::io::stdin().read_line(&mut line) {
