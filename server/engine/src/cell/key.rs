@@ -7,7 +7,7 @@ use super::CellType;
 /// Bytes of a flat key besides row, family and qualifier.
 const FIXED_BYTES: usize = 2 + 1 + 8 + 1;
 
-/// A flat key (see the module comment of `cell`). Always well-formed: made by [`KeyBuf`] or checked by
+/// A flat key (see the module comment of `cell`). Always well-formed: made by `KeyBuf` or checked by
 /// [`Key::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a>(&'a [u8]);
@@ -28,7 +28,7 @@ impl<'a> Key<'a> {
     }
 
     /// Takes bytes that are known to be a flat key.
-    /// REQUIRES: they were built by [`KeyBuf`] or have passed [`Key::parse`]; otherwise later calls may
+    /// REQUIRES: they were built by `KeyBuf` or have passed [`Key::parse`]; otherwise later calls may
     /// panic.
     #[inline]
     pub fn trusted(bytes: &'a [u8]) -> Self {

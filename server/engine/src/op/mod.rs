@@ -143,14 +143,14 @@ pub struct Scan {
     /// Most rows of the whole scan.
     pub limit: Option<u64>,
     /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It
-    /// changes nothing but where a filter ends the scan: see [`crate::engine::Scanner`].
+    /// changes nothing but where a filter ends the scan: see `crate::engine::Scanner`.
     pub caching: Option<usize>,
     /// What of each row.
     pub spec: ReadSpec,
 }
 
 impl Scan {
-    /// Whether it may be read with [`ReadTier::Memory`]: a row that turns out not to be in memory is begun
+    /// Whether it may be read with `ReadTier::Memory`: a row that turns out not to be in memory is begun
     /// again, which a filter would see, and pieces of rows would show.
     pub fn may_read_memory_only(&self) -> bool {
         self.spec.filter.is_none() && self.batch.is_none()

@@ -48,7 +48,7 @@ pub struct NamespaceDescriptor {
 
 impl NamespaceDescriptor {
     /// Checks HBase's rule for the name, and the limits. A namespace whose name is older than the
-    /// limits can be altered under that name: see [`Self::check_properties`].
+    /// limits can be altered under that name: see `Self::check_properties`.
     pub fn check(&self) -> Result<()> {
         check_namespace_name(&self.name)?;
         self.check_properties()

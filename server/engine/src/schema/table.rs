@@ -153,7 +153,7 @@ impl TableDescriptor {
 
     /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's
     /// options skips them, but not the checks of names and of a table without families, which nothing could
-    /// serve, nor the [`limits`](super::limits).
+    /// serve, nor the `limits`.
     pub fn check(&self) -> Result<()> {
         check_sizes(self)?;
         if self.families.is_empty() {

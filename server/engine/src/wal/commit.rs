@@ -68,7 +68,7 @@ impl Drop for Appended {
 ///
 /// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If
 /// it needs only a write to the page cache, the poll does it itself, since that takes less time than waking
-/// another thread. Without a commit thread ([`WalOptions::commit_thread`]) the poll does everything.
+/// another thread. Without a commit thread (`WalOptions::commit_thread`) the poll does everything.
 ///
 /// Dropping it is fine: the edit is written with the next group, or by the next tick.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Commit {
     }
 
     /// Blocks until it is published; this thread may do the group's write and sync.
-    /// REQUIRES: this thread holds no [`Appended`].
+    /// REQUIRES: this thread holds no `Appended`.
     pub fn wait(self) -> Result<()> {
         self.wal.shared.queue.wait(self.group, self.seq)
     }
