@@ -10,10 +10,13 @@ use basalt_tests::imports::{Import, Sources};
 use basalt_tests::workspace;
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 6] = [
+const ROOTS: [&str; 9] = [
     "idl/src/lib.rs",
     "server/src/lib.rs",
     "server/engine/src/lib.rs",
+    "client/src/lib.rs",
+    "client/shell/src/lib.rs",
+    "bench/src/main.rs",
     "tests/src/lib.rs",
     "histcheck/src/lib.rs",
     "fuzz/src/lib.rs",
