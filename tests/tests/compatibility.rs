@@ -330,7 +330,7 @@ fn the_page_lists_every_option() {
         "server/engine/src/schema/family.rs",
         "server/engine/src/schema/table.rs",
         "server/engine/src/schema/split.rs",
-        "client/src/shell/schema_text.rs",
+        "client/shell/src/schema_text.rs",
     ]
     .into_iter()
     .flat_map(literals)

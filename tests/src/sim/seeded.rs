@@ -191,6 +191,8 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
         let path = entry.expect("an entry of the folder").path();
         if path.is_dir() {
             collect(&path, names);
+        }
+        if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let source = std::fs::read_to_string(&path).expect("a source file");
