@@ -320,7 +320,7 @@ fn messages_that_stop_half_way_lock_nobody_out() {
     }
     runtime.block_on(async {
         let table = client.table("t").expect("a name");
-        let (mut calls, mut refused) = (0, 0);
+        let (mut calls, mut refused, mut closed) = (0, 0, 0);
         while calls < 10 || server.metric("basalt_refused_calls_total{reason=\"slow\"}") == 0 {
             assert!(
                 Instant::now() < deadline,
@@ -331,7 +331,13 @@ fn messages_that_stop_half_way_lock_nobody_out() {
             table.get(Get::new("small")).await.expect("not refused");
             let put = || Put::new("r").cell("f", "q", vec![b'v'; 1 << 20]);
             while let Err(error) = table.put(put()).await {
-                assert!(error.to_string().contains("requests.memory_bytes"), "{error}");
+                // On a busy machine this process may pause for longer than the server's credit. Then
+                // its put is one of a slow client, too.
+                closed += usize::from(error.to_string().contains("the server closed it"));
+                assert!(
+                    error.to_string().contains("requests.memory_bytes") || closed == 1,
+                    "{error}"
+                );
                 assert!(
                     Instant::now() < deadline,
                     "{calls} rounds in a minute, {refused} puts refused"
