@@ -6,13 +6,17 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Error, ErrorKind, FamilySchema, Get, Put, Scan, Table, TableSchema};
 use basalt_tests::Server;
+
+/// One test at a time: beside the load of another one, an honest client may pause for longer than its
+/// credit, and its message counts as a slow one, too.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const BUDGET_BYTES: u64 = 128 << 20;
 /// For the program with its threads, what the allocator keeps, and calls that were begun when the limits were
@@ -72,6 +76,7 @@ async fn scan(table: Table) -> Result<u64, Error> {
 
 #[test]
 fn memory_stays_within_its_budget() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a temporary folder");
     let budget = format!("memory.total_bytes={BUDGET_BYTES}");
     let server = Server::start(&dir.path().join("data"), &[&budget, "wal.sync=os"]);
@@ -223,6 +228,7 @@ async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usi
 /// from memory and from disk.
 #[test]
 fn large_rows_asked_for_at_once_stay_within_the_budget() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let server = runtime.block_on(async {
@@ -302,6 +308,7 @@ fn send_halves(address: SocketAddr, stop: &AtomicBool) {
 /// requests. Other clients are served.
 #[test]
 fn messages_that_stop_half_way_lock_nobody_out() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(start(dir.path()));
@@ -320,7 +327,7 @@ fn messages_that_stop_half_way_lock_nobody_out() {
     }
     runtime.block_on(async {
         let table = client.table("t").expect("a name");
-        let (mut calls, mut refused, mut closed) = (0, 0, 0);
+        let (mut calls, mut refused) = (0, 0);
         while calls < 10 || server.metric("basalt_refused_calls_total{reason=\"slow\"}") == 0 {
             assert!(
                 Instant::now() < deadline,
@@ -331,13 +338,7 @@ fn messages_that_stop_half_way_lock_nobody_out() {
             table.get(Get::new("small")).await.expect("not refused");
             let put = || Put::new("r").cell("f", "q", vec![b'v'; 1 << 20]);
             while let Err(error) = table.put(put()).await {
-                // On a busy machine this process may pause for longer than the server's credit. Then
-                // its put is one of a slow client, too.
-                closed += usize::from(error.to_string().contains("the server closed it"));
-                assert!(
-                    error.to_string().contains("requests.memory_bytes") || closed == 1,
-                    "{error}"
-                );
+                assert!(error.to_string().contains("requests.memory_bytes"), "{error}");
                 assert!(
                     Instant::now() < deadline,
                     "{calls} rounds in a minute, {refused} puts refused"
