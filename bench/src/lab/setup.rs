@@ -146,7 +146,7 @@ impl Lab {
         Ok(())
     }
 
-    /// A plan for so many operations, all of which must be done: neither time nor warm-up takes any away.
+    /// A plan of exactly `operations` operations, without a time limit or warm-up.
     pub(crate) fn whole_plan(&self, label: &str, operations: u64, rows_per_operation: u64) -> Plan {
         Plan {
             rows_per_operation,

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// Flights to compare.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) samples: u64,
-    /// Only the first so many flights of the file, if only those were written.
+    /// Number of flights to verify, from the beginning of the file, if only those were written.
     #[arg(long)]
     pub(crate) rows: Option<u64>,
     /// Seed of the choice.

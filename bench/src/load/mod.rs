@@ -3,9 +3,8 @@
 //! 1. One task for each connection. It waits until an operation is due ([`pacing`]), takes the next index,
 //!    and lets the workload carry the operation out.
 //! 2. Operations that are due within the warm-up are carried out and forgotten.
-//! 3. The run ends after so many operations that count, or so much time after the warm-up, or when every
-//!    task's workload says that it has nothing left; no operation is begun afterwards, and those under way
-//!    are waited for.
+//! 3. The run ends at its number of counted operations, at its duration after the warm-up, or when the
+//!    workload of every task has nothing left. No operation begins afterwards; begun ones are awaited.
 //! 4. Each task keeps its own figures; they are added up at the end.
 //!
 //! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload

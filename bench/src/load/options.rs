@@ -42,7 +42,7 @@ pub(crate) struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// A plan for so many operations of one row each; `None`: until the time or the workload ends it.
+    /// A plan of `operations` operations of one row each; with `None`, the time or the workload ends it.
     pub(crate) fn plan(&self, label: &str, operations: Option<u64>) -> Plan {
         Plan {
             label: label.to_owned(),

@@ -22,10 +22,9 @@
 //! Two of them cannot answer a query for a time: the rows of an hour are all over the table and nothing in a
 //! row key can be looked for. Such a query reads the whole table.
 //!
-//! Tables are split for the design. For `sequential` and `reversed-timestamp` nobody can split the future:
-//! their tables are split as their past would have split them, into equal spans of time that end where the
-//! rows begin. That is what a table with keys that grow looks like after a while, and why one region takes
-//! every write.
+//! Tables are split for the design. For `sequential` and `reversed-timestamp` future keys are
+//! unknown: their tables are split into equal spans of past time that end where the rows begin. A table
+//! with growing keys looks like this after a while, so one region takes every write.
 
 mod numbers;
 

@@ -1,8 +1,8 @@
 //! `family`: what do the settings of a column family buy, and what do they cost?
 //!
 //! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and
-//! asks all of them the same questions. What the server counts meanwhile (blocks looked for, misses, files,
-//! bytes) decides most claims, because counts do not depend on what else the machine does; times are medians.
+//! asks all of them the same questions. The server's counters (blocks requested, misses, files,
+//! bytes) decide most claims, because counts do not depend on what else the machine does; times are medians.
 //!
 //! Rows have even numbers as keys, so the odd ones are misses that lie between them.
 

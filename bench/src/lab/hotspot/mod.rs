@@ -80,8 +80,8 @@ pub(crate) struct Arguments {
     pub(crate) target: TargetOptions,
     #[command(flatten)]
     pub(crate) data: DataOptions,
-    /// Rows for each design: the first so many flights of --input. Default: all of the file, or a million;
-    /// with --duration, as many as there is time for.
+    /// Rows for each design: that many flights from the beginning of --input. Default: all of the file,
+    /// or a million; with --duration, as many as there is time for.
     #[arg(long, visible_alias = "operations", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
     /// Longest time to write for each design, in seconds.

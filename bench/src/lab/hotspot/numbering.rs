@@ -1,6 +1,6 @@
 //! Sequence numbers: a row's place among all rows, or the next number of a counter on the server.
 //!
-//! Whoever numbers rows in many processes at once needs a counter that all of them share. HBase's is the
+//! Processes that number rows together need a shared counter. HBase's is the
 //! atomic increment. One call a row would be a second write a row, so a task takes a block of numbers in one
 //! call and hands them out itself: numbers are unique, and in order within a task, but not over all of them.
 //! A block that was taken twice because an answer was lost, and the rest of a block at the end, are numbers

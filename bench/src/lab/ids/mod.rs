@@ -11,8 +11,8 @@
 //!    says.
 //! 4. All rows are counted by a scan: an id that was made twice would be missing.
 //!
-//! Ids are made for a clock of the run's own, which advances a millisecond every so many ids, and for several
-//! machines that take turns. So they are the same in each run, and as close together as under real load.
+//! Ids are made for a clock of the run's own, which advances by a millisecond after a fixed number of ids, and
+//! for several machines in turn. So they are equal in each run, and as dense as under real load.
 
 mod generators;
 mod operations;
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
         default_value = "uuid4,uuid7,snowflake,objectid,partitioned-id,minute"
     )]
     ids: Vec<IdKind>,
-    /// Rows for each: the first so many flights of --input.
+    /// Rows for each: that many flights from the beginning of --input.
     #[arg(long, visible_alias = "operations", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     rows: u64,
     /// Rows in one putMultiple.

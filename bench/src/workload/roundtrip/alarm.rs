@@ -59,7 +59,7 @@ impl Alarm {
 mod tests {
     use super::*;
 
-    /// Goal: nobody is woken early, and an alarm can be set again, also after a wait that was given up.
+    /// Goal: an alarm is never early, and can be set again, also after a dropped wait.
     /// Method: short waits, one of them dropped.
     #[tokio::test]
     async fn it_rings_when_it_is_due() {

@@ -35,8 +35,8 @@ fn broken(error: &dyn std::fmt::Display) -> Error {
     Error::Different(format!("a thread of the client ended: {error}"))
 }
 
-/// Runs a task for each connection, dealt out to so many threads, and returns what came of them in no order.
-/// The task is told its connection's number. The first error ends all of them, and so does dropping this.
+/// Runs a task for each connection on `threads` threads, and returns their results in any order. A task gets
+/// its connection's number. The first error ends all of them, and so does dropping this.
 pub(super) async fn run<T, F>(
     threads: usize,
     connections: Vec<TcpStream>,

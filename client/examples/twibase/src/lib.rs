@@ -168,7 +168,7 @@ impl Twibase {
         self.users.client()
     }
 
-    /// Creates the tables, each with so many regions split evenly over MD5. Fails, and creates none, if one
+    /// Creates the tables, each with `regions` regions split evenly over MD5. Fails, and creates none, if one
     /// is there already.
     pub async fn create_tables(&self, regions: usize) -> Result<()> {
         let splits = SplitAlgorithm::Uniform.split_keys(regions);
