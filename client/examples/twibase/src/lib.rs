@@ -3,7 +3,8 @@
 //!
 //! ```no_run
 //! # async fn example() -> basalt_client::Result<()> {
-//! use basalt_client::{Client, twibase::{Twibase, User}};
+//! use basalt_client::Client;
+//! use basalt_twibase::{Twibase, User};
 //!
 //! let client = Client::connect("127.0.0.1:9090").await?;
 //! let twibase = Twibase::new(&client, "twibase_")?;
