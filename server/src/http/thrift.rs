@@ -177,7 +177,10 @@ impl Answer {
             let slow = Arc::new(answer.held.memory().slow_client(peer, answer.held.bytes()));
             answer.slow = Some(Arc::clone(&slow));
             answer.watch = Some(AbortOnDrop(tokio::spawn(async move {
-                slow.dropped().await;
+                while {
+                    slow.dropped().await;
+                    slow.is_reprieved(0)
+                } {}
                 closing.cancel();
             })));
         }
@@ -275,6 +278,9 @@ async fn receive(
             biased;
             frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)) => frame,
             () = dropped(slow.as_ref()) => {
+                if slow.as_ref().is_some_and(|slow| slow.is_reprieved(0)) {
+                    continue;
+                }
                 return Err(server.admission().memory().slow_busy().into());
             }
         };

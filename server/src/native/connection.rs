@@ -43,7 +43,7 @@ use super::peer::{Method, Peer};
 use super::reply::Reply;
 use super::state::Connection;
 use super::{admin, arguments, client, compress, faults, master, registry, slow_log};
-use crate::limits::admission::{Held, Purpose, SlowClient, dropped};
+use crate::limits::admission::{Held, Purpose, SlowClient, dropped, send_now, unread};
 use crate::server::Server;
 use crate::service::Failure;
 use crate::service::faults::Consequence;
@@ -153,12 +153,16 @@ struct Input {
 impl Input {
     /// Waits until `bytes` bytes have arrived; `false` when the client closes before that.
     async fn fill(&mut self, bytes: usize) -> Result<bool, End> {
+        let limit = self.limit;
         let fill = async {
             while self.received.len() < bytes {
                 let count = tokio::select! {
                     biased;
                     count = self.read.read_buf(&mut self.received) => count?,
-                    () = dropped(self.slow.as_ref()) => return Err(End::Slow),
+                    () = dropped(self.slow.as_ref()) => {
+                        self.check_reprieve()?;
+                        continue;
+                    }
                 };
                 self.server.connections().received_bytes.add(count as u64);
                 if count == 0 {
@@ -170,9 +174,16 @@ impl Input {
             }
             Ok(true)
         };
-        timeout(self.limit, fill)
-            .await
-            .map_err(|_| End::SlowMessage(self.limit))?
+        timeout(limit, fill).await.map_err(|_| End::SlowMessage(limit))?
+    }
+
+    /// Fails unless the dropped client goes on.
+    fn check_reprieve(&self) -> Result<(), End> {
+        let slow = self.slow.as_ref();
+        if slow.is_some_and(|slow| slow.is_reprieved(unread(self.read.as_ref()))) {
+            return Ok(());
+        }
+        Err(End::Slow)
     }
 
     /// Waits for the first byte of a message, without a time limit; `false` when the client has
@@ -545,6 +556,11 @@ async fn dispatch(
     }
 }
 
+fn no_response_was_read(limit: Duration) -> std::io::Error {
+    let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
+    std::io::Error::new(ErrorKind::TimedOut, message)
+}
+
 /// Writes responses until every sender has been dropped.
 async fn write_responses(
     connection: Arc<Connection>,
@@ -568,19 +584,23 @@ async fn write_responses(
         });
         let mut left = &first.bytes[..];
         while !left.is_empty() {
-            // Each piece that the client takes renews its time.
+            // Each piece that the client accepts restarts the timeout.
             let written = tokio::select! {
                 biased;
-                written = timeout(limit, write.write(left)) => written,
-                () = dropped(slow.as_ref()) => return Err(End::Slow),
+                written = timeout(limit, write.write(left)) => Some(written),
+                () = dropped(slow.as_ref()) => None,
             };
-            let written = written.map_err(|_| {
-                let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
-                std::io::Error::new(ErrorKind::TimedOut, message)
-            })??;
+            let is_dropped = written.is_none();
+            let written = match written {
+                Some(written) => written.map_err(|_| no_response_was_read(limit))??,
+                None => send_now(write.as_ref(), left)?,
+            };
             left = &left[written..];
             if let Some(slow) = &slow {
                 slow.progress(written, first.held.bytes());
+                if is_dropped && !slow.is_reprieved(written) {
+                    return Err(End::Slow);
+                }
             }
         }
         connection

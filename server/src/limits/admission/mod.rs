@@ -44,7 +44,7 @@ use crate::observe::metrics::names;
 pub(crate) use line::Place;
 use line::{Line, TooLong};
 pub(crate) use memory::{Held, Memory, Purpose, ScannerMemory};
-pub(crate) use slow::{SlowClient, dropped};
+pub(crate) use slow::{SlowClient, dropped, send_now, unread};
 
 mod line;
 mod memory;

@@ -9,6 +9,11 @@
 //! - **Dropping.** A slow client keeps its memory until another call needs it. Then slow clients of
 //!   the address that holds most are dropped, the one without credit for longest first, until their
 //!   memory is enough.
+//! - **Reprieve.** A busy server reads late, and the client is not slow for that. The owner of a dropped
+//!   client first looks into the socket, past the runtime's knowledge of it ([`unread`], [`send_now`]).
+//!   Bytes that have moved there are credit from now on, and a client with credit goes on
+//!   ([`SlowClient::is_reprieved`]). The HTTP library keeps its sockets to itself: there, only credit
+//!   counts that was earned in the meantime.
 //!
 //! Invariant: bytes of clients that were dropped but have not released them yet count as released,
 //! so that no further client is dropped for them.
@@ -16,6 +21,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::future::pending;
+use std::io::ErrorKind;
+use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +31,8 @@ use std::time::{Duration, Instant};
 use basalt_engine::seeded;
 use metrics::Counter;
 use parking_lot::Mutex;
+use socket2::SockRef;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::observe::log_limit::LogLimit;
@@ -33,6 +42,8 @@ use crate::observe::log_limit::LogLimit;
 const LEAST_BYTES_PER_SECOND: u64 = 256 << 10;
 /// Most credit: the longest pause that does not make a client slow.
 const CREDIT_MAX: Duration = Duration::from_millis(250);
+/// Unread bytes that are worth [`CREDIT_MAX`].
+const UNREAD_MAX: usize = (LEAST_BYTES_PER_SECOND / 4) as usize;
 /// Least time between two log lines.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
@@ -175,12 +186,27 @@ pub(crate) struct SlowClient {
 impl SlowClient {
     /// Records that the client has moved `moved` bytes and now holds `bytes`.
     pub(crate) fn progress(&self, moved: usize, bytes: u64) {
-        let credit = (moved as u64).saturating_mul(1_000_000) / LEAST_BYTES_PER_SECOND;
+        let credit = credit(moved);
         let most = micros(self.began.elapsed()) + micros(CREDIT_MAX);
         let until = self.client.credit_until().saturating_add(credit).min(most);
         // A plain store: only this owner changes it.
         self.client.credit_until.store(until, Ordering::Relaxed);
         self.client.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether a dropped client goes on after all: it has credit, `moved` bytes in its socket included
+    /// that the server had not noticed.
+    pub(crate) fn is_reprieved(&self, moved: usize) -> bool {
+        let now = micros(self.began.elapsed());
+        let until = self.client.credit_until().max(now + credit(moved));
+        if until <= now {
+            return false;
+        }
+        self.client
+            .credit_until
+            .store(until.min(now + micros(CREDIT_MAX)), Ordering::Relaxed);
+        self.client.is_dropped.store(false, Ordering::Release);
+        true
     }
 
     /// Returns when the client must be dropped.
@@ -199,10 +225,32 @@ pub(crate) async fn dropped(client: Option<&SlowClient>) {
     }
 }
 
+/// Bytes that wait in a socket, at most [`UNREAD_MAX`]; 0 when reading would fail.
+///
+/// The runtime learns of bytes only when it asks for events, so its own functions would say "nothing"
+/// while it is late.
+pub(crate) fn unread(socket: &TcpStream) -> usize {
+    let mut bytes = vec![MaybeUninit::uninit(); UNREAD_MAX];
+    SockRef::from(socket).peek(&mut bytes).unwrap_or(0)
+}
+
+/// Sends as much of `bytes` as the socket accepts now, also if the runtime does not know yet that it does.
+pub(crate) fn send_now(socket: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    match SockRef::from(socket).send(bytes) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+        sent => sent,
+    }
+}
+
 impl Drop for SlowClient {
     fn drop(&mut self) {
         self.state.lock().clients.remove(&self.number);
     }
+}
+
+/// Microseconds that this many bytes earn.
+fn credit(bytes: usize) -> u64 {
+    (bytes as u64).saturating_mul(1_000_000) / LEAST_BYTES_PER_SECOND
 }
 
 fn micros(time: Duration) -> u64 {
@@ -302,6 +350,70 @@ mod tests {
         client.progress(1 << 20, 10);
         clients.drop_for(100);
         assert_eq!(dropped(&[&client]), [false], "it has caught up");
+    }
+
+    #[test]
+    fn a_client_that_has_credit_again_goes_on() {
+        let clients = old_clients();
+        let client = clients.enter(None, 10);
+        slow_for(&client, Duration::from_secs(1));
+        clients.drop_for(1);
+        assert!(!client.is_reprieved(0), "nothing has moved");
+        assert_eq!(dropped(&[&client]), [true]);
+        // The server reads what came in the meantime before it sees the drop.
+        client.progress(1 << 20, 10);
+        assert!(client.is_reprieved(0));
+        assert_eq!(dropped(&[&client]), [false]);
+    }
+
+    /// Connected sockets: one of the runtime, one that blocks.
+    async fn sockets() -> (TcpStream, std::net::TcpStream) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let peer = std::net::TcpStream::connect(address).expect("connects");
+        (listener.accept().await.expect("accepts").0, peer)
+    }
+
+    /// This thread is the runtime's only one, so nothing tells it of events between two awaits: it is as
+    /// late as a busy server.
+    #[tokio::test]
+    async fn a_client_is_not_slow_while_the_server_is_late_to_read() {
+        use std::io::Write;
+        let (clients, (socket, mut peer)) = (old_clients(), sockets().await);
+        let client = clients.enter(None, 10);
+        slow_for(&client, Duration::from_mins(1));
+        clients.drop_for(1);
+        assert!(!client.is_reprieved(unread(&socket)), "it has sent nothing");
+        let is_nothing_known = || {
+            let read = socket.try_read(&mut [0]);
+            read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+        };
+        assert!(is_nothing_known(), "the runtime looks into a new socket once");
+        peer.write_all(&[7; 8 << 10]).expect("sent");
+        assert!(is_nothing_known());
+        assert!(client.is_reprieved(unread(&socket)));
+        clients.drop_for(1);
+        assert_eq!(dropped(&[&client]), [false], "it has credit for its bytes");
+    }
+
+    #[tokio::test]
+    async fn a_client_is_not_slow_while_the_server_is_late_to_write() {
+        use std::io::Read;
+        let (clients, (socket, mut peer)) = (old_clients(), sockets().await);
+        let client = clients.enter(None, 10);
+        let piece = vec![7; 1 << 20];
+        let mut sent = 0;
+        while let count @ 1.. = send_now(&socket, &piece).expect("sent") {
+            sent += count;
+        }
+        slow_for(&client, Duration::from_mins(1));
+        clients.drop_for(1);
+        assert!(!client.is_reprieved(send_now(&socket, &piece).expect("full")));
+        peer.read_exact(&mut vec![0; sent]).expect("received");
+        let moved = send_now(&socket, &piece).expect("sent");
+        assert!(client.is_reprieved(moved), "{moved} bytes");
     }
 
     #[tokio::test]

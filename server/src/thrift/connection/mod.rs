@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::limits::admission::{Busy, Held, SlowClient, dropped};
+use crate::limits::admission::{Busy, Held, SlowClient, dropped, send_now, unread};
 use crate::limits::parking;
 use crate::server::Server;
 use crate::service::Caller;
@@ -534,10 +534,18 @@ async fn receive_rest(
         began,
         ..
     } = arriving;
-    let read = tokio::select! {
-        biased;
-        read = timeout_at(began + limit, socket.read_buf(messages.space())) => read,
-        () = dropped(slow.as_deref()) => return Err(server.admission().memory().slow_busy().into()),
+    let read = loop {
+        tokio::select! {
+            biased;
+            read = timeout_at(began + limit, socket.read_buf(messages.space())) => break read,
+            () = dropped(slow.as_deref()) => {}
+        }
+        if !slow
+            .as_deref()
+            .is_some_and(|slow| slow.is_reprieved(unread(socket)))
+        {
+            return Err(server.admission().memory().slow_busy().into());
+        }
     };
     let Ok(read) = read else {
         return Err(messages
@@ -612,17 +620,26 @@ async fn send_rest(
     let slow = (buffer_bytes > KEEP_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
     while !left.is_empty() {
         // Each piece that the client accepts restarts the timeout.
-        let writable = tokio::select! {
+        let is_dropped = tokio::select! {
             biased;
-            writable = timeout(limit, socket.writable()) => writable,
-            () = dropped(slow.as_ref()) => return Err(server.admission().memory().slow_busy().into()),
+            writable = timeout(limit, socket.writable()) => {
+                writable.map_err(|_| End::SlowReader(limit))??;
+                false
+            }
+            () = dropped(slow.as_ref()) => true,
         };
-        writable.map_err(|_| End::SlowReader(limit))??;
-        let rest = write_some(socket, left)?;
+        let moved = if is_dropped {
+            send_now(socket, left)?
+        } else {
+            left.len() - write_some(socket, left)?.len()
+        };
         if let Some(slow) = &slow {
-            slow.progress(left.len() - rest.len(), buffer_bytes as u64);
+            slow.progress(moved, buffer_bytes as u64);
+            if is_dropped && !slow.is_reprieved(moved) {
+                return Err(server.admission().memory().slow_busy().into());
+            }
         }
-        left = rest;
+        left = left.split_at(moved).1;
     }
     Ok(())
 }
