@@ -1,5 +1,5 @@
-//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore -- [CELLS]
-//! [TEXT]`, where only what has the text in its name is measured.
+//! Throughput of memstore inserts and reads: `cargo bench -p basalt-engine --bench memstore --
+//! [CELLS] [TEXT]`. Only cases whose name contains the text are measured.
 //!
 //! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier,
 //! 100-byte values. Prints the median of five runs for each figure, and the bytes a cell costs besides its

@@ -1,8 +1,8 @@
 //! The engine's one error type.
 //!
-//! Variants say what happened, in words for the operator who reads the log or the client that gets the text.
-//! [`Kind`] says what the caller can do about it. Which HBase exception a variant becomes is decided in one
-//! place of the server.
+//! Variants say what happened, in words for the operator who reads the log or the client that gets
+//! the text. [`Kind`] is the caller's remedy. Which HBase exception a variant becomes is decided in
+//! one place of the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Advice for an operator about a store file that cannot be used.
 pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
 
-/// What a caller can do about an [`Error`].
+/// The caller's remedy for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong as it stands; trying again changes nothing.
@@ -46,7 +46,7 @@ pub enum Error {
     TableNotEnabled {
         /// The table.
         table: TableName,
-        /// Its state, in HBase's spelling.
+        /// State of the region, in HBase's spelling.
         state: &'static str,
     },
     /// The call wants a disabled table. The text is the table's name, or says more.
@@ -131,7 +131,7 @@ pub enum Error {
         file: PathBuf,
         /// Where in it.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         what: String,
     },
     /// A store file of the region is missing or damaged, so the region is refused until the file is
@@ -148,11 +148,11 @@ pub enum Error {
     /// The file system failed.
     #[error("{during} {}: {source}", path.display())]
     Io {
-        /// What was being done, as "reading", "syncing".
+        /// The failed operation, as "reading", "syncing".
         during: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
     /// Another process has the data directory open.
@@ -186,7 +186,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The caller's remedy.
     pub fn kind(&self) -> Kind {
         match self {
             Self::RegionTooBusy(_)
@@ -226,7 +226,7 @@ impl Error {
         ))
     }
 
-    /// Wraps a file-system error with what was being done to which file.
+    /// Wraps a file-system error with the operation and the file.
     pub fn io(during: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             during,

@@ -62,8 +62,8 @@ impl fmt::Display for FileId {
     }
 }
 
-/// 16 random bytes that say which file this is, whatever its name: a copied or swapped file is found out by
-/// it.
+/// 16 random bytes that say which file this is, whatever its name: it detects copied or swapped
+/// files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Uuid(pub [u8; 16]);
 

@@ -1,4 +1,4 @@
-//! What background work does: flushes and compactions that run, with their progress, and the last ones that
+//! Background work: running flushes and compactions, with their progress, and the last ones that
 //! ended.
 //!
 //! A flush or compaction of whichever thread enters with [`JobLog::begin`] when it has decided what to do,
@@ -23,7 +23,7 @@ use crate::schema::TableName;
 /// Ended jobs that are kept; the oldest makes room.
 pub const ENDED_MAX: usize = 100;
 
-/// What a job does.
+/// Kind of work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Memstores of a region to store files.
@@ -48,7 +48,7 @@ impl JobKind {
 /// A job, as it is known when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInfo {
-    /// What it does.
+    /// Kind of work.
     pub kind: JobKind,
     /// The table.
     pub table: TableName,
@@ -71,7 +71,7 @@ pub struct JobProgress {
 }
 
 impl JobProgress {
-    /// So many more cells were read. To be called every few thousand cells.
+    /// Adds to the number of cells read. To be called every few thousand cells.
     pub fn add(&self, cells: u64) {
         self.cells.fetch_add(cells, Ordering::Relaxed);
     }
@@ -105,12 +105,12 @@ impl RunningJob {
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// With store files of so many bytes; 0 when no cell survived.
+    /// Finished, with store files of this many bytes; 0 when no cell survived.
     Done {
-        /// Their size.
+        /// Bytes of the written store files.
         written_bytes: u64,
     },
-    /// It gave up because somebody asked it to, or its region is gone.
+    /// Cancelled on request, or because its region is gone.
     Cancelled,
     /// It will be tried again.
     Failed(String),

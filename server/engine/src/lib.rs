@@ -34,8 +34,8 @@
 //!
 //! The engine has no socket, no async runtime, no Thrift and no Prometheus text. It is synchronous:
 //! calls come from any thread, and background work has threads of its own. A [`Commit`] is also a
-//! [`Future`], for programs that write from async tasks. All failures are one type, [`Error`], whose
-//! [`kind`](Error::kind) says what a caller can do.
+//! [`Future`], for programs that write from async tasks. All failures are one type, [`Error`],
+//! whose [`kind`](Error::kind) is the caller's remedy.
 //!
 //! # The life of a write
 //!
@@ -63,8 +63,8 @@
 //!
 //! # Features
 //!
-//! Without features the crate has what a program that embeds the engine needs. Basalt's own programs
-//! enable more, and no promise is made for it:
+//! Without features the crate has everything that a program that embeds the engine needs. Basalt's
+//! own programs enable more, and no promise is made for it:
 //!
 //! - `server`: calls for a server around the engine: results in reused batches, reads from memory
 //!   only, atomic groups with nonces, memory budgets, region placement, statistics, other clocks and

@@ -1,4 +1,4 @@
-//! What the engine counts, and whom it tells.
+//! The engine's counters, and the events that it reports to an observer.
 //!
 //! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads
 //! when it is scraped, and [`EventListener`] is called once per event that has a duration or a size (as
@@ -37,8 +37,8 @@ impl Counter {
     }
 }
 
-/// A [`Counter`] that several threads may use all the time: each adds to a part that few others share. Takes
-/// 64 or 128 bytes for each part, so it is for what every read counts.
+/// A [`Counter`] that several threads may use all the time: each adds to a part that few others
+/// share. Takes 64 or 128 bytes for each part, so it is for counts of every read.
 #[derive(Debug, Default)]
 pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
 
@@ -113,7 +113,7 @@ pub struct Counters {
     pub splits: Counter,
     /// Region merges done.
     pub merges: Counter,
-    /// Writes that were told to pause because memstores were close to a limit.
+    /// Writes that were delayed because memstores were close to a limit.
     pub delayed_writes: Counter,
     /// Writes refused because a memstore limit was reached.
     pub blocked_writes: Counter,
@@ -125,7 +125,7 @@ pub struct Counters {
     pub manifest_appends: Counter,
 }
 
-/// What a flush did.
+/// Figures of a finished flush.
 #[derive(Clone, Debug)]
 pub struct FlushEvent {
     /// The table.
@@ -142,7 +142,7 @@ pub struct FlushEvent {
     pub took: Duration,
 }
 
-/// What a compaction did.
+/// Figures of a finished compaction.
 #[derive(Clone, Debug)]
 pub struct CompactionEvent {
     /// The table.

@@ -5,10 +5,10 @@
 //! that exceeds its share the most pays (see [`shard`]). So a scan, whose blocks are read once, displaces
 //! other blocks that were read once, and not the hot set.
 //!
-//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's lock
-//! shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not wait for each
-//! other. What the bit means is found out when room is needed (CLOCK). Any thread may call anything at any
-//! time; no lock is held while a block is built, read or freed.
+//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's
+//! lock shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not
+//! wait for each other. The bit is evaluated only when room is needed (CLOCK). Any thread may call
+//! anything at any time; no lock is held while a block is built, read or freed.
 //!
 //! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without
 //! asking here. Their bytes count as the cache's, and may be a quarter of it.
@@ -32,8 +32,8 @@ use self::shard::{Class, Shard};
 use crate::id::FileId;
 use crate::metrics::Counter;
 
-/// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing
-/// arrays.
+/// Memory of an entry besides its block: slot, links, hash table, reference counts, and slack of
+/// the growing arrays.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
 /// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into
@@ -85,8 +85,8 @@ pub(crate) struct PriorityStats {
     pub evictions: Counter,
 }
 
-/// What the cache holds, for metrics and pages. Arrays are in the order single access, multi access,
-/// in-memory.
+/// Contents of the cache, for metrics and pages. Arrays are in the order single access, multi
+/// access, in-memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Limit.
@@ -163,7 +163,7 @@ impl<V: Weighted> BlockCache<V> {
     /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out
     /// of the cache. `false` when pinned blocks have their share (25 %) already: then nothing has happened.
     ///
-    /// Who was told `true` calls [`Self::unpin`] once when it lets go of the block.
+    /// After `true` the caller must call [`Self::unpin`] exactly once, when it drops the block.
     pub fn pin(&self, key: BlockKey, block: &V) -> bool {
         let hash = key.hash();
         self.shard(hash).pin(hash, key, block)
@@ -181,7 +181,7 @@ impl<V: Weighted> BlockCache<V> {
         self.shards.iter().map(|shard| shard.remove_file(file)).sum()
     }
 
-    /// What it holds. Each shard's part is exact; shards are asked one after the other.
+    /// Current usage. Each shard's part is exact; shards are read one after the other.
     pub fn usage(&self) -> CacheUsage {
         let mut usage = CacheUsage {
             capacity_bytes: self.capacity_bytes,

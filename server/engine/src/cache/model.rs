@@ -73,8 +73,8 @@ fn loom_a_block_is_cached_once() {
     });
 }
 
-/// A full shard, a hit, and insertions that need room: never more than the capacity, whoever was given a
-/// block keeps it, and a hit that came before the insertions saves its block once.
+/// A full shard, a hit, and insertions that need room: the cache never exceeds its capacity, a
+/// reader keeps the block it received, and a hit before the insertions saves its block once.
 #[test]
 fn loom_a_hit_beside_an_eviction() {
     check(3, || {
@@ -88,7 +88,7 @@ fn loom_a_hit_beside_an_eviction() {
         });
         insert(&shard, key(2, 1));
         other.join().unwrap();
-        // What was handed out is whole, cached or not.
+        // A returned block is whole, cached or not.
         if let Some(block) = reader.join().unwrap() {
             assert_eq!(block.0, key(1, 0));
         }

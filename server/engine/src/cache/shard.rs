@@ -8,18 +8,18 @@
 //!
 //! Making room, until the new block fits:
 //!
-//! 1. Of the classes that hold blocks, take the one whose bytes exceed its share the most (the new block
-//!    counted in its class).
+//! 1. Among the classes that hold blocks, take the one whose bytes exceed its share the most (the
+//!    new block counted in its class).
 //! 2. Look at its oldest block. Hit bit clear: evict it. Hit bit set: clear it and give the block another
 //!    round, at the end of its own queue, or, if it was a single-access block, at the end of the multi-access
 //!    queue. Then go to 1.
 //!
-//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by insertions and
-//! hits. Moving a block from single to multi here, rather than at its second access, is what lets a hit do
-//! nothing but set a bit.
+//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by
+//! insertions and hits. Moving a block from single to multi here, rather than at its second access,
+//! lets a hit do nothing but set a bit.
 //!
-//! Pinned blocks are not in the table: who pins a block holds it, and only its bytes are here. They are taken
-//! off what the queues may hold.
+//! Pinned blocks are not in the table: their users own them, and only their bytes are accounted
+//! here. These bytes are subtracted from the room of the queues.
 //!
 //! Invariants: the bytes of the queues and of pinned blocks sum up to at most the capacity; every slot in use
 //! is in the table, in its class's queue and in its file's list.
@@ -65,7 +65,7 @@ struct Links {
 struct Entry<V> {
     key: BlockKey,
     block: Arc<V>,
-    /// What it costs, overhead included.
+    /// Memory charged for the entry, overhead included.
     bytes: u64,
     class: Class,
     /// Set by a hit under the shared lock, cleared when making room.
@@ -102,8 +102,8 @@ type Removed<V> = SmallVec<[Arc<V>; 8]>;
 pub(super) struct Shard<V> {
     state: RwLock<State<V>>,
     capacity_bytes: u64,
-    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that what is held never
-    /// exceeds the capacity.
+    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that the total
+    /// never exceeds the capacity.
     pinned_bytes: AtomicU64,
     stats: [PriorityStats; 3],
     misses: Counter,
@@ -112,7 +112,7 @@ pub(super) struct Shard<V> {
     rejections: Counter,
 }
 
-/// What a block costs.
+/// Memory charged for a block.
 fn entry_bytes(block: &impl Weighted) -> u64 {
     (block.weight() as u64).saturating_add(ENTRY_OVERHEAD_BYTES)
 }
@@ -172,8 +172,8 @@ impl<V: Weighted> Shard<V> {
         block
     }
 
-    /// Takes a block's bytes off what may be evicted, and the block out of the table. `false`: pinned blocks
-    /// have their share.
+    /// Subtracts a block's bytes from the evictable bytes and removes the block from the table.
+    /// `false`: pinned blocks have used up their share.
     pub(super) fn pin(&self, hash: u64, key: BlockKey, block: &V) -> bool {
         let bytes = entry_bytes(block);
         let may_pin = || {
@@ -206,7 +206,7 @@ impl<V: Weighted> Shard<V> {
         self.pinned_bytes.fetch_sub(entry_bytes(block), Ordering::Relaxed);
     }
 
-    /// What the queues may hold.
+    /// Maximum bytes of all queues.
     fn evictable_bytes(&self) -> u64 {
         self.capacity_bytes - self.pinned_bytes.load(Ordering::Relaxed)
     }
@@ -281,7 +281,7 @@ impl<V: Weighted> Shard<V> {
         usage.rejections += self.rejections.get();
     }
 
-    /// Checks what must always hold; for tests.
+    /// Checks the shard's invariants; for tests.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let state = self.state.read();

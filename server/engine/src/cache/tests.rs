@@ -1,4 +1,4 @@
-//! The cache against what it promises: bounds, shares, resistance to scans, removal, and threads.
+//! Tests of the cache's guarantees: bounds, shares, resistance to scans, removal, and threads.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -279,9 +279,9 @@ impl PlainLru {
     }
 }
 
-/// Goal: a scan over ten times the cache leaves alone what is hot. Method: while the scan runs, a hot set of
-/// 45 % of the cache and one of an IN_MEMORY family of 20 % are read now and then, each block so rarely that
-/// plain LRU loses it before its next read. Hits are counted in both caches.
+/// Goal: a scan over ten times the cache leaves hot blocks cached. Method: while the scan runs, a
+/// hot set of 45 % of the cache and one of an IN_MEMORY family of 20 % are read now and then, each
+/// block so rarely that plain LRU loses it before its next read. Hits are counted in both caches.
 #[test]
 fn a_scan_does_not_push_out_what_is_hot() {
     let blocks = 400;

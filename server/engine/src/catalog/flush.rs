@@ -6,8 +6,8 @@
 //! 1. While the writers of a region are blocked, all its memstores are frozen, and the last
 //!    sequence id given out so far is noted: every edit of the region up to it is in frozen
 //!    memstores or files.
-//! 2. Wait until those sequence ids are published. A store file never holds what is not durable
-//!    yet.
+//! 2. Wait until those sequence ids are published. A store file never holds edits that are not
+//!    durable yet.
 //! 3. Write and sync the files, side by side. Readers and writers go on.
 //! 4. Sync each directory that has new files, once.
 //! 5. One manifest edit for each region names all its files and its sequence id; all edits of the
@@ -57,7 +57,7 @@ const BATCH_THREADS: usize = 32;
 /// One family's share of a flush.
 struct FamilyFlush {
     family: Vec<u8>,
-    /// What was flushed.
+    /// The memstores that were flushed.
     memstores: Vec<Arc<Memstore>>,
     result: Flushed,
 }

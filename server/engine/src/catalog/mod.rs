@@ -1,4 +1,4 @@
-//! The catalog: namespaces, tables, regions; and every change of what the database consists of.
+//! The catalog: namespaces, tables and regions, and every change to them.
 //!
 //! Readers and writers look tables up in an immutable [`Tables`] without a lock. Every change is one manifest
 //! edit, durable before it is published here:
@@ -12,7 +12,7 @@
 //! places               which server a region is on; the only change that is not on disk
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! reset                everything removed at once
-//! view                 what a reader captures
+//! view                 the snapshot that a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
 //!
@@ -64,7 +64,7 @@ pub use load::LoadFile;
 pub use reset::Removed;
 pub(crate) use system::{SystemTable, SystemTables};
 
-/// A table: what it is, and its regions. Immutable.
+/// A table: its descriptor and its regions. Immutable.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Families and options.
@@ -98,7 +98,6 @@ impl Table {
         &self.regions[self.region_index(row)]
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &TableName {
         &self.descriptor.name
     }
@@ -169,7 +168,7 @@ impl Tables {
         self.regions.get(&id)
     }
 
-    /// Puts a table in, in place of what was there under its name.
+    /// Inserts a table, replacing the one of the same name.
     pub(crate) fn put(&mut self, table: Table) {
         self.remove(&table.descriptor.name);
         for region in &table.regions {
@@ -190,11 +189,11 @@ impl Tables {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     shared: Arc<Shared>,
-    /// What readers see. Replaced as a whole under `manifest`.
+    /// The state that readers see. Replaced as a whole under `manifest`.
     current: Published<Tables>,
     /// Serialises schema changes, splits and merges.
     schema: Mutex<()>,
-    /// What is on disk. The innermost lock.
+    /// The durable state. The innermost lock.
     manifest: Mutex<Manifest>,
     /// Bytes per second of all compactions.
     limiter: RateLimiter,
@@ -241,7 +240,7 @@ impl Catalog {
         }
     }
 
-    /// What all regions share.
+    /// State shared by all regions.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -314,7 +313,8 @@ impl Catalog {
             .is_ok_and(|current| Arc::ptr_eq(current, table))
     }
 
-    /// The same of a table that was found in `tables`: quick if nothing at all was changed since.
+    /// Whether the catalog still has this very table. Quick if nothing has changed since `tables`
+    /// was loaded.
     pub(crate) fn is_still_current(&self, tables: &Loaded<Tables>, table: &Arc<Table>) -> bool {
         self.current.is_current(tables) || self.is_current(table)
     }
@@ -340,7 +340,7 @@ impl Catalog {
     /// The region of that name, `table,start,id.encoded.`.
     pub(crate) fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
         let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Cut(name)));
-        // The table's name has no comma, nor has what is behind the last one.
+        // The table's name has no comma, nor has the part behind the last one.
         let mut parts = name.splitn(2, |byte| *byte == b',');
         let (Some(table), Some(rest)) = (parts.next(), parts.next()) else {
             return Err(no_such_region());
@@ -356,7 +356,7 @@ impl Catalog {
         }
     }
 
-    /// Reads what is on disk, under the manifest's lock.
+    /// Reads the manifest's state under its lock.
     pub(crate) fn with_state<T>(&self, read: impl FnOnce(&ManifestState) -> T) -> T {
         read(self.manifest.lock().state())
     }
@@ -441,8 +441,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that nobody else
-    /// publishes.
+    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that no other
+    /// thread publishes.
     fn publish(&self, _manifest: &MutexGuard<'_, Manifest>, change: impl FnOnce(&mut Tables)) {
         let mut next = Tables::clone(&self.current.load());
         change(&mut next);
@@ -469,8 +469,8 @@ impl Catalog {
 
     /// Removes WAL segments that no memstore needs any more.
     pub(crate) fn remove_obsolete_wal(&self) -> Result<()> {
-        // Edits up to the read point are in memstores or files. Read it first: what is assigned later is
-        // above the bound.
+        // Edits up to the read point are in memstores or files. Read it first: ids assigned later
+        // are above the bound.
         let mut bound = self.shared.wal.read_point();
         for region in self.tables().regions() {
             if let Some(oldest) = region.version().oldest_unflushed() {

@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(big, [2, 2, 2, 3]);
     }
 
-    /// Goal: what is even already stays where it is.
+    /// Goal: regions that are evenly spread stay where they are.
     #[test]
     fn an_even_spread_is_left_alone() {
         let table = TableName::parse(b"t").unwrap();

@@ -1,4 +1,5 @@
-//! What a reader captures: one moment of a table, kept for as long as the read lasts.
+//! A reader's view of a table: a snapshot of its versions and the read point, kept while the read
+//! lasts.
 
 use std::sync::Arc;
 

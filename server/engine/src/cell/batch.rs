@@ -10,8 +10,8 @@
 //! from the batch is reserved with it, so that a complete result never waits for memory; the
 //! encoder takes over that part ([`CellBatch::give`]).
 //!
-//! Invariant: apart from what was given away, the account has the size of the buffers plus that of
-//! a reply with the same cells.
+//! Invariant: apart from memory that was handed out, the account has the size of the buffers plus
+//! that of a reply with the same cells.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CELLS_MIN: usize = 8;
 /// Minimum number of bytes that room is made for.
 const BYTES_MIN: usize = 256;
-/// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and what a
-/// reply has around a cell.
+/// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and the
+/// framing of a cell in a reply.
 const CELL_BYTES: usize = size_of::<Span>() + size_of::<RowEnd>() + 64;
 /// How many times the bytes of keys and values are charged: here and in the reply.
 const COPIES: usize = 2;
@@ -272,7 +272,7 @@ impl CellBatch {
         COPIES * self.chunks.capacity() + self.cells.capacity() * CELL_BYTES
     }
 
-    /// Releases what the buffers no longer have.
+    /// Releases the charge for memory that the buffers no longer have.
     fn settle(&mut self) {
         let bytes = self.accounted();
         self.account.lower_to(bytes);

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// The memory that calls may hold together. The server implements it.
 pub trait Budget: fmt::Debug + Send + Sync {
     /// Reserves bytes; with [`OnShortage::Wait`] after a short wait if necessary. Fails with
-    /// [`Error::CallMemory`], or with another error if so many bytes can never be reserved.
+    /// [`Error::CallMemory`], or with another error if the amount can never be reserved.
     fn reserve(&self, bytes: usize, on_shortage: OnShortage) -> Result<()>;
     /// Releases reserved bytes.
     fn release(&self, bytes: usize);
@@ -153,7 +153,7 @@ impl CallMemory {
         let _ = self.0.set(budget);
     }
 
-    /// An empty account that reserves what is beyond its first `free` bytes.
+    /// An empty account whose first `free` bytes need no reservation.
     pub fn account(&self, free: usize, on_shortage: OnShortage) -> Account {
         match self.0.get() {
             Some(budget) => Account::new(Arc::clone(budget), free, on_shortage),

@@ -5,8 +5,9 @@ use crate::Result;
 
 /// A position in a sorted run of cells of one family in one region.
 ///
-/// A new cursor stands nowhere: seek first. The cell under the cursor stays valid until the next call on it.
-/// Cursors own what they read (they keep the memstore or the file alive) and hold no lock between calls.
+/// A new cursor stands nowhere: seek first. The cell under the cursor stays valid until the next
+/// call on it. Cursors keep the memstore or file that they read alive, and hold no lock between
+/// calls.
 pub trait CellCursor: Send {
     /// The cell under the cursor; `None` past the end, and before the first seek.
     fn cell(&self) -> Option<Cell<'_>>;

@@ -23,7 +23,8 @@ fn leading8(bytes: &[u8]) -> u64 {
         return u64::from_be_bytes(*first);
     }
     let first = u64::from(leading4(bytes)) << 32;
-    // Of four to seven bytes, the first four and the last four; where they overlap they are the same.
+    // For four to seven bytes: the first four and the last four. Where they overlap they are the
+    // same.
     bytes.last_chunk::<4>().map_or(first, |last| {
         first | u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()))
     })

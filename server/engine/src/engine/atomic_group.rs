@@ -1,15 +1,17 @@
-//! Atomic groups: every write that depends on what is stored, or that must be applied with others.
+//! Atomic groups: writes that depend on stored cells, or that must be applied together.
 //!
 //! 1. Check the request: families, sizes, one region for all rows.
-//! 2. Lock all rows: exclusively if anything is read, so that what was read is still true when the
-//!    group is applied.
-//! 3. Answer a group whose nonce is known with what its increments and appends would return now
-//!    (`nonces` has the reasons). Conditions are not looked at: they held when it was applied.
+//! 2. Lock all rows: exclusively if anything is read, so that the read is still true when the group
+//!    is applied.
+//! 3. Answer a group whose nonce is known with the values that its increments and appends would
+//!    return now (`nonces` has the reasons). Conditions are not checked: they held when it was
+//!    applied.
 //! 4. Look at the conditions.
 //! 5. Plan all rows. Reads see the rows as they were before the group.
 //! 6. Log all rows as one edit, with the nonce, and apply it: readers see all of it or none.
 //!
-//! An answer without a write of its own waits until what it read is durable ([`confirm`]).
+//! An answer without a write of its own waits until the cells that it rests on are durable
+//! ([`confirm`]).
 //!
 //! With [`ReadTier::Memory`] a group waits for nothing: it fails with [`Error::NotInMemory`] where it
 //! would, and has changed nothing.
@@ -118,8 +120,8 @@ fn attempt(
     let plans = match planner.decide(&request, out) {
         Ok(Decision::Write(plans)) => plans,
         Err(error) if !matches!(error, Error::DoNotRetry(_)) => return Err(error),
-        // An answer without a write, and a refusal because of a stored value, rest on what was read:
-        // it may not be durable yet.
+        // An answer without a write, and a refusal because of a stored value, rest on cells that
+        // were read: these may not be durable yet.
         answer => {
             if !catalog.is_still_current(&tables, table) {
                 return Ok(None);

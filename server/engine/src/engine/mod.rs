@@ -75,7 +75,7 @@ pub struct Engine {
     workers: Arc<Workers>,
     /// Threads of `workers`; empty with `Background::Manual` and after the stop.
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Keeps other processes out of the directory; given back by `close`.
+    /// Lock of the directory against other processes; released by `close`.
     lock: Mutex<Option<Box<dyn DirLock>>>,
     cluster_id: Uuid,
     /// No calls are accepted any more.
@@ -124,8 +124,8 @@ impl Engine {
         if !self.begin_close() {
             return Ok(());
         }
-        // What cannot be flushed stays in the log, so a failure here costs the next open some time and
-        // nothing else.
+        // A memstore that cannot be flushed stays in the log, so a failure here only makes the next
+        // open slower.
         let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
         for error in self.catalog.flush_regions(&regions) {
             self.catalog
@@ -258,8 +258,8 @@ impl Engine {
     pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
         self.open_catalog()?.drop_family(table, family)
     }
-    /// Removes all user tables, enabled or not, all snapshots and all namespaces that are not
-    /// reserved, with what they hold. For servers that tests own.
+    /// Removes all user tables, enabled or not, with their data, all snapshots, and all namespaces
+    /// that are not reserved. For servers that tests own.
     #[cfg(feature = "server")]
     pub fn reset(&self) -> Result<Removed> {
         self.open_catalog()?.reset()
@@ -364,8 +364,8 @@ impl Engine {
 
     // Data.
 
-    /// Sets the budget from which calls reserve what the engine holds besides their batches. Only
-    /// the first call has an effect.
+    /// Sets the budget from which calls reserve the engine's memory besides their batches. Only the
+    /// first call has an effect.
     #[cfg(feature = "server")]
     pub fn charge_calls_to(&self, budget: Arc<dyn Budget>) {
         self.catalog.shared().store.reader.calls.set(budget);
@@ -528,7 +528,7 @@ impl Engine {
     pub fn counters(&self) -> &Counters {
         &self.catalog.shared().counters
     }
-    /// What the block cache holds.
+    /// Usage of the block cache.
     #[cfg(feature = "server")]
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
@@ -563,7 +563,7 @@ impl Engine {
         let shared = self.catalog.shared();
         shared.timestamps.ahead_of_clock(&*shared.clock)
     }
-    /// What waits in the background.
+    /// Lengths of the background queues.
     #[cfg(feature = "server")]
     pub fn queues(&self) -> QueueStats {
         self.workers.stats()

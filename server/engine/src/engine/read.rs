@@ -75,7 +75,7 @@ const STEPS_A_LOOK: usize = 16;
 #[derive(Debug)]
 struct Ahead {
     region: Arc<Region>,
-    /// What the scan reads of it, or will read.
+    /// The version that the scan reads, or will read.
     version: Arc<RegionVersion>,
 }
 
@@ -90,23 +90,23 @@ pub struct RowsSeen {
 
 /// A running scan: one moment of the table, from open to end.
 ///
-/// When it is opened it captures all regions that overlap its range, and then reads them one after the other.
-/// Writes, flushes, compactions, splits and merges that come later do not change what it sees. It holds no
-/// lock.
+/// On open, the scan captures all regions that overlap its range, and then reads them one after the
+/// other. Writes, flushes, compactions, splits and merges that come later do not change what it
+/// sees. It holds no lock.
 ///
-/// What it captured it holds only for as long as the regions hold it, too: where a region has flushed
-/// memstores or compacted files since, the scan goes on in what the region has instead ([`Self::let_go`]), at
-/// the moment it began with and behind the row it had come to. So a long scan takes no memory that the limit
-/// of all memstores does not count, but for what it holds from a flush to its next fetch, in the middle of a
-/// row until the row's end, and over a change of the table's descriptor. A region that was split or merged is
-/// read to its end as it was.
+/// Captured memstores and files are kept only while the regions keep them, too. Where a region has
+/// since flushed memstores or compacted files, the scan continues in the region's current version
+/// ([`Self::let_go`]), with its original read point and after its last row. So a long scan pins no
+/// memory outside the limit of all memstores, with three exceptions: from a flush to the scan's
+/// next fetch, in the middle of a row until the row's end, and after a change of the table's
+/// descriptor. A region that was split or merged is read to its end in the captured version.
 ///
-/// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan
-/// ends; flushes and compactions keep what can be seen there. After an error the scan is of no more use, with
-/// three exceptions, which fail a fetch before a row or region, where the next fetch begins:
-/// [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only, until it may
-/// read from disk too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan without filter and
-/// batch.
+/// Invariant: the read point is entered in `Shared::read_points` before anything is captured, and
+/// until the scan ends; flushes and compactions keep the cells that are visible there. After an
+/// error the scan is unusable, with three exceptions, which fail a fetch before a row or region,
+/// where the next fetch begins: [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that
+/// reads from memory only, until it may read from disk too ([`Self::read_from_disk`]); and
+/// [`Error::CallMemory`] of a scan without filter and batch.
 ///
 /// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase,
 /// it ends the whole scan if no row of the region was returned since the last request of HBase's client,
@@ -122,11 +122,11 @@ pub struct Scanner {
     current: Option<RegionScanner>,
     /// In the order of the scan; the first is in hand.
     ahead: VecDeque<Ahead>,
-    /// What it sees.
+    /// Read point of the scan.
     open: OpenMoment,
-    /// `Shared::let_go` when the scan last looked whether its regions have let go of something.
+    /// `Shared::let_go` when the scan last checked for released memstores and files of its regions.
     looked: u64,
-    /// The region in hand has let go of something, which has to wait for the end of a row.
+    /// The current region has released memstores or files, but the scan is in the middle of a row.
     overdue: bool,
     /// Results of the region in hand since HBase's client would have sent a request.
     in_request: usize,
@@ -197,9 +197,9 @@ impl Scanner {
         })
     }
 
-    /// Lets go of memstores and files that its regions have let go of, without reading anything: the next
-    /// fetch goes on in what the regions have instead. Each fetch begins with this; for a scan that waits
-    /// long between fetches it is to be called now and then.
+    /// Releases flushed memstores and compacted files of its regions, without reading anything: the
+    /// next fetch continues in the regions' current versions. Each fetch begins with this; call it
+    /// periodically for a scan that is idle for long.
     pub fn let_go(&mut self) {
         let let_go = self.shared.let_go.load(Ordering::Acquire);
         if let_go == self.looked && !self.overdue {
@@ -298,16 +298,17 @@ impl Scanner {
     pub fn read_from_disk(&mut self) {
         if self.is_memory_only() {
             self.scan.spec.tier = ReadTier::All;
-            // What it has open would not read from disk.
+            // The open scanner would not read from disk.
             if let Some(current) = &mut self.current {
                 current.pause();
             }
         }
     }
 
-    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the
-    /// next region is not assigned, it fails with what it has in `out`; the next fetch begins with that
-    /// region. So it does where a scan of memory only would have to read the next row from disk.
+    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
+    /// Where the next region is not assigned, it fails with what it has in `out`; the next fetch
+    /// begins with that region. A scan of memory only ends a fetch in the same way before a row
+    /// that has to be read from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         self.fetch_in_pieces(limits, None, out)
     }

@@ -24,7 +24,7 @@ use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 
-/// What a write returns, with the regions that should be flushed now.
+/// The result of a write, with the regions that should be flushed now.
 pub(super) struct Written<T> {
     pub(super) result: T,
     pub(super) flush: SmallVec<[RegionId; 1]>,
@@ -132,8 +132,8 @@ pub(super) fn mutate(
     }
 }
 
-/// The behaviour of a write that holds a row's lock when there is no memory for what it reads. It
-/// does not wait, because a network thread may be waiting for the lock.
+/// The behaviour of a write that holds a row's lock when there is no memory for the cells that it
+/// reads. It does not wait, because a network thread may be waiting for the lock.
 pub(super) fn under_lock(tier: ReadTier) -> OnShortage {
     match tier {
         ReadTier::Memory => OnShortage::Leave,
@@ -175,8 +175,7 @@ impl AssignedTime<'_> {
     }
 }
 
-/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows
-/// piece by piece.
+/// Maps `items` with exact capacity; `collect::<Result<_>>()` would lose the size hint.
 fn all<'i, I, T, const N: usize>(items: &'i [I], of: impl Fn(&'i I) -> Result<T>) -> Result<SmallVec<[T; N]>>
 where
     [T; N]: smallvec::Array<Item = T>,
@@ -226,8 +225,8 @@ fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> Smal
     groups
 }
 
-/// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write
-/// was checked.
+/// Locks the regions against freezes, splits and drops. `None` if the table has changed since the
+/// write was checked.
 fn lock_regions<'t>(
     catalog: &Catalog,
     tables: &Loaded<Tables>,
@@ -292,7 +291,7 @@ pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Res
     )))
 }
 
-/// Refuses a write while the disk hangs: it would wait, and hold what it has, for as long as the disk likes.
+/// Refuses a write while the disk hangs: it would wait, and keep its memory, without limit.
 fn check_log(shared: &Shared) -> Result<()> {
     let limit = shared.options.wal_stall;
     match shared.wal.waiting() {
@@ -308,7 +307,8 @@ fn check_log(shared: &Shared) -> Result<()> {
     }
 }
 
-/// The commit with the pause that what is held in memory asks for, now that the write is accounted for.
+/// Adds the pause to the commit that the memstores' fill asks for, now that the write is accounted
+/// for.
 pub(super) fn paced<'r>(
     shared: &Shared,
     table: &Table,
@@ -332,6 +332,7 @@ pub(super) fn paced<'r>(
 pub(super) fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
     let bytes = region.account(&shared.memstore_total_bytes);
     let limit = shared.flush_bytes(&table.descriptor);
-    // What is frozen is being flushed already: counted in, every write during a flush would ask for one more.
+    // Frozen memstores are being flushed already; if they counted, every write during a flush would
+    // ask for another.
     (bytes > limit && region.version().active_bytes() > limit).then(|| region.id())
 }

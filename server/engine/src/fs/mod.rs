@@ -48,12 +48,11 @@ pub enum Open {
 pub enum Advice {
     /// Will be read front to back.
     Sequential,
-    /// Will be read in no order: the system reads what is asked for and nothing more.
+    /// Will be read in no order: the system reads the requested range and nothing more.
     Random,
-    /// Will be read soon: the system begins to read it, and nobody waits for that.
+    /// Will be read soon: the system begins to read it in the background.
     WillNeed,
-    /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for
-    /// that.
+    /// Will not be read soon. The system begins to write dirty pages in the background.
     DontNeed,
 }
 
@@ -77,7 +76,7 @@ pub(crate) fn is_disk_full(error: &io::Error) -> bool {
 /// An open file. Closing is dropping. All methods may be called from many threads.
 #[expect(
     clippy::len_without_is_empty,
-    reason = "the size is a system call that can fail; nobody asks for emptiness"
+    reason = "the size is a system call that can fail; no caller asks for emptiness"
 )]
 pub trait File: Send + Sync + Debug {
     /// Reads at most `buffer.len()` bytes at `offset`; fewer only at the end of the file.
@@ -155,6 +154,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
     /// Space of the file system that holds `dir`.
     fn space(&self, dir: &Path) -> io::Result<Space>;
-    /// 16 bytes that nobody will draw again: from the system's generator, or from the simulator's seed.
+    /// 16 bytes that are never drawn again: from the system's generator, or from the simulator's
+    /// seed.
     fn draw_uuid(&self) -> io::Result<[u8; 16]>;
 }

@@ -1,8 +1,8 @@
 //! The operating system's file system: [`Vfs`] over `std::fs`, and `rustix` for the calls `std` does not
 //! have.
 //!
-//! Directories are made with mode 0700 and files with 0600: what is in the database is nobody else's
-//! business. Descriptors are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
+//! Directories are made with mode 0700 and files with 0600: the database is private to its owner.
+//! Descriptors are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
 //!
 //! Only this module and `clock` may use `std::fs` and `SystemTime`. Everything may be called from every
 //! thread.
@@ -335,7 +335,7 @@ impl Vfs for RealFs {
     fn draw_uuid(&self) -> io::Result<[u8; 16]> {
         let mut uuid = [0; 16];
         fs::File::open("/dev/urandom")?.read_exact(&mut uuid)?;
-        // Version 4, variant 1 (RFC 9562): tools that print uuids know what it is.
+        // Version 4, variant 1 (RFC 9562), so that tools that print uuids recognise it.
         uuid[6] = uuid[6] & 0x0f | 0x40;
         uuid[8] = uuid[8] & 0x3f | 0x80;
         Ok(uuid)
@@ -348,7 +348,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: nobody but the owner can read the database. Method: the modes of a new directory and a new file.
+    /// Goal: only the owner can read the database. Method: the modes of a new directory and a new
+    /// file.
     #[test]
     fn new_files_and_directories_are_the_owners_alone() {
         let root = tempfile::tempdir().unwrap();

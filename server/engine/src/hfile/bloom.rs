@@ -171,7 +171,7 @@ impl Bloom {
         self.chunks.handle(chunk)
     }
 
-    /// What its keys are.
+    /// Form of the filter's keys.
     pub(super) fn form(&self) -> KeyForm {
         self.form
     }
@@ -196,7 +196,7 @@ impl Bloom {
 #[derive(Debug)]
 pub(super) struct ReadyChunk {
     first_key: Vec<u8>,
-    /// Its bits.
+    /// Bits of the filter.
     pub(super) bits: Vec<u8>,
 }
 

@@ -14,8 +14,8 @@
 //! codec. We write the first and read both: a bare frame begins with zstd's magic number, which as a segment
 //! size would be 650 MB.
 //!
-//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block
-//! header, and a size that so many packed bytes cannot have is not believed.
+//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its
+//! (checksummed) block header, and a size that the packed bytes cannot unpack to is rejected.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -163,8 +163,8 @@ pub(super) fn uncompress(compression: Compression, packed: &[u8], plain_bytes: u
 
 fn uncompress_gzip(packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
-    // One byte more than promised is enough to notice a stream that goes on; the vector grows with what
-    // really comes.
+    // One byte more than promised is enough to notice a stream that goes on; the vector grows with
+    // the bytes that arrive.
     flate2::read::GzDecoder::new(packed)
         .take(plain_bytes as u64 + 1)
         .read_to_end(&mut plain)
@@ -277,7 +277,8 @@ mod tests {
         }
     }
 
-    /// What packs best of all still unpacks: the limits are those of the formats, not of ordinary data.
+    /// The best possible compression still unpacks: the limits are those of the formats, not of
+    /// ordinary data.
     #[test]
     fn a_megabyte_of_one_byte_comes_back() {
         let plain = vec![7; 1 << 20];

@@ -43,7 +43,7 @@ pub(super) const ENCODING: &str = "DATA_BLOCK_ENCODING";
 pub(super) const SEQ_MAX: &str = "MAX_SEQ_ID_KEY";
 /// Whether a compaction of all files wrote it, bool.
 pub(super) const MAJOR: &str = "MAJOR_COMPACTION_KEY";
-/// What the bloom filter is asked about.
+/// Kind of key in the bloom filter.
 pub(super) const BLOOM_TYPE: &str = "BLOOM_FILTER_TYPE";
 /// How many bytes of a row a filter of prefixes looks at, i32.
 pub(super) const BLOOM_PARAM: &str = "BLOOM_FILTER_PARAM";

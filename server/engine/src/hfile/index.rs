@@ -50,7 +50,7 @@ pub(super) struct Middle {
     pub(super) entry: usize,
 }
 
-/// What index keys are, which decides how they are compared.
+/// Form of index keys, which determines their comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyForm {
     /// Flat keys.
@@ -330,7 +330,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes the last leaf. To be called after the last data block; what is written after it lies behind the
+    /// Writes the last leaf. To be called after the last data block; later blocks lie behind the
     /// leaf.
     pub(super) fn finish_leaves(&mut self, out: &mut impl WriteBlock) -> crate::Result<()> {
         if self.root.is_empty() {
@@ -409,7 +409,8 @@ impl IndexWriter {
     }
 }
 
-/// A short key that is greater than `left` and at most `right`: what an index needs to tell two blocks apart.
+/// A short key that is greater than `left` and at most `right`: enough for an index to tell two
+/// blocks apart.
 /// REQUIRES: `left < right`, both of one family.
 pub(super) fn separator(left: Key<'_>, right: Key<'_>) -> KeyBuf {
     if let Some(row) = midpoint(left.row(), right.row()) {

@@ -36,7 +36,8 @@ impl Position {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub(super) position: Position,
-    /// The flat key, for a place in a block of PREFIX, DIFF or FAST_DIFF; what it is elsewhere means nothing.
+    /// The flat key, for a place in a block of PREFIX, DIFF or FAST_DIFF; meaningless in other
+    /// blocks.
     pub(super) key: Vec<u8>,
 }
 

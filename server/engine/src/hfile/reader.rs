@@ -1,4 +1,4 @@
-//! An open store file: what is kept of it in memory, and how its blocks get there.
+//! An open store file: its parts that stay in memory, and the reading of its blocks.
 //!
 //! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and
 //! the places of bloom chunks. Every other block is read when it is needed, in one read of exactly the size
@@ -38,7 +38,7 @@ pub struct Reader {
     id: FileId,
     path: PathBuf,
     file: Arc<dyn File>,
-    /// The same for point reads, if they go past the page cache.
+    /// The file opened for direct point reads, if these bypass the page cache.
     direct: Option<Arc<dyn File>>,
     context: ReaderContext,
     pub(super) trailer: Trailer,
@@ -86,7 +86,7 @@ impl Reader {
         context: ReaderContext,
     ) -> Result<Arc<Self>> {
         let io = |source| Error::io("reading", &path, source);
-        // Point reads need one block each. Who reads on has [`ReadAhead`].
+        // Point reads need one block each. Sequential reads have [`ReadAhead`].
         file.advise(0, 0, Advice::Random);
         let file_bytes = file.len().map_err(io)?;
         let trailer_offset = file_bytes.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| {
@@ -165,12 +165,12 @@ impl Reader {
         self.id
     }
 
-    /// Its path.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says of itself.
+    /// Properties of the file.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -251,8 +251,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that
-    /// could tell. `ask` is what asks a filter for a key of its form.
+    /// Asks the general filter for a row or one of its columns; `None` when no filter can answer.
+    /// `ask` queries a filter for a key of its form.
     pub(super) fn ask_bloom(
         &self,
         row: &[u8],
@@ -286,7 +286,7 @@ impl Reader {
         (first.as_key().row()..=last.as_key().row()).contains(&row)
     }
 
-    /// What the general filter says of a key.
+    /// Asks the general filter for a key.
     fn ask_pinned(&self, bloom: &Bloom, key: &[u8], options: ReadOptions) -> Result<bool> {
         let Some(chunk) = bloom.chunk(key) else {
             return Ok(false);
@@ -535,7 +535,7 @@ impl Drop for Reader {
     }
 }
 
-/// What the load-on-open section is made of.
+/// The parts of the load-on-open section.
 struct Parts {
     layout: DataLayout,
     properties: Properties,

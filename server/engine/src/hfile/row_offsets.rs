@@ -15,7 +15,7 @@ const ID_BYTES: u32 = 2;
 /// Bytes of an offset.
 const OFFSET_BYTES: usize = 4;
 
-/// Size of the tail of a block with so many rows.
+/// Size of the tail of a block with this many rows.
 pub(super) fn tail_bytes(rows: usize) -> usize {
     4 + rows * OFFSET_BYTES + 4
 }
@@ -63,7 +63,7 @@ impl RowOffsets {
         self.rows as usize
     }
 
-    /// Where in the payload a row's first cell starts, by what the tail says.
+    /// Offset in the payload of a row's first cell, read from the tail.
     /// REQUIRES: the payload that was parsed, and a row of it.
     #[inline]
     pub(super) fn start(self, payload: &[u8], row: usize) -> u32 {

@@ -1,13 +1,14 @@
 //! Sections of a block of PREFIX, DIFF or FAST_DIFF: where decoding can begin.
 //!
-//! A cell of such a block can be decoded from the one before it only. Of the first cell of each section, what
-//! decoding needs is kept: its key, and where its value is. A search finds the last section that begins
-//! before its target, and decodes from there on. The last cell of a block is a section of its own, so that a
-//! target behind all cells, and the last cell itself, are found without decoding. RocksDB has restart points
-//! for this in the block itself; HBase's format has none, and HBase decodes from the block's start.
+//! A cell of such a block can only be decoded after the one before it. For the first cell of each
+//! section the decoder's state is kept: its key, and the position of its value. A search finds the
+//! last section that begins before its target, and decodes from there on. The last cell of a block
+//! is a section of its own, so that a target behind all cells, and the last cell itself, are found
+//! without decoding. RocksDB has restart points for this in the block itself; HBase's format has
+//! none, and HBase decodes from the block's start.
 //!
-//! Sections take about a twentieth of what they divide, whatever the size of cells and keys ([`SHARE`]). They
-//! are made by the pass that checks the block when it is read.
+//! Sections add about 5 % to the bytes of their cells, whatever the size of cells and keys
+//! ([`SHARE`]). They are made by the pass that checks the block when it is read.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ use super::heads::Heads;
 use super::place::{Place, Position};
 use crate::cell::Key;
 
-/// A section is so many times as long as what is kept of it.
+/// Minimum ratio of a section's bytes to the bytes kept for it.
 const SHARE: usize = 20;
 
 /// The first cell of a section.

@@ -71,7 +71,7 @@ struct TrailerProto {
     encryption_key: Option<Vec<u8>>,
 }
 
-/// What the trailer says.
+/// Content of the trailer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     /// Where the file info block is.

@@ -6,8 +6,8 @@
 //!    say yes.
 //! 3. The data blocks of both ways are the same.
 //!
-//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly than disks
-//! read them. What step 1 finds comes first.
+//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly
+//! than disks read them. Findings of step 1 come first.
 //!
 //! Nothing is put into the block cache by step 1; step 2 reads past it as well, except for index and bloom
 //! blocks.
@@ -34,7 +34,7 @@ const OPTIONS: ReadOptions = ReadOptions::WHOLE_FILE;
 /// A file with fewer bytes is verified by one thread: another would not be there in time.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;
 
-/// What has been seen of the cells so far.
+/// State of the walk over the cells.
 #[derive(Default)]
 struct Walk {
     last: KeyBuf,

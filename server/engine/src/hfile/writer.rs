@@ -35,7 +35,7 @@ use crate::seeded;
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What common disks read and write at least.
+/// The smallest unit that common disks read and write.
 const SECTOR_BYTES: usize = 512;
 
 /// Everything below the level of blocks: packing, offsets, buffering, checksum.
@@ -90,8 +90,8 @@ impl BlockSink {
     /// file that a compaction writes has a gigabyte to write at once, and every sync of the log waits behind
     /// that.
     ///
-    /// What the disk has by then the system lets go of, a small part of a file: nearly all of the buffer is
-    /// on its way.
+    /// The system also drops pages that are on disk by then. That is a small part of a file: nearly
+    /// all of the buffer is still being written.
     fn hand_over(&self) {
         let bytes = self.buffer.len() as u64;
         // A length of nothing would mean the rest of the file.
@@ -114,7 +114,7 @@ impl WriteBlock for BlockSink {
     }
 }
 
-/// What is counted over all cells for the file info.
+/// Totals over all cells for the file info.
 #[derive(Debug)]
 struct Totals {
     cells: u64,
@@ -261,8 +261,9 @@ impl Writer {
 
     /// Whether the open block ends before the next cell.
     ///
-    /// It may end with three quarters of its size if it then covers no more sectors than one of its size that
-    /// begins with a sector. What a compressed block will cover is not known.
+    /// A block may end at three quarters of its size if one more cell would make it cover more
+    /// sectors than a block of the full size at a sector's start. The size of a compressed block is
+    /// not known in advance.
     fn is_full(&self, next: Cell<'_>, new_row: bool) -> bool {
         let (bytes, size) = (self.encoder.block_bytes(), self.options.block_bytes);
         if bytes >= size {
@@ -329,7 +330,7 @@ impl Writer {
         }
     }
 
-    /// Writes the open block and what has become ready with it.
+    /// Writes the open block and the index and filter blocks that are complete with it.
     fn finish_block(&mut self) -> Result<()> {
         if self.encoder.is_empty() {
             return Ok(());

@@ -15,12 +15,13 @@ use crate::id::Uuid;
 use crate::record::{FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
 use crate::seeded;
 
-/// The header of a manifest file. The same in every format version, as are magic, version and checksum in it.
+/// Size of a manifest file's header. It is fixed in every format version, as are magic, version and
+/// checksum in it.
 pub(super) const HEADER_BYTES: usize = 64;
 
-/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two frames, so
-/// a write never touches what was durable, and a lost sector never takes an edit together with the marker
-/// that vouches for it.
+/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two
+/// frames, so a write never touches durable bytes, and a lost sector never takes an edit together
+/// with the marker that vouches for it.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
 /// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a
@@ -60,10 +61,10 @@ pub(crate) const CURRENT_BEGIN: &str = "basalt-current";
 /// Directories whose content says that a manifest must have been there.
 const DATA_DIRS: [&str; 3] = ["tables", "wal", "snapshots"];
 
-/// What a manifest file's header says.
+/// Content of a manifest file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Of the format; [`FORMAT_VERSION`] in a file that is written.
+    /// Format version; [`FORMAT_VERSION`] in a file that is written.
     pub(super) version: u32,
     pub(super) uuid: Uuid,
     pub(super) cluster_id: Uuid,
@@ -141,7 +142,7 @@ pub(super) fn file_name(number: u64) -> String {
 fn file_number(name: &Path) -> Option<u64> {
     let digits = name.to_str()?.strip_prefix("MANIFEST-")?;
     let number = u64::from_str_radix(digits, 16).ok()?;
-    // The greatest number has no successor, so it is nobody's.
+    // The greatest number has no successor, so no file has it.
     (number < u64::MAX && file_name(number) == name.to_str()?).then_some(number)
 }
 
@@ -167,7 +168,7 @@ pub(super) fn encode_current(number: u64, uuid: &Uuid) -> String {
     format!("{text} {checksum:08x}\n")
 }
 
-/// What CURRENT says.
+/// Content of CURRENT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Current {
     Missing,
@@ -232,7 +233,7 @@ pub(super) fn read_file(vfs: &dyn Vfs, path: &Path) -> Result<Option<Vec<u8>>> {
 pub(super) struct Tail {
     /// Offset behind the last intact frame.
     pub(super) end: usize,
-    /// What is wrong there, if a write was cut short.
+    /// Description of the torn write, if a write was cut short.
     pub(super) torn: Option<&'static str>,
 }
 
@@ -356,7 +357,7 @@ fn apply(state: &mut ManifestState, edit: &ManifestEdit) -> std::result::Result<
 pub(super) struct Live {
     pub(super) path: PathBuf,
     pub(super) loaded: Loaded,
-    /// What was found out of order and could be set right.
+    /// Problems that were found and repaired.
     pub(super) warnings: Vec<String>,
 }
 

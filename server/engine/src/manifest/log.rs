@@ -4,12 +4,12 @@
 //! again: a torn tail needs no cutting in place, and bytes that a failed sync left in the page cache only are
 //! written anew and synced.
 //!
-//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken
-//! last edit from one in flight. Several edits that do not depend on each other share one sync and one
-//! marker, behind the last of them: a crash before the sync leaves a prefix of them. One roll: write and sync
-//! the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the name. Up to the
-//! rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on
-//! nobody knows, so the log is poisoned.
+//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell
+//! a broken last edit from one in flight. Several edits that do not depend on each other share one
+//! sync and one marker, behind the last of them: a crash before the sync leaves a prefix of them.
+//! One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to
+//! CURRENT, sync the name. Up to the rename a failure leaves the old file live, also a rename that
+//! a full disk refuses; after the rename it is unknown which file is live, so the log is poisoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
 pub struct Manifest {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
-    /// What all edits so far say.
+    /// State after all edits so far.
     state: ManifestState,
     /// The bound of its encoded size.
     size: StateSize,
@@ -91,8 +91,8 @@ impl From<Failed> for Error {
 }
 
 impl Manifest {
-    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no database.
-    /// Returns what it says.
+    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no
+    /// database. Returns its state.
     ///
     /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is
     /// [`Error::Corrupt`] with file and offset, and nothing has been changed then.
@@ -206,7 +206,7 @@ impl Manifest {
         self.size.set_schema_max(bytes);
     }
 
-    /// What all edits so far say.
+    /// State after all edits so far.
     pub fn state(&self) -> &ManifestState {
         &self.state
     }
@@ -266,7 +266,8 @@ impl Manifest {
         };
         for path in numbers.into_iter().map(|number| self.dir.join(file_name(number))) {
             if path != self.live.path && Some(&*path) != previous {
-                // What cannot be removed now costs space only, and the next roll tries again.
+                // A file that cannot be removed now only costs space, and the next roll tries
+                // again.
                 let _ = self.vfs.remove_file(&path);
             }
         }
@@ -294,7 +295,7 @@ impl LiveFile {
             let reserved = wanted.next_multiple_of(RESERVE_BYTES);
             match self.file.allocate(reserved) {
                 Ok(()) => self.reserved = reserved,
-                // What was reserved ahead is for this.
+                // The reserved space is for this.
                 Err(_) if needed <= self.reserved => {}
                 Err(source) => return Err(Error::io("reserving space in", &self.path, source)),
             }
@@ -374,7 +375,7 @@ fn install(
         Ok(live)
     });
     let not_switched = |error| {
-        // A leftover is no danger: it says what the old file says, and the next roll removes it.
+        // A leftover is harmless: it repeats the old file, and the next roll removes it.
         let _ = vfs.remove_file(&path);
         Failed::BeforeSwitch(error)
     };

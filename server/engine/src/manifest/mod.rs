@@ -1,4 +1,4 @@
-//! The manifest: one append-only log of edits that says what the database consists of.
+//! The manifest: one append-only log of edits, which describes the content of the database.
 //!
 //! The live file is named by `CURRENT`; every open and every roll begins a new file with a snapshot of the
 //! state, and the file before it is kept as a second copy. All integers are little-endian, `v` is an LEB128
@@ -95,7 +95,7 @@ pub struct FileMeta {
     pub id: FileId,
     /// The uuid in its file info.
     pub uuid: Uuid,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// CRC-32C of the whole file.
     pub checksum: u32,
@@ -116,9 +116,9 @@ pub struct FileMeta {
 /// A region as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionMeta {
-    /// Its identity.
+    /// Id of the region.
     pub id: RegionId,
-    /// Its table.
+    /// Table of the region.
     pub table: TableName,
     /// First row; empty: from the beginning.
     pub start: Vec<u8>,
@@ -138,9 +138,9 @@ pub enum ManifestEdit {
     DropNamespace(String),
     /// Creates a table with its regions.
     CreateTable {
-        /// What it is.
+        /// Descriptor of the table.
         descriptor: TableDescriptor,
-        /// Its regions.
+        /// Regions of the table.
         regions: Vec<RegionMeta>,
     },
     /// Replaces a table's descriptor. Stores of families that are gone lose their files.
@@ -200,17 +200,17 @@ pub enum ManifestEdit {
     DropSnapshot(String),
     /// Creates a table, enabled, with regions that have files.
     CloneTable {
-        /// What it is.
+        /// Descriptor of the table.
         descriptor: TableDescriptor,
-        /// Its regions.
+        /// Regions of the table.
         regions: Vec<RegionState>,
     },
     /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled
     /// stays.
     RestoreTable {
-        /// What it is from now on.
+        /// The new descriptor.
         descriptor: TableDescriptor,
-        /// Its regions from now on.
+        /// The new regions.
         regions: Vec<RegionState>,
     },
 }
@@ -218,7 +218,7 @@ pub enum ManifestEdit {
 /// A table in the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMeta {
-    /// What it is.
+    /// Descriptor of the table.
     pub descriptor: TableDescriptor,
     /// Whether it takes data calls.
     pub state: TableState,
@@ -227,7 +227,7 @@ pub struct TableMeta {
 /// A region in the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionState {
-    /// What it is.
+    /// Identity and boundaries of the region.
     pub meta: RegionMeta,
     /// Every edit of the region up to here is in store files.
     pub flushed: SeqId,
@@ -255,22 +255,23 @@ pub struct SnapshotRegion {
     pub clipped: BTreeSet<FileId>,
 }
 
-/// A snapshot of a table: what the table was, and files of its own (links) that nothing but its end removes.
+/// A snapshot of a table: the table's descriptor and regions, and files of its own (links), which
+/// exist until the snapshot is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotMeta {
-    /// Its name.
+    /// Name of the snapshot.
     pub name: String,
-    /// What the table was.
+    /// Descriptor of the table when the snapshot was taken.
     pub descriptor: TableDescriptor,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
-    /// After so many seconds it is removed; 0: never.
+    /// Seconds after which it is removed; 0: never.
     pub ttl_seconds: u64,
     /// The table's regions in key order.
     pub regions: Vec<SnapshotRegion>,
 }
 
-/// What all edits together say. `apply` is pure; every rule of what may follow what is in it.
+/// The state after all edits. `apply` is pure and holds every rule about the order of edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestState {
     /// The database's identity, drawn when it was created.

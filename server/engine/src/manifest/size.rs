@@ -58,7 +58,7 @@ impl StateSize {
         self.is_exact = false;
     }
 
-    /// An upper bound of what the state takes now.
+    /// An upper bound of the encoded size of the current state.
     #[cfg(test)]
     pub(super) fn bound(&self) -> usize {
         self.bound
@@ -139,8 +139,8 @@ pub(super) fn growth(state: &ManifestState, edit: &ManifestEdit, payload: usize)
         ManifestEdit::Flush { files, .. } => payload + files.len() * FILE_COUNTS_BYTES,
         ManifestEdit::ReplaceRegions { removed, added } => {
             let parents = removed.iter().filter_map(|id| state.regions.get(id));
-            // A split gives all files to both halves; a merge joins them. What the removed regions
-            // take is not deducted.
+            // A split gives all files to both halves; a merge joins them. The size of the removed
+            // regions is not deducted.
             let content: usize = parents.map(inherited_bytes).sum();
             payload + added.len() * content
         }

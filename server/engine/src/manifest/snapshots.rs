@@ -1,4 +1,4 @@
-//! Snapshots of tables in the state: the rules of their edits, and what they do.
+//! Snapshots of tables in the state: the rules of their edits, and the edits' effects.
 //!
 //! A snapshot has files of its own, under the ids that its table gave them; regions' files and those of
 //! snapshots do not know each other. A clone or a restored table has ids that were never used before.
@@ -27,7 +27,7 @@ impl SnapshotMeta {
             .collect()
     }
 
-    /// Size of its files: bytes that it would keep on the disk if nobody else had them.
+    /// Size of its files: bytes that it would keep on the disk if nothing else referred to them.
     pub fn bytes(&self) -> u64 {
         self.files().values().map(|(_, file)| file.bytes).sum()
     }
@@ -87,7 +87,7 @@ impl ManifestState {
         Err(Error::NoSuchSnapshot(name.to_owned()))
     }
 
-    /// What the regions of a cloned or restored table must be like.
+    /// Checks the regions of a cloned or restored table.
     pub(super) fn check_filled_regions(
         &self,
         descriptor: &TableDescriptor,

@@ -1,4 +1,4 @@
-//! What may follow what: the rules of [`ManifestState::apply`].
+//! The rules about the order of edits: [`ManifestState::apply`].
 //!
 //! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a
 //! table must be disabled before it is dropped) are the catalog's; here stand the rules without which the
@@ -14,13 +14,13 @@ use crate::schema::{
     TableState, check_namespace_characters,
 };
 
-/// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is
+/// A file that no region refers to any more, with its family. It may be deleted once the edit is
 /// durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedFile {
     /// The family it held; part of its path.
     pub family: Vec<u8>,
-    /// What it was.
+    /// Metadata of the file.
     pub meta: FileMeta,
 }
 

@@ -21,8 +21,9 @@ pub enum ReadTier {
     /// Memory and disk.
     #[default]
     All,
-    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a
-    /// network thread. Of scans, for those of whole rows without a filter ([`Scan::may_read_memory_only`]).
+    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For
+    /// calls on a network thread. Only scans of whole rows without a filter may use it
+    /// ([`Scan::may_read_memory_only`]).
     Memory,
 }
 
@@ -51,7 +52,7 @@ impl TimeRange {
     }
 }
 
-/// What to read of a family.
+/// Columns to read of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
     /// All of it.
@@ -63,21 +64,21 @@ pub enum Columns {
 /// One family of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySelection {
-    /// Its name.
+    /// Name of the family.
     pub family: Vec<u8>,
-    /// What of it.
+    /// Columns to read of it.
     pub columns: Columns,
 }
 
-/// What Get and Scan share.
+/// Options shared by Get and Scan.
 #[derive(Clone, Debug)]
 pub struct ReadSpec {
     /// Families to read, sorted by name, each once; empty reads all.
     pub families: Vec<FamilySelection>,
     /// Timestamps of interest.
     pub time_range: TimeRange,
-    /// The same for single families, instead of `time_range`. Families that are not read, or not there, have
-    /// no effect.
+    /// Time ranges of single families, which replace `time_range` for them. Families that are not
+    /// read, or do not exist, are ignored.
     pub family_time_ranges: BTreeMap<Vec<u8>, TimeRange>,
     /// Versions of a column, at least 1; the family's VERSIONS bounds it.
     pub max_versions: i32,
@@ -121,7 +122,7 @@ impl Default for ReadSpec {
 pub struct Get<'a> {
     /// The row.
     pub row: &'a [u8],
-    /// What of it.
+    /// Cells to read of it.
     pub spec: ReadSpec,
 }
 
@@ -145,7 +146,7 @@ pub struct Scan {
     /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It
     /// changes nothing but where a filter ends the scan: see `crate::engine::Scanner`.
     pub caching: Option<usize>,
-    /// What of each row.
+    /// Cells to read of each row.
     pub spec: ReadSpec,
 }
 

@@ -1,7 +1,7 @@
 //! The rows of a write, as they stand in the WAL.
 //!
-//! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are
-//! LEB128 varints:
+//! One *edit* holds the cells that one writer logs at once for one region: rows that become visible
+//! together. Numbers are LEB128 varints:
 //!
 //! ```text
 //! edit  = region id | row count | row* | nonce*
@@ -25,8 +25,8 @@
 //! the last row before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in
 //! between.
 //!
-//! Reading checks everything and panics on nothing; what is wrong comes back as a text, and the caller adds
-//! file and offset.
+//! Reading checks everything and never panics; an error is a text, to which the caller adds file
+//! and offset.
 
 use crate::cell::{Cell, CellType, Key, KeyBuf};
 use crate::codec::{Cursor, put_prefixed, put_varint};
@@ -69,7 +69,7 @@ impl EditBuilder {
         Self::default()
     }
 
-    /// Begins an edit of `region`, forgetting what was there.
+    /// Begins an edit of `region`, discarding the previous content.
     pub fn begin(&mut self, region: RegionId) {
         self.bytes.clear();
         self.bytes.resize(HEAD_BYTES, 0);

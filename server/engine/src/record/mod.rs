@@ -24,8 +24,8 @@
 //! only by a chance of one in 2^32, and `durable_upto` is positive in files that begin with a header of their
 //! own.
 //!
-//! What a payload means is the business of the file's owner; the rows of an edit are encoded by [`edit`].
-//! Everything here is pure: bytes in, bytes out, no panic on any input.
+//! The meaning of a payload is defined by the file's owner; the rows of an edit are encoded by
+//! [`edit`]. Everything here is pure: bytes in, bytes out, no panic on any input.
 
 pub(crate) mod edit;
 
@@ -44,7 +44,7 @@ const CHECKED_BYTES: usize = 24;
 /// Longest payload. A declared length above it is not believed, so no reader reserves more for it.
 pub(crate) const FRAME_PAYLOAD_BYTES_MAX: usize = 256 << 20;
 
-/// What a frame says about itself and its file.
+/// Header of a frame: facts about the frame and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of the payload.
@@ -55,16 +55,16 @@ pub struct FrameHeader {
     pub durable_upto: u64,
 }
 
-/// What lies at an offset.
+/// Result of reading a frame at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameRead<'a> {
     /// An intact frame.
     Frame {
-        /// Its header.
+        /// Header of the frame.
         header: FrameHeader,
-        /// Its payload.
+        /// Payload of the frame.
         payload: &'a [u8],
-        /// Offset of what follows it.
+        /// Offset of the byte after the frame.
         next: usize,
     },
     /// The end of the bytes, or space that was never written (a header's length of zeros). Whether all that
@@ -72,7 +72,7 @@ pub enum FrameRead<'a> {
     End,
     /// Neither.
     Invalid {
-        /// What is wrong, for people.
+        /// Description of the damage, for people.
         what: &'static str,
     },
 }
@@ -159,13 +159,13 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
     }
 }
 
-/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its payload may be
-/// broken: what the header says about `durable_upto` is true all the same.
+/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its
+/// payload may be broken: the header's `durable_upto` is valid all the same.
 pub(crate) fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize, FrameHeader)> {
     loop {
         let rest = bytes.get(from..)?;
-        // Unwritten space is long and most of what is searched. No header has this many zeros in a row, so
-        // the next one can begin only a few bytes before the next byte that is not zero.
+        // Most of the searched bytes are unwritten space. No header has this many zeros in a row,
+        // so the next one can begin only a few bytes before the next byte that is not zero.
         let zeros = rest.iter().take_while(|byte| **byte == 0).count();
         if zeros >= FRAME_HEADER_BYTES {
             from += zeros - (FRAME_HEADER_BYTES - 1);
@@ -199,7 +199,7 @@ fn check_header(header: &[u8; FRAME_HEADER_BYTES], at: usize, uuid: &Uuid) -> Op
     believed.then_some((read, payload_crc))
 }
 
-/// What both checksums of a frame start from.
+/// Start value of both checksums of a frame.
 fn place(uuid: &Uuid, offset: u64) -> u32 {
     let mut place = [0; 24];
     place[..16].copy_from_slice(&uuid.0);

@@ -16,13 +16,13 @@ use crate::{manifest, wal};
 /// Room for the few blocks that printing one file needs at a time.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// What a file is, by the bytes it begins with: names can be wrong.
+/// Kind of a file, by its first bytes: names can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
     Manifest,
     Wal,
-    /// HFiles have their magic at the end; what begins otherwise is taken for one, and the reader refuses
-    /// what is none.
+    /// HFiles have their magic at the end; a file with an unknown beginning is read as one, and the
+    /// reader refuses it if it is none.
     StoreFile,
 }
 

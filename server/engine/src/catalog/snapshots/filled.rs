@@ -91,7 +91,7 @@ impl<'a> Filled<'a> {
         self.links.remove();
     }
 
-    /// What the manifest is to know of the regions.
+    /// The regions as the manifest will record them.
     pub(super) fn states(&self, first_id: u64, table: &TableName, created_ms: u64) -> Vec<RegionState> {
         let state = |(id, region): (u64, &FilledRegion)| RegionState {
             meta: RegionMeta {

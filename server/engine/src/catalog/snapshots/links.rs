@@ -1,7 +1,7 @@
 //! Hard links as they are made: all of them or, when something fails, none.
 //!
-//! A link is durable when its directory is synced. What a crash leaves of links that no manifest edit names
-//! goes to `orphans/` at the next start.
+//! A link is durable when its directory is synced. Links that no manifest edit names, left by a
+//! crash, go to `orphans/` at the next start.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -61,8 +61,8 @@ impl<'a> Links<'a> {
         Ok(())
     }
 
-    /// Removes them again. What cannot be removed now is in nobody's way, and goes to `orphans/` at the next
-    /// start.
+    /// Removes the links again. One that cannot be removed now does no harm, and goes to `orphans/`
+    /// at the next start.
     pub(super) fn remove(self) {
         remove_files(&*self.shared.store.vfs, &*self.shared.listener, &self.made);
     }

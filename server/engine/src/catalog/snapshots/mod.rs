@@ -100,9 +100,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// The files of a table's regions as the manifest has them, and what keeps them on the disk.
+    /// The files of a table's regions as the manifest has them, and the versions that keep them on
+    /// the disk.
     fn present_files(&self, table: &Table) -> (Vec<SnapshotRegion>, Vec<Arc<RegionVersion>>) {
-        // A flush or compaction publishes under this lock what it has written to the manifest.
+        // A flush or compaction publishes under this lock after it has written its edit to the
+        // manifest.
         let manifest = self.manifest.lock();
         let regions = manifest.state().regions_of(table.name());
         let regions = regions.into_iter().map(RegionState::to_snapshot).collect();
@@ -146,7 +148,7 @@ impl Catalog {
             .ok_or_else(|| Error::NoSuchSnapshot(name.into()))
     }
 
-    /// `_schema` proves that nobody makes a table of the snapshot meanwhile.
+    /// `_schema` proves that no table is made of the snapshot meanwhile.
     pub(super) fn delete_known_snapshot(
         &self,
         snapshot: &SnapshotMeta,
@@ -200,8 +202,8 @@ impl Catalog {
         self.clone_locked(&snapshot, table)
     }
 
-    /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created,
-    /// enabled. Returns its regions.
+    /// Restores a table to the state of a snapshot. A disabled table stays disabled; a dropped one
+    /// is created, enabled. Returns its regions.
     pub(crate) fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;

@@ -7,10 +7,11 @@ use crate::schema::limits::SPLIT_KEY;
 use crate::schema::{Cut, SplitOptions, SplitPolicy, escape};
 use crate::store::{StoreFile, StoreVersion};
 
-/// From so many regions on the policies that let regions grow with their number are at their maximum.
+/// Number of regions from which policies that let regions grow with their number are at their
+/// maximum.
 const GROWING_REGIONS_MAX: u64 = 100;
 
-/// What decides about sizes besides a table's options.
+/// Size limits that apply besides a table's options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// The maximal size of a region, before jitter.
@@ -58,8 +59,8 @@ pub(super) fn is_larger(version: &RegionVersion, options: &SplitOptions, limit: 
     }
 }
 
-/// The row to split at when nobody gave one: the middle of the largest store that has a middle, cut as the
-/// table's options say.
+/// The default split row: the middle of the largest store that has a middle, cut as the table's
+/// options say.
 pub(super) fn calculated_row(
     region: &RegionInfo,
     version: &RegionVersion,

@@ -12,8 +12,8 @@
 //! Readers that began before go on with the versions they captured. The new regions' stores are compacted
 //! soon, which ends the sharing of files (HBase: references).
 //!
-//! Regions with files from before a split are compacted before a merge: the merged region could not be told
-//! which rows of such a file it may not see.
+//! Regions with files from before a split are compacted before a merge: the merged region has no
+//! way to know which rows of such a file it must not see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::store::{Clip, StoreFile, StoreVersion};
 
 mod choose;
 
-/// With so many regions in the server, none is split by itself any more (HBase:
+/// Number of regions in the server from which none is split automatically (HBase:
 /// `hbase.regionserver.regionSplitLimit`).
 const REGION_SPLIT_LIMIT: usize = 1000;
 
@@ -284,8 +284,9 @@ impl Catalog {
         let is_large =
             || limit_bytes(&options, sizes).is_some_and(|limit| is_larger(&version, &options, limit));
         let is_busy = options.policy == SplitPolicy::Busy && self.is_busy(region, &options.busy);
-        // Where one row fills the region there is no row to split at, and trying would flush the region and
-        // stop its compactions each time. When that cannot be found out, the try will say why.
+        // Where one row fills the region there is no row to split at, and trying would flush the
+        // region and stop its compactions each time. When that cannot be determined, the attempt
+        // reports why.
         (is_busy || is_large())
             && !matches!(
                 calculated_row(region.info(), &version, &options),
@@ -331,7 +332,8 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
         versions.iter().flat_map(files).collect()
     };
     let region = Region::new(&meta, RegionVersion { table, stores }, inherited);
-    // Both halves of a split stay on the server; what is merged goes to the first one's, as in HBase.
+    // Both halves of a split stay on the server; a merged region goes to the first one's, as in
+    // HBase.
     region.set_place(old[0].place());
     region
 }

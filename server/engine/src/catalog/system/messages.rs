@@ -7,7 +7,7 @@ use prost::Message;
 use crate::region::RegionInfo;
 use crate::schema::{NamespaceDescriptor, TableState};
 
-/// What HBase puts before messages that it stores where something else was stored in former times.
+/// HBase's prefix of stored messages, which tells them from an older form without it.
 const MAGIC: &[u8] = b"PBUF";
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,6 +1,6 @@
 //! The system tables `hbase:meta` and `hbase:namespace`.
 //!
-//! They are not stored: what they say is what the catalog is.
+//! They are not stored: their content is derived from the catalog.
 //!
 //! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until something
 //!    else is published.
@@ -8,8 +8,8 @@
 //!    filters work on them as on any table. A scan keeps the region it began with: it sees the catalog of one
 //!    moment.
 //!
-//! Nobody can write to them or change them. They have no place in the manifest, in [`Tables`], or in metrics
-//! of regions.
+//! They cannot be written to or altered. They have no place in the manifest, in [`Tables`], or in
+//! metrics of regions.
 //!
 //! HBase keeps former versions of these cells; here there is one of each.
 
@@ -71,8 +71,8 @@ impl SystemTable {
         RegionId(u64::MAX - self as u64)
     }
 
-    /// Its one region. HBase names that of `hbase:meta` as if it had been made in the first millisecond; so
-    /// is the other one here, since nobody knows when it was.
+    /// The table's only region. HBase names that of `hbase:meta` as if it had been created in the
+    /// first millisecond; the other one is named likewise, since its creation time is unknown.
     fn region(self, name: &TableName) -> RegionMeta {
         RegionMeta {
             id: self.region_id(),
@@ -104,7 +104,7 @@ pub(super) fn check_not_system(name: &TableName) -> Result<()> {
 /// A system table as it was last asked for.
 #[derive(Debug)]
 struct Listed {
-    /// The catalog it tells of. Weak: what is dropped from the catalog must not live on here. As long as this
+    /// The catalog it was made of. Weak: dropped tables must not stay alive here. As long as this
     /// is held, no other catalog has the same address.
     of: Weak<Tables>,
     table: Arc<Table>,

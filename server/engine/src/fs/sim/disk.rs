@@ -1,4 +1,5 @@
-//! The state of a simulated disk: what reads see, what is durable, and what lies between.
+//! The state of a simulated disk: the bytes that reads see, the durable bytes, and the changes
+//! between them.
 //!
 //! Every file has `seen`, the bytes in the page cache, `durable`, the bytes on the platter, and `unsynced`,
 //! the operations that lead from the one to the other. Every directory has seen and durable names; the
@@ -99,7 +100,7 @@ pub(super) enum Node {
 pub(super) struct NameChange {
     pub(super) dir: Inode,
     pub(super) name: OsString,
-    /// What the name stands for from now on; `None`: nothing.
+    /// The inode of the name from now on; `None`: the name is gone.
     pub(super) to: Option<Inode>,
     /// The directory that goes away with the name, if it is one.
     removed_dir: Option<Inode>,
@@ -120,7 +121,7 @@ pub(super) struct Disk {
     pub(super) capacity_bytes: Option<u64>,
 }
 
-/// A name that was looked up: its directory, its last component, and what stands there.
+/// A resolved name: its directory, its last component, and the inode there.
 struct Found {
     dir: Inode,
     name: OsString,
@@ -264,7 +265,7 @@ impl Disk {
             }]);
             dir = inode;
         }
-        // A file in the place of the directory is what mkdir calls it.
+        // If a file has the directory's name, mkdir reports EEXIST.
         self.dir(dir).map(|_| ()).map_err(|_| Errno::EXIST.into())
     }
 
@@ -474,8 +475,8 @@ impl Disk {
         self.commit_names(&keep);
     }
 
-    /// A change that is kept needs the earlier ones of the same names, which it builds on, and a directory
-    /// that is gone needs the removal of what was in it.
+    /// A change that is kept needs the earlier ones of the same names, on which it builds, and the
+    /// removal of a directory needs the removal of its entries.
     pub(super) fn keep_what_they_need(&self, keep: &mut [bool]) {
         // Last to first: whatever an operation pulls in stands before it and gets its own turn.
         for later in (0..keep.len()).rev() {
@@ -539,7 +540,7 @@ impl Disk {
         });
     }
 
-    /// The same disk without the process that had files open.
+    /// The same disk without the open files of the process.
     pub(super) fn without_handles(mut self) -> Self {
         for node in self.nodes.values_mut() {
             if let Node::File(file) = node {

@@ -1,8 +1,8 @@
 //! A simulated disk under the real engine.
 //!
-//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers what a power cut
-//! would lose. Everything that happens on it follows from its seed, given that it is called in the same
-//! order.
+//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers which
+//! changes a power cut would lose. Everything that happens on it follows from its seed, given that
+//! it is called in the same order.
 //!
 //! * [`SimFs::crash`] is the disk after a power cut, damaged as `crash` (the module) describes;
 //!   [`SimFs::crash_keep_all`] is the disk after kill -9: nothing lost, and nothing more durable than before.
@@ -39,10 +39,10 @@ pub use self::crash::Harm;
 pub use self::fault::{CrashWhen, Failure, FaultId, OpKind, Ops, Times, is_crash};
 pub use self::random::SplitMix64;
 
-/// What a disk without a set capacity says it has.
+/// Reported space of a disk without a set capacity.
 const BOUNDLESS_BYTES: u64 = 1 << 50;
 
-/// What the simulated file system promises about names.
+/// Guarantees of the simulated file system about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Only what POSIX promises: a file's sync does not make its name durable, changes of names have no
@@ -57,9 +57,9 @@ pub enum Mode {
 /// Settings of a disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimOptions {
-    /// What it promises.
+    /// Guarantees about names.
     pub mode: Mode,
-    /// Its size; `None`: boundless.
+    /// Capacity in bytes; `None`: unlimited.
     pub capacity_bytes: Option<u64>,
 }
 
@@ -224,7 +224,7 @@ impl SimFs {
         self.crash_with_harm(damage_seed).0
     }
 
-    /// As [`SimFs::crash`], and what the power cut did.
+    /// [`SimFs::crash`], with a summary of the power cut's effects.
     #[must_use]
     pub fn crash_with_harm(&self, damage_seed: u64) -> (Self, Harm) {
         let state = self.shared.state.lock();
@@ -233,8 +233,8 @@ impl SimFs {
         (Self::with_disk(disk, self.shared.mode, dice), harm)
     }
 
-    /// The disk after the process was killed: the page cache lives on, so nothing is lost, and what was not
-    /// durable can still be lost to a later [`SimFs::crash`].
+    /// The disk after the process was killed: the page cache survives, so nothing is lost, and
+    /// bytes that were not durable can still be lost to a later [`SimFs::crash`].
     #[must_use]
     pub fn crash_keep_all(&self) -> Self {
         let state = self.shared.state.lock();
@@ -348,7 +348,7 @@ impl SimFs {
         })
     }
 
-    /// Puts `bytes` in the place of what a file has at `offset`: a stale, swapped or misdirected sector.
+    /// Overwrites a file's bytes at `offset`: a stale, swapped or misdirected sector.
     pub fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.damage(path, offset..offset + bytes.len() as u64, |place| {
             place.copy_from_slice(&bytes[..place.len()]);

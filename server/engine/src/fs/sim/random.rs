@@ -25,8 +25,8 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is far below what a test could
-    /// see.
+    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is too small for a
+    /// test to see.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }

@@ -24,14 +24,15 @@ fn with_file(options: SimOptions) -> (SimFs, Arc<dyn File>) {
     (fs, file)
 }
 
-/// What a file may be after power cuts now, over many seeds.
+/// The possible contents of a file after a power cut now, over many seeds.
 fn outcomes(fs: &SimFs, name: &str) -> BTreeSet<Option<Vec<u8>>> {
     (0..SEEDS)
         .map(|seed| fs.crash(seed).contents(path(name)).ok())
         .collect()
 }
 
-/// Goal: what was synced, and whose name was, is there after every power cut; the rest may or may not be.
+/// Goal: synced bytes of a file with a synced name survive every power cut; the rest may or may
+/// not.
 #[test]
 fn synced_bytes_survive_and_unsynced_ones_may_not() {
     let (fs, file) = with_file(SimOptions::default());
@@ -127,7 +128,7 @@ fn sectors_tear_independently() {
             (false, false, false, false, false);
         for seed in 0..SEEDS {
             let bytes = fs.crash(seed).contents(path("/f")).unwrap();
-            assert_eq!(bytes[..1024], [1; 1024], "nobody wrote here");
+            assert_eq!(bytes[..1024], [1; 1024], "this range was never written");
             assert!(bytes.len() == 2048 || bytes.len() == 3072 || bytes.len() == 2560);
             let sectors: Vec<&[u8]> = bytes[1024..].chunks(512).collect();
             let is = |value: u8| move |sector: &&&[u8]| sector.iter().all(|byte| *byte == value);
@@ -147,7 +148,7 @@ fn sectors_tear_independently() {
 /// said truly.
 #[test]
 fn every_kind_of_damage_happens_and_is_told() {
-    // Without noise, which could look like what was written.
+    // Without noise, which could look like written bytes.
     let (fs, file) = with_file(SimOptions::ext4());
     for at in 0..4 {
         file.write_at(&[at as u8 + 1; 1024], at * 1024).unwrap();
@@ -190,7 +191,8 @@ fn a_sector_holds_a_prefix_of_its_writes() {
     }
 }
 
-/// Goal: kill -9 loses nothing, and what only the page cache knew can still be lost to a power cut after it.
+/// Goal: kill -9 loses nothing, and bytes that are only in the page cache can still be lost to a
+/// power cut after it.
 #[test]
 fn a_kill_keeps_the_page_cache() {
     let (fs, file) = with_file(SimOptions::default());
@@ -398,7 +400,7 @@ fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut Sp
     let index = dice.below(files.len().max(1) as u64) as usize;
     let said = |result: io::Result<()>| format!("{:?}", result.map_err(|error| error.kind()));
     let mut opened = |how: Open| {
-        // Opening a directory is allowed by the system, but nobody does it.
+        // The system allows opening a directory, but no caller does it.
         if fs.list(&one).is_ok() {
             return String::new();
         }

@@ -63,8 +63,8 @@ fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
     number
 }
 
-/// Every move, from every cell and to the neighbourhood of every cell, is what counting says; and where it
-/// says that there is no such cell, the place is as it was.
+/// Every move, from every cell and to the neighbourhood of every cell, agrees with a linear search;
+/// a move that finds no cell leaves the place unchanged.
 fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
     let block = block(cells, layout);
     assert_eq!(block.first_key(), cells[0].key.as_key());
@@ -236,8 +236,8 @@ fn a_list_of_rows_is_bounded() {
     }
 }
 
-/// Goal: an encoding saves memory as it saves disk, and what searches need does not take that back. Method:
-/// the same cells in every encoding.
+/// Goal: an encoding saves memory as it saves disk, and its search index does not undo that.
+/// Method: the same cells in every encoding.
 #[test]
 fn a_block_takes_the_memory_of_its_encoding() {
     for value_bytes in [4, 100, 3_000] {
@@ -346,7 +346,7 @@ proptest! {
         let _ = DataBlock::parse(payload, encoded, layout);
     }
 
-    /// Whatever a block is made into by damage, what is taken of it can be walked and searched.
+    /// A damaged block is either refused or can be walked and searched without a panic.
     #[test]
     fn a_damaged_block_is_refused_or_walked(cells in cells(), which in 0_usize..5, at: prop::sample::Index, byte: u8) {
         let layout = layout(DataBlockEncoding::ALL[which], true);

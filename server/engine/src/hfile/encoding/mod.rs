@@ -1,5 +1,5 @@
-//! Data block encodings that leave out what a key has in common with the one before: PREFIX, DIFF and
-//! FAST_DIFF.
+//! Data block encodings that omit the part of a key that it shares with the one before: PREFIX,
+//! DIFF and FAST_DIFF.
 //!
 //! ```text
 //! +----------------+---------------------------+==================+
@@ -145,8 +145,8 @@ pub(super) fn step(payload: &[u8], layout: DataLayout, place: &mut Place) -> boo
     true
 }
 
-/// Goes through the cells of a block whose tags are not compressed and checks each. `visit` is told of every
-/// cell, and where its value part ends.
+/// Walks the cells of a block whose tags are not compressed and checks each. Calls `visit` with
+/// each cell and the end of its value part.
 pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&Place, usize)) -> Check<()> {
     check_with(payload, layout, |place, at| {
         after_value(payload, layout.cell, at, &mut place.position)?;
@@ -314,8 +314,8 @@ impl BlockEncoder {
         self.plain_bytes.max(self.payload.len())
     }
 
-    /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they
-    /// have in common.
+    /// Size of the payload if the block ended with this cell; an upper bound, where cells omit
+    /// shared parts.
     pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
         let cells = self.payload.len() + cell_layout::cell_bytes(cell, self.tags);
         if self.encoding == DataBlockEncoding::RowIndexV1 {

@@ -1,5 +1,4 @@
-//! Backward walks: what they find, in every encoding and mixed with other moves, and what they
-//! cost.
+//! Backward walks: their results, in every encoding and mixed with other moves, and their cost.
 
 use super::*;
 use crate::fs::advised::Advised;

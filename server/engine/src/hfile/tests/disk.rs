@@ -1,4 +1,4 @@
-//! What reading and writing a file costs the disk, and what the system is told of it.
+//! Disk reads and writes of a file, and the advice given to the system.
 
 use super::*;
 use crate::fs::advised::Advised;
@@ -111,8 +111,8 @@ fn blocks_that_every_read_needs_are_pinned() {
     assert_eq!(context.cache.usage().pinned_bytes, 0);
 }
 
-/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told
-/// about the file.
+/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: the advice given
+/// to the system about the file.
 #[test]
 fn the_system_reads_ahead_of_walks_only() {
     let cells = grid(40_000, 1);

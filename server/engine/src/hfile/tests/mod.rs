@@ -52,7 +52,7 @@ fn sort(cells: &mut [OwnedCell]) {
 fn options() -> WriterOptions {
     WriterOptions {
         block_bytes: 1024,
-        // Of use to filters of prefixes only.
+        // Used by filters of prefixes only.
         bloom_prefix_bytes: 4,
         ..WriterOptions::of_family(&FamilyDescriptor::new(b"f"), Uuid([7; 16]), 1_000, SeqId(99))
     }
@@ -458,7 +458,8 @@ fn a_file_without_cells_can_be_read() {
     }
 }
 
-/// Bloom filters never deny what is there, mostly deny what is not, and count what they did.
+/// Bloom filters never deny a key that is present, mostly deny absent ones, and count their
+/// answers.
 #[test]
 fn bloom_filters_answer() {
     let cells = grid(2000, 2);

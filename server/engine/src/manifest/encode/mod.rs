@@ -19,7 +19,7 @@ mod pieces;
 /// Version of the payloads' encoding.
 const PAYLOAD_VERSION: u8 = 1;
 
-/// What a payload is. The codes are on disk: never renumber.
+/// Tags of payloads. The codes are on disk: never renumber.
 mod tag {
     pub(super) const SNAPSHOT: u8 = 1;
     pub(super) const PUT_NAMESPACE: u8 = 2;
@@ -40,7 +40,7 @@ mod tag {
     pub(super) const RESTORE_TABLE: u8 = 17;
 }
 
-/// What a payload that is not empty says.
+/// Content of a payload that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     Snapshot(Box<ManifestState>),
@@ -196,7 +196,7 @@ fn length(put: impl FnOnce(&mut Vec<u8>)) -> usize {
     out.len()
 }
 
-/// What a payload says; the error says what is wrong with it.
+/// Decodes a payload; the error describes the malformed part.
 pub(super) fn decode(payload: &[u8]) -> Result<Payload, String> {
     let (version, rest) = payload.split_first().ok_or("an empty payload")?;
     if *version != PAYLOAD_VERSION {

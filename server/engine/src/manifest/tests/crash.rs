@@ -13,11 +13,11 @@ fn open_small(fs: &SimFs) -> Result<(Manifest, ManifestState)> {
     Manifest::open(Arc::new(fs.clone()), dir(), ROLL_BYTES)
 }
 
-/// What a process was told before it died.
+/// The acknowledgements that a process received before it died.
 struct Told {
     /// The state with every acknowledged edit; `None`: not even the open returned.
     acknowledged: Option<ManifestState>,
-    /// The same with the edit whose append returned no answer, or the answer that nobody knows.
+    /// That state with the last edit, whose append returned no answer or one of unknown outcome.
     in_flight: Option<ManifestState>,
 }
 
@@ -51,7 +51,7 @@ fn workload(fs: &SimFs) -> Told {
             if next.apply(edit).is_err() {
                 continue;
             }
-            // What a poisoned manifest refuses was never written.
+            // An edit that a poisoned manifest refuses was never written.
             let refused = manifest.is_poisoned();
             match manifest.append(edit) {
                 Ok(_) => {
@@ -139,8 +139,9 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
     assert_eq!(open_small(&last).unwrap().1, expected, "{context}");
 }
 
-/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: what was acknowledged
-/// is there after a power cut, and nothing else but an edit whose fate was reported as unknown.
+/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: acknowledged
+/// edits are there after a power cut, and nothing else but an edit whose outcome was reported as
+/// unknown.
 #[test]
 fn an_error_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -164,7 +165,7 @@ fn an_error_at_any_call_keeps_what_was_acknowledged() {
     }
 }
 
-/// Goal: after a failed sync nothing more is accepted, and the reason is told.
+/// Goal: after a failed sync nothing more is accepted, and the error names the reason.
 #[test]
 fn a_failed_sync_poisons() {
     let fs = disk(SimOptions::default());

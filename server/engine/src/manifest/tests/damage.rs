@@ -1,4 +1,4 @@
-//! Damaged files: refused, set right from what is provably complete, or harmless; never a wrong state.
+//! Damaged files: refused, repaired from provably complete data, or harmless; never a wrong state.
 
 use super::super::encode::encode_snapshot;
 use super::super::file::{

@@ -283,7 +283,7 @@ fn bytes_on_disk_never_change() {
     assert!(decode(&[]).is_err() && decode(&[1]).is_err());
 }
 
-/// A snapshot's name is made a path of, whoever wrote the manifest.
+/// A snapshot's name becomes part of a path, so it is checked whatever wrote the manifest.
 #[test]
 fn a_snapshot_with_a_wrong_name_is_refused() {
     for (name, is_good) in [("s", true), ("..", false), ("a/b", false), ("", false)] {

@@ -1,4 +1,4 @@
-//! What may follow what, as text: commands, then what they answer and the state they leave.
+//! Rules about the order of edits, as text: commands, then their answers and the resulting state.
 
 use std::fmt::Write as _;
 
