@@ -61,13 +61,13 @@ pub use dump::dump;
 /// Name of the lock file.
 const LOCK_FILE: &str = "LOCK";
 
-/// Cells in the log are taken to have their time from the server, not from a client, up to this much after
-/// the high-water mark in the manifest: twice what the mark may lag behind.
+/// Margin after the high-water mark in the manifest, twice the time that the mark may lag behind.
+/// Cells in the log with a time up to this are taken to be stamped by the server, not by a client.
 const STAMP_SLACK_MS: u64 = 120_000;
 
-/// The part of the memstores' limit that memory of flushed ones, kept for the next, may take besides. A
-/// region under load has one memstore in use and one in a flush, so the larger part of what it gives back is
-/// in use again soon.
+/// Divisor of the memstores' limit: the memory of flushed memstores that may be kept for the next
+/// ones besides. A region under load has one memstore in use and one in a flush, so most of the
+/// released memory is soon in use again.
 const KEPT_SHARE: u64 = 4;
 
 /// A database that has been opened.

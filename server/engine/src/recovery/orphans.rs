@@ -1,6 +1,7 @@
-//! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a
-//! crash kept from being removed, links of snapshots that were being made or removed, and whatever else got
-//! into the directory. They are moved aside, because deleting is for people.
+//! Unreferenced files: outputs of flushes and compactions that a crash cut short, inputs that a
+//! crash kept from being removed, links of snapshots that were being made or removed, and foreign
+//! files in the directory. They are moved aside and never deleted: deleting is left to the
+//! operator.
 //!
 //! In `orphans/` a file is named by its old path. A path that is too long for a name is cut, and
 //! has its checksum at the cut, so that every file gets a name, whatever tables and namespaces are
@@ -59,7 +60,7 @@ fn move_all(vfs: &dyn Vfs, dir: &Path, orphans: &[PathBuf]) -> Result<()> {
         .map_err(|source| Error::io("syncing", &target, source))
 }
 
-/// Removes what is left of snapshots that are not there: directories without files.
+/// Removes the remains of removed snapshots: directories without files.
 fn remove_empty_snapshots(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
     let root = dir.join("snapshots");
     if !exists(vfs, &root)? {
@@ -80,7 +81,8 @@ fn remove_dirs(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for name in list(vfs, dir)? {
         remove_dirs(vfs, &dir.join(name))?;
     }
-    // One that stays, as on a disk that is full, is in nobody's way, and the next start tries again.
+    // A directory that cannot be removed, as on a full disk, does no harm, and the next start tries
+    // again.
     let _ = vfs.remove_dir(dir);
     Ok(())
 }

@@ -22,7 +22,7 @@ thread_local! {
     static EDIT: RefCell<EditBuilder> = RefCell::new(EditBuilder::new());
 }
 
-/// Buffers above this size are given back after use instead of being kept by the thread.
+/// Size up to which the thread keeps a buffer after use; a larger one is dropped.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 /// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their

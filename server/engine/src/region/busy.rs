@@ -13,7 +13,7 @@ pub(crate) struct BusyRate {
 struct Watch {
     /// Monotonic milliseconds of the first look.
     began_ms: u64,
-    /// Since when the present window runs, and what the counters were then.
+    /// Start of the present window, and the counters at that time.
     window_ms: u64,
     writes: u64,
     refused: u64,
@@ -21,7 +21,7 @@ struct Watch {
     before: f64,
 }
 
-/// What a look says.
+/// Result of one observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busyness {
     /// Refused writes as a share of the writes that went through, in about one window. 0 until a window has

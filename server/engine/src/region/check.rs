@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// The comparator decides what is equal; the operator is applied to its answer, given first.
+    /// The comparator decides on equality; the operator is applied to its result, given first.
     #[test]
     fn every_comparator_is_asked_with_every_operator() {
         use crate::filter::{BitOperator, Comparator};

@@ -9,23 +9,26 @@
 //!    Nothing has been changed yet, so an error means that nothing was applied.
 //! 2. Take the row locks of all rows ([`RowLocks`]): shared for plain writes, exclusive for those that read
 //!    first.
-//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read what the writes depend
-//!    on; plan the cells ([`RowPlan`]).
-//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure that the
-//!    table is still the one looked up; otherwise let go and start again. No file is read under these locks.
+//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read the cells
+//!    that the writes depend on; plan the cells ([`RowPlan`]).
+//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure
+//!    that the table is still the one looked up; otherwise release the locks and start again. No
+//!    file is read under these locks.
 //! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with
 //!    the sequence ids the log gave, one for each row ([`write_rows`]).
 //! 6. Let go of all locks. The caller waits for the commit or awaits it.
 //!
-//! Row locks are *not* held during the sync. A read-modify-write that comes next holds the row's lock
-//! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet published.
-//! That is sound because its own commit is published later than what it read. Where such a read leads to an
-//! answer without a commit (a failed check), the answer waits until everything assigned so far is published.
+//! Row locks are *not* held during the sync. The next read-modify-write holds the row's lock
+//! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet
+//! published. That is sound because its own commit is published after the cells that it read. Where
+//! such a read leads to an answer without a commit (a failed check), the answer waits until
+//! everything assigned so far is published.
 //!
-//! A reader takes the regions' versions, then the read point, then makes sure that the versions are still
-//! current ([`capture`]). So all cells up to the read point are in the versions taken, and all cells of their
-//! files are at or below it. From there on it holds no lock. A scan that goes on for long takes up later
-//! versions at the read point it began with; [`ReadPoints`] says what these must have kept.
+//! A reader takes the regions' versions, then the read point, then makes sure that the versions are
+//! still current ([`capture`]). So all cells up to the read point are in the versions taken, and
+//! all cells of their files are at or below it. From there on it holds no lock. A long scan moves
+//! to later versions at its original read point; [`ReadPoints`] says which cells these must have
+//! kept.
 //!
 //! # Lock order
 //!
@@ -92,8 +95,8 @@ pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};
 pub(crate) use shared::{Shared, logging_of, stronger};
 pub(crate) use update::{Stored, check_update, plan_update};
 
-/// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of
-/// all stores at once.
+/// A snapshot of a region: all its stores. Immutable; one pointer swap publishes a change of all
+/// stores at once.
 #[derive(Clone, Debug)]
 pub struct RegionVersion {
     /// The table as it was then; `stores` has one store for each of its families, in the same order.
@@ -152,23 +155,24 @@ pub(crate) struct Region {
     pub updates: RwLock<()>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
-    /// Compactions of this region hold it for reading while they run, and whoever replaces the region for
-    /// writing. Comes before `flushing`.
+    /// Held for reading by running compactions of this region, and for writing by a split, merge or
+    /// drop. Comes before `flushing`.
     pub compacting: parking_lot::RwLock<()>,
     /// The files that they read. Its lock is held for a moment, and none is taken under it.
     pub claims: claims::Claims,
-    /// What readers see. Replaced as a whole, never edited.
+    /// The version that readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
     /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and
     /// compactions that were on their way are thrown away.
     retired: AtomicBool,
-    /// Asks running compactions to give up, because somebody waits for `compacting`.
+    /// Asks running compactions to end early, because a writer waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
-    /// What of the memstores' bytes is in the server's sum.
+    /// Memstore bytes of this region that are in the server's sum.
     accounted_bytes: AtomicU64,
     /// Monotonic milliseconds at which the first edit since the last flush was seen, plus one; 0: none.
     dirty_since_ms: AtomicU64,
-    /// The same for the oldest frozen memstore.
+    /// Monotonic milliseconds at which the first edit of the oldest frozen memstore was seen, plus
+    /// one; 0: none.
     frozen_since_ms: AtomicU64,
     /// Which server it is on.
     place: place::AtomicPlace,
@@ -221,12 +225,12 @@ impl Region {
         })
     }
 
-    /// Its identity.
+    /// Id of the region.
     pub(crate) fn id(&self) -> RegionId {
         self.info.id
     }
 
-    /// Its names and boundaries.
+    /// Names and boundaries of the region.
     pub(crate) fn info(&self) -> &RegionInfo {
         &self.info
     }
@@ -246,7 +250,7 @@ impl Region {
         self.opened_at
     }
 
-    /// Its boundaries as a clip for files.
+    /// The region's boundaries as a clip for files.
     pub(crate) fn clip(&self) -> Clip {
         Clip {
             start: self.info.start.clone(),
@@ -292,7 +296,7 @@ impl Region {
         self.version.is(version)
     }
 
-    /// The same of a version that is looked at.
+    /// Whether the borrowed version is still the current one.
     pub(crate) fn is_still_current(&self, version: &Loaded<RegionVersion>) -> bool {
         self.version.is_current(version)
     }
@@ -334,7 +338,7 @@ impl Region {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// The region is gone for good: its files are, too, as soon as the last reader lets go of them.
+    /// The region is gone for good: its files are, too, as soon as the last reader drops them.
     /// REQUIRES: the manifest edit that drops the region is durable.
     pub(crate) fn mark_files_obsolete(&self) {
         for file in self.version().stores.iter().flat_map(|store| &store.files) {
@@ -365,9 +369,9 @@ impl Region {
         self.accounted_bytes.load(Ordering::Acquire)
     }
 
-    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every
-    /// change enters the sum as a difference to what this region had entered before, so concurrent calls
-    /// cannot make it drift.
+    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns.
+    /// Every change enters the sum as a difference from this region's previous contribution, so
+    /// concurrent calls cannot make it drift.
     pub(crate) fn account(&self, total: &AtomicU64) -> u64 {
         loop {
             if let Some(bytes) = self.account_as_of(&self.version(), total) {
@@ -376,10 +380,10 @@ impl Region {
         }
     }
 
-    /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or
-    /// whoever retires the region, changes the state first and enters it then. So if it has overtaken this
-    /// call, its change is seen here; if not, it enters its own figure later. An old figure left standing
-    /// would keep writers out of a region without data.
+    /// Enters the bytes of `version`; `None` if it was no longer the current version. A flush, or
+    /// the end of the region, changes the state first and enters it then. So a change made before
+    /// this call ends is either seen here or entered later by its maker. A stale figure would keep
+    /// writers out of a region without data.
     fn account_as_of(&self, version: &Loaded<RegionVersion>, total: &AtomicU64) -> Option<u64> {
         let retired = self.is_retired();
         let bytes = if retired { 0 } else { version.memstore_bytes() };
@@ -457,7 +461,8 @@ mod tests {
         assert_eq!((region.accounted_bytes(), total.into_inner()), (0, 0));
     }
 
-    /// The same with a region that is split or dropped meanwhile: nobody would account for it again.
+    /// The sum of bytes with a region that is split or dropped meanwhile: no later call would
+    /// correct its share.
     #[test]
     fn a_retired_region_leaves_nothing_in_the_sum() {
         let (region, total) = (region(), AtomicU64::new(0));

@@ -7,7 +7,7 @@
 //!    a memstore.
 //!
 //! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone
-//! hides what it covers in its own mutation, whatever their order.
+//! also hides the cells of its own mutation, whatever their order.
 //!
 //! Nothing in here touches memstores or the log.
 
@@ -140,11 +140,11 @@ pub(crate) struct PlannedCell<'a> {
     pub qualifier: &'a [u8],
     /// Milliseconds.
     pub timestamp: i64,
-    /// What it is.
+    /// Type of the cell.
     pub cell_type: CellType,
     /// Value.
     pub value: Cow<'a, [u8]>,
-    /// Its own time to live in milliseconds.
+    /// Time to live of the cell in milliseconds.
     pub ttl_ms: Option<i64>,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct RowPlan<'a> {
     pub ahead_ms: i64,
 }
 
-/// What the server decides about a row's times.
+/// The server's times for a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times<'t> {
     /// The time of this commit.
@@ -215,7 +215,7 @@ impl<'a> RowPlan<'a> {
         let mut put_time = None;
         // [`LATEST`] here; [`settle`] then gives all of them one time.
         let unsettled = |timestamp: Option<i64>| given(timestamp).unwrap_or(LATEST);
-        // Columns that a delete without time has looked at, with what is left of their versions.
+        // Columns that a delete without time has read, with the remaining versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
         for write in &mutation.writes {
             let mut own_ttl_ms = None;

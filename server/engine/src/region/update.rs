@@ -10,18 +10,18 @@ use crate::region::plan::{check_cell_size, check_row, family_index};
 use crate::region::{PlannedCell, RowPlan};
 use crate::schema::TableDescriptor;
 
-/// What an update takes over from the cell that it replaces.
+/// Properties that an update takes over from the cell that it replaces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stored {
-    /// Its time.
+    /// Timestamp of the cell.
     pub timestamp: i64,
-    /// Its value.
+    /// Value of the cell.
     pub value: Vec<u8>,
-    /// Its own time to live in milliseconds.
+    /// Time to live of the cell in milliseconds.
     pub ttl_ms: Option<i64>,
 }
 
-/// Checks what can be said of an update without looking at stored data.
+/// Checks an update as far as possible without stored data.
 pub(crate) fn check_update(
     table: &TableDescriptor,
     row: &[u8],

@@ -12,7 +12,7 @@
 //!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys
 //!   and totals.
 //! - Stored data is never measured against them, so that a database older than a limit opens again,
-//!   and what is too large in it can be removed.
+//!   and oversized data in it can be removed.
 //!
 //! Totals are in [`Totals`], so that tests can make them small. A total limits growth: what exists
 //! at the limit stays, and can be removed.

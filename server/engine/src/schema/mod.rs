@@ -40,9 +40,9 @@ pub type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A namespace and its free-form configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceDescriptor {
-    /// Its name.
+    /// Name of the namespace.
     pub name: String,
-    /// Properties, kept and given back.
+    /// Properties, stored and returned unchanged.
     pub configuration: BTreeMap<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! When and where the regions of a table split: what the table's options say.
+//! When and where the regions of a table split, according to the table's options.
 //!
 //! Some options have two names: the table's own (`MAX_FILESIZE`) and that of the server's setting
 //! (`hbase.hregion.max.filesize`). As in HBase a server's setting among a table's options holds for that
@@ -24,7 +24,7 @@ pub enum SplitPolicy {
     DelimitedKeyPrefix,
     /// As `IncreasingToUpperBound`, and when many of its writes are refused.
     Busy,
-    /// Never, not even when somebody asks for it.
+    /// Never, not even on request.
     Disabled,
 }
 
@@ -75,9 +75,10 @@ pub enum RowGroup {
     /// Each row is a group of its own.
     #[default]
     Row,
-    /// The first so many bytes decide.
+    /// Rows with the same first bytes, this many, stay together.
     Prefix(usize),
-    /// What stands before the first delimiter decides; in a row without one, all of it.
+    /// Rows with the same bytes before the first delimiter stay together; a row without one counts
+    /// in full.
     Delimited(Vec<u8>),
 }
 
@@ -145,7 +146,7 @@ pub struct SplitOptions {
     pub sum_of_stores: bool,
     /// `hbase.busy.policy.*`
     pub busy: BusyOptions,
-    /// Which rows a split row that nobody gave keeps together.
+    /// Rows that a calculated split row keeps together.
     pub calculated: RowGroup,
     /// Which rows every split row keeps together (HBase: `RegionSplitRestriction`).
     pub restriction: RowGroup,

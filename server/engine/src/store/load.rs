@@ -53,7 +53,7 @@ pub fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
     let context = job.context.reader.clone();
     let reader = Reader::open(job.source.to_owned(), job.source_id, context)?;
     let copied = copy_cells(job, &reader);
-    // Its index and bloom blocks.
+    // The index and bloom blocks of the source.
     job.context.reader.cache.remove_file(job.source_id);
     copied
 }

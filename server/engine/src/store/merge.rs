@@ -31,7 +31,7 @@ pub(crate) struct MergeCursor<C> {
     current: Option<usize>,
     /// Other children that have a cell (in confined state: in the row). `heap[0]` is the runner-up.
     heap: SmallVec<[usize; 8]>,
-    /// What reversed steps keep.
+    /// State of reversed steps.
     reversed: Confinement,
 }
 

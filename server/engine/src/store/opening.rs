@@ -42,7 +42,7 @@ pub(crate) enum ReadRows<'a> {
     },
 }
 
-/// What decides which sources a read needs.
+/// The conditions that decide which sources a read needs.
 pub(super) struct Opening<'a> {
     family: &'a FamilyDescriptor,
     /// Empty: all.
@@ -53,7 +53,7 @@ pub(super) struct Opening<'a> {
     rows: ReadRows<'a>,
     /// For a single row: its beginning. Made when the first source is looked at.
     row_start: OnceCell<KeyBuf>,
-    /// The same of the first column asked for.
+    /// For a single row: the key at its first selected column. Made when the first source needs it.
     column_start: OnceCell<KeyBuf>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Opening<'a> {
         }
         let mut sources = Vec::new();
         for memstore in version.memstores() {
-            // Writers may be adding to the memstore: what they add now is newer than the read point.
+            // Writers may be adding to the memstore: cells added now are newer than the read point.
             if !memstore.time_range().is_some_and(|times| self.may_matter(times)) {
                 continue;
             }
@@ -106,8 +106,8 @@ impl<'a> Opening<'a> {
         Ok(sources)
     }
 
-    /// Adds a file to `sources` if it is needed. It is positioned where it stays: to move a source is a part
-    /// of what a get takes.
+    /// Adds a file to `sources` if it is needed. It is positioned where it stays: moving a source
+    /// would add to the time of a get.
     fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));

@@ -1,4 +1,4 @@
-//! Removing obsolete store files where nobody waits for it.
+//! Removing obsolete store files in the background, so that no reader waits for it.
 //!
 //! The last holder of a file may be any user of an old version: a writer, a network thread.
 //! Removing the file takes long: the cache drops its blocks, and the file system frees a gigabyte's
@@ -29,7 +29,7 @@ use crate::hfile::Reader;
 /// How often held files are looked at.
 const HELD_LOOK: Duration = Duration::from_millis(100);
 
-/// What waits to be removed. All methods may be called from any thread.
+/// Queue of files to be removed. All methods may be called from any thread.
 #[derive(Debug, Default)]
 pub struct Removals {
     state: Mutex<State>,
@@ -38,7 +38,7 @@ pub struct Removals {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether a thread takes what is waiting.
+    /// Whether a thread serves the queue.
     served: bool,
     /// Set once: the thread ends when nothing waits.
     stopped: bool,
@@ -59,7 +59,7 @@ impl Removals {
         }
     }
 
-    /// What the thread does: removes files until it is stopped and nothing waits.
+    /// Body of the removing thread: removes files until it is stopped and the queue is empty.
     pub fn serve(&self, context: &StoreContext) {
         let mut held: Vec<Arc<Reader>> = Vec::new();
         let mut state = self.state.lock();
@@ -67,7 +67,7 @@ impl Removals {
         loop {
             let files = std::mem::take(&mut state.waiting);
             if files.is_empty() && state.stopped {
-                // Nobody leaves anything behind from now on: it is told under this lock.
+                // No file is queued from now on: `served` is read under this lock.
                 state.served = false;
                 drop(state);
                 for file in &held {

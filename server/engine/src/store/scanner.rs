@@ -69,13 +69,13 @@ pub(crate) enum RowProgress {
 /// How a scanner goes from row to row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
-    /// Not at all: only one row will ever be read, so nobody moves beyond it.
+    /// Not at all: only one row will ever be read, so the scanner never moves beyond it.
     Single,
     Forward,
     Reversed,
 }
 
-/// What a scanner reads: the sources of a store that can matter.
+/// The inputs of a scanner: the sources of a store that can matter.
 #[derive(Debug)]
 pub(crate) struct Sources(Vec<Source>);
 
@@ -330,8 +330,8 @@ impl StoreScanner {
         let (hint, key) = (hint.as_key(), cell.key);
         if hint.row() != key.row() {
             let ahead = (hint.row() < key.row()) == (self.walk == Walk::Reversed);
-            // A filter thinks in the order of bytes. Where rows have another one, stepping finds what it
-            // wants.
+            // Filters assume the order of bytes. Where rows have another order, stepping finds the
+            // target.
             if !ahead || self.order != RowOrder::Bytes {
                 self.cursor.advance()?;
                 return Ok(true);

@@ -1,4 +1,5 @@
-//! What a store reads from: memstores up to the read point, store files within the region's rows.
+//! The sources of a store's reads: memstores up to the read point, store files within the region's
+//! rows.
 
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key, KeyBuf, is_from};
@@ -205,7 +206,7 @@ impl<C: CellCursor> CellCursor for ClippedCursor<C> {
 
     #[inline]
     fn advance(&mut self) -> Result<()> {
-        // Past the clip there is nothing: reading on there would fetch blocks for nobody.
+        // Nothing lies past the clip: reading on there would fetch blocks in vain.
         if self.inside {
             self.inner.advance()?;
             self.inside = self

@@ -1,4 +1,4 @@
-//! What a store consists of at a moment.
+//! An immutable snapshot of a store.
 //!
 //! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer
 //! swap) and readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a
@@ -20,7 +20,7 @@ use crate::memstore::Memstore;
 use crate::schema::FamilyDescriptor;
 use crate::seeded;
 
-/// The rows of a region: what it may see of a file.
+/// The rows of a region, which limit its view of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clip {
     /// First row; empty: from the beginning.
@@ -56,7 +56,7 @@ struct FileLife {
     /// Handed over for removal. It is the last reader then, unless a cursor outlives the version it
     /// is of.
     reader: Option<Arc<Reader>>,
-    /// What removal needs.
+    /// The context for removing the file.
     context: StoreContext,
     /// Shares that are not obsolete. The file is removed with the drop that finds 0.
     live_shares: AtomicUsize,
@@ -72,8 +72,8 @@ impl Drop for FileLife {
     }
 }
 
-/// A store file that the manifest names and that cannot be used: it is missing, or is not what the
-/// manifest describes.
+/// A store file that the manifest names and that cannot be used: it is missing, or does not match
+/// the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     /// Where it should be.
@@ -210,17 +210,17 @@ impl StoreFile {
         &self.meta
     }
 
-    /// Its identity.
+    /// Id of the file.
     pub fn id(&self) -> FileId {
         self.meta.id
     }
 
-    /// The open file. Whoever uses it directly must mind the clip.
+    /// The open file. Direct users must respect the clip.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.file.reader
     }
 
-    /// What the file says of itself, cells outside the clip included.
+    /// Properties of the file, cells outside the clip included.
     pub fn properties(&self) -> &Properties {
         self.file.reader.properties()
     }
@@ -236,18 +236,18 @@ impl StoreFile {
         self.clipped
     }
 
-    /// What shared things the file was opened with.
+    /// The shared state that the file was opened with.
     pub fn context(&self) -> &StoreContext {
         &self.file.life.context
     }
 
-    /// Its path.
+    /// Path of the file.
     pub fn path(&self) -> PathBuf {
         self.file.reader.path().to_owned()
     }
 }
 
-/// What a store consists of at a moment. Immutable.
+/// A snapshot of a store. Immutable.
 #[derive(Clone, Debug)]
 pub struct StoreVersion {
     /// The family with its options.
@@ -261,7 +261,7 @@ pub struct StoreVersion {
     /// Store files that belong here and cannot be used. While there is one, the store is not read
     /// and its files are not compacted; flushes still add files.
     pub damaged: Vec<Arc<DamagedFile>>,
-    /// What a store of a system table has in place of memstores and files.
+    /// The cells of a system table, whose store has no memstores and files.
     pub system_cells: Option<Arc<SortedCells>>,
 }
 
@@ -363,7 +363,7 @@ impl StoreVersion {
         }
     }
 
-    /// The same content under changed family options.
+    /// A copy of this version with changed family options.
     #[must_use]
     pub(crate) fn with_family(&self, family: Arc<FamilyDescriptor>) -> Self {
         Self {

@@ -6,7 +6,8 @@
 //! `--cfg loom` they are loom's, with the same methods (`model`), and tests whose names begin with `loom_`
 //! run the real code in every order that its threads' steps can have (docs/testing.md).
 //!
-//! What a model need not see, as counters for metrics, stays with the types of the standard library.
+//! State that a model does not check, such as counters for metrics, uses the types of the standard
+//! library.
 
 #[cfg(loom)]
 mod model;

@@ -31,13 +31,13 @@ impl<T> Mutex<T> {
         MutexGuard(Some(self.0.lock().expect(NO_POISON)))
     }
 
-    /// Takes it if nobody holds it.
+    /// Locks it if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
     }
 
-    /// The value, which nobody else can reach.
+    /// Exclusive access to the value.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().expect(NO_POISON)
     }
@@ -64,7 +64,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(loom::sync::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// A condition variable without waiters.
     pub fn new() -> Self {
         Self(loom::sync::Condvar::new())
     }
@@ -105,7 +105,7 @@ impl<T> RwLock<T> {
         self.0.read().expect(NO_POISON)
     }
 
-    /// Waits until nobody holds it.
+    /// Locks for writing; waits until all other holders are gone.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().expect(NO_POISON)
@@ -123,7 +123,7 @@ pub struct ArcSwap<T> {
     all: std::sync::Mutex<Vec<Arc<T>>>,
 }
 
-/// What [`ArcSwap::load`] found.
+/// The value loaded by [`ArcSwap::load`].
 #[derive(Debug)]
 pub struct Guard<T>(T);
 

@@ -14,7 +14,7 @@ use super::segment::KIND_EDITS;
 /// Longest edit: a frame holds at least one.
 pub(crate) const EDIT_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 1 - ENTRY_OVERHEAD_BYTES;
 
-/// A buffer that grew beyond this for one large group is given back afterwards.
+/// Size up to which a buffer is kept after use; one that grew beyond it for a large group is freed.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// One group's edits.
@@ -28,7 +28,7 @@ pub(super) struct Batch {
     next_entry_seq: u64,
     /// Edits in it, those that are not logged included.
     edits: usize,
-    /// What its edits may take in the log at most, as it was reserved.
+    /// Upper bound of the bytes that its edits take in the log, as reserved.
     reserved: u64,
     /// Whether a member must not be published before a sync.
     sync: bool,
@@ -76,7 +76,7 @@ impl Batch {
         self.edits
     }
 
-    /// What was reserved for it: at least [`Self::len`].
+    /// Bytes reserved for it: at least [`Self::len`].
     pub(super) fn reserved(&self) -> u64 {
         self.reserved
     }
@@ -86,7 +86,7 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// What to write, once the headers are filled in.
+    /// The bytes to write, once the headers are filled in.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

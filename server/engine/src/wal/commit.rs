@@ -90,14 +90,14 @@ impl Commit {
         self.pause
     }
 
-    /// The same, with a pause of at least so much.
+    /// A copy with a pause of at least `pause`.
     pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = self.pause.max(pause);
         self
     }
 
-    /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that
-    /// the longer the first poll is put off, the more edits share that write.
+    /// Whether the edit asked for a sync. If not, a poll writes its group unless another thread
+    /// does, so that the longer the first poll is put off, the more edits share that write.
     #[cfg(feature = "server")]
     pub fn is_synced(&self) -> bool {
         self.sync

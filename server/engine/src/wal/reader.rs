@@ -9,13 +9,15 @@
 //!   frame); or
 //! * the caller knows of a durable sequence id that the frames before *o* do not reach.
 //!
-//! Otherwise it is a *torn tail*: nobody was told that it is durable, so it is cut. (A damaged bit in the
-//! last group before its marker is written, at most an idle time later, cannot be told from a torn write.)
+//! Otherwise it is a *torn tail*: no caller received an acknowledgement of it, so it is cut. (A
+//! damaged bit in the last group before its marker is written, at most an idle time later, cannot
+//! be distinguished from a torn write.)
 //!
-//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there.
-//! Oldest segments may be gone, since they are removed when the store files hold what they held; the manifest
-//! knows which ones ([`require_segments`]). A segment without an intact header is damage: it has its name
-//! only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
+//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that
+//! is there. Oldest segments may be gone, since they are removed when the store files hold their
+//! edits; the manifest knows which ones ([`require_segments`]). A segment without an intact header
+//! is damage: it has its name only since its header is durable. So is one that has no seal and is
+//! shorter than it was preallocated.
 //!
 //! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown
 //! kind) was written so: always refused.
@@ -82,11 +84,11 @@ pub struct Cut {
     pub file: PathBuf,
     /// Everything from here on is not believed.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub what: &'static str,
 }
 
-/// What the segments of a directory hold.
+/// Content of the segments of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSummary {
     /// Segments with an intact header.
@@ -121,7 +123,8 @@ pub(super) struct Walked {
     /// Greater than every sequence id in it.
     pub(super) next_seq: SeqId,
     pub(super) sealed: bool,
-    /// What stands at `end`, if it is neither a frame nor unwritten space up to the end of the file.
+    /// Description of the bytes at `end`, if they are neither a frame nor unwritten space up to the
+    /// end of the file.
     pub(super) broken: Option<&'static str>,
 }
 
@@ -135,7 +138,7 @@ impl Walked {
     }
 }
 
-/// What a frame's payload is.
+/// Content of a frame's payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'a> {
     Edits(&'a [u8]),
@@ -398,7 +401,7 @@ fn read_segment(
     Ok(walked)
 }
 
-/// Refuses a segment without a seal if something proves that it had more than what is believed.
+/// Refuses a segment without a seal if something proves that it had more than its intact frames.
 fn judge(bytes: &[u8], walked: &Walked, path: &Path, is_last: bool, durable: SeqId) -> Result<()> {
     let at = walked.end;
     let what = walked.broken.unwrap_or("nothing is written here");

@@ -1,8 +1,8 @@
 //! After a start: making the log fit for a successor.
 //!
-//! The process may have ended because a sync failed, and then the page cache shows bytes that the disk does
-//! not have: reading them back proves nothing, and syncing the file again would not write them. So what the
-//! last segment holds is written anew before anything relies on it:
+//! The process may have ended because a sync failed, and then the page cache shows bytes that the
+//! disk does not have: reading them back proves nothing, and syncing the file again would not write
+//! them. So the content of the last segment is rewritten before anything relies on it:
 //!
 //! 1. all segments are read and judged (see `reader`), their edits handed out;
 //! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its
@@ -33,8 +33,8 @@ use super::spare;
 /// Ends the name of a segment that is being rewritten.
 const NEW_SUFFIX: &str = ".new";
 
-/// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be missing.
-/// The returned summary is that of the log afterwards; `torn` tells what was cut.
+/// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be
+/// missing. The returned summary is that of the log afterwards; `torn` describes the cut bytes.
 pub fn recover(
     vfs: &dyn Vfs,
     dir: &Path,

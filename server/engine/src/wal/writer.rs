@@ -1,4 +1,4 @@
-//! What the leader of a group does: one write, perhaps one sync, now and then the next segment.
+//! The leader's work on a group: one write, perhaps one sync, now and then the next segment.
 //!
 //! Everything that a group needs is preallocated (`room` says why that is known before the group is closed),
 //! so only a broken disk fails a write here, and that is final. Asking the disk for space is something else:
@@ -41,7 +41,7 @@ pub(super) struct OldSegment {
 /// Sealed segments, oldest first. Grows by the leader, shrinks by `Wal::remove_before`.
 pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
-/// The open segment and what it takes to begin the next one.
+/// The open segment and the state for beginning the next one.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) vfs: Arc<dyn Vfs>,
@@ -56,7 +56,7 @@ pub(super) struct Writer {
     pub(super) listener: Arc<dyn EventListener>,
     /// Whether a group was written since the last tick.
     pub(super) busy: bool,
-    /// What will be the next segment. `None` while the disk does not give it.
+    /// The file that will be the next segment. `None` while the disk refuses it.
     pub(super) spare: Option<Spare>,
     /// Ticks to go before the disk is asked for it again.
     pub(super) spare_pause_ticks: u32,
@@ -165,7 +165,8 @@ impl Writer {
         }
     }
 
-    /// Sees to it that so many bytes can be promised. Without effect when the disk does not give them.
+    /// Tries to make this many bytes available for promises. Without effect when the disk refuses
+    /// them.
     pub(super) fn make_room(&mut self, bytes: u64) -> Result<()> {
         let shortfall = self.room.shortfall(bytes);
         if shortfall == 0 {
@@ -210,8 +211,9 @@ impl Writer {
     /// Syncs what groups without a sync have left; when nothing was written since the last call, states
     /// everything durable. Asks for a spare, if there is none.
     ///
-    /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs
-    /// nothing more to sync. Nobody waits for a marker, so the marker itself is left to the next sync.
+    /// With [`WalSync::Os`] only an idle tick syncs: no caller was promised a sync, but syncing an
+    /// idle log costs nothing more. No caller waits for a marker, so the marker itself is left to
+    /// the next sync.
     pub(super) fn tick(&mut self, next_seq: SeqId) -> Result<()> {
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();

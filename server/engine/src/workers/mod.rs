@@ -100,7 +100,7 @@ impl Workers {
         self.queue.request(job);
     }
 
-    /// What waits or runs.
+    /// Numbers of queued and running jobs.
     pub(crate) fn stats(&self) -> QueueStats {
         self.queue.stats()
     }
@@ -134,8 +134,8 @@ impl Workers {
         self.catalog.shared().store.removals.stop();
     }
 
-    /// Does what waits, and what comes of it, until nothing may run now; returns how many jobs that were.
-    /// Failed jobs wait for their next try.
+    /// Runs queued jobs, and the jobs that these queue, until none may run now; returns their
+    /// number. Failed jobs wait for their next attempt.
     pub(crate) fn run_pending(&self) -> Result<usize> {
         self.tick()?;
         let now = || self.catalog.shared().clock.mono();

@@ -1,9 +1,9 @@
-//! The job queue: what waits, what runs, what is tried again later.
+//! The job queue: jobs that wait, run, or will be retried later.
 //!
-//! A job is in the queue at most once: asking again for what waits already changes nothing. The same job is
-//! not handed to a second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue
-//! is bounded by that rule: one flush, one split and one compaction per store and kind for every region there
-//! is.
+//! A job is in the queue at most once: queueing it again while it waits changes nothing. A running
+//! job is not handed to a second thread; if it is queued meanwhile, it runs once more afterwards.
+//! The queue is bounded by that rule: one flush, one split and one compaction per store and kind
+//! for every region there is.
 //!
 //! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory,
 //! nor a long compaction the short ones, without which files pile up in other stores (HBase: its pools for
@@ -36,7 +36,7 @@ pub(crate) enum Job {
         region: RegionId,
         /// The family.
         family: Vec<u8>,
-        /// All files, on somebody's request or because of their age.
+        /// All files, on request or because of their age.
         major: bool,
         /// Found to be long (`Options::compaction_long_bytes`).
         long: bool,
@@ -45,7 +45,8 @@ pub(crate) enum Job {
     Split(RegionId),
 }
 
-/// What can be paused. A split is neither: it is over soon, and its daughters' compactions wait.
+/// Work that can be paused. Splits cannot: they are short, and the compactions of their daughters
+/// wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Memstores to store files.
@@ -75,7 +76,7 @@ impl Job {
         }
     }
 
-    /// What has to be paused for it to wait.
+    /// The kind of work whose pause holds it back.
     fn work(&self) -> Option<Work> {
         match self {
             Self::Flush(_) => Some(Work::Flushes),
@@ -85,7 +86,7 @@ impl Job {
     }
 }
 
-/// What waits in the background, for metrics and pages.
+/// Lengths of the background queues, for metrics and pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
     /// Flushes waiting or running.
@@ -101,9 +102,9 @@ pub struct QueueStats {
 /// Kinds of compaction of one region that wait or run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacting {
-    /// Of some files.
+    /// A minor compaction: some files.
     pub minor: bool,
-    /// Of all files.
+    /// A major compaction: all files.
     pub major: bool,
 }
 
@@ -254,7 +255,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// What waits or runs.
+    /// Numbers of queued and running jobs.
     pub(crate) fn stats(&self) -> QueueStats {
         let state = self.state.lock();
         let mut stats = QueueStats::default();
@@ -391,8 +392,8 @@ mod tests {
         assert_eq!(queue.failed(job, NOW), BACKOFF_FIRST);
     }
 
-    /// A pause holds back its own work only, also what was asked for before, and whoever waits gets it when
-    /// the pause ends.
+    /// A pause holds back its own kind of work only, earlier requests included, and waiting threads
+    /// get it when the pause ends.
     #[test]
     fn what_is_paused_is_not_handed_out() {
         let queue = Queue::new();

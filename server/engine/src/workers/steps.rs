@@ -1,4 +1,4 @@
-//! The steps: one job each, and what follows from it.
+//! The steps: one job each, and its follow-up work.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ impl Workers {
         }
     }
 
-    /// Asks for what new regions need: an end to the sharing of files.
+    /// Queues the compactions that end the sharing of files in new regions.
     pub(crate) fn after_replacement(&self, regions: &[RegionId]) {
         for id in regions {
             if let Ok((_, region)) = self.catalog.region(*id) {
@@ -136,7 +136,7 @@ impl Workers {
         }
     }
 
-    /// Asks for what a region needs now that its files have changed.
+    /// Queues the work that a region needs after a change of its files.
     pub(crate) fn after_change(&self, region: &Region) {
         for (family, major) in self.catalog.wanted_compactions(region) {
             self.queue.request(Job::Compact {

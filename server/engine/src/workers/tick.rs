@@ -1,5 +1,5 @@
-//! What is looked at from time to time: the log's idle marker, the disk, memory in use and kept, age of
-//! memstores and files, expired snapshots, the time's high-water mark.
+//! Periodic checks: the log's idle marker, the disk, memory in use and kept, age of memstores and
+//! files, expired snapshots, the time's high-water mark.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::disk::Change;
 use crate::error::{Error, Kind, Result};
 use crate::region::Shared;
 
-/// How often files are looked through for compactions that have become due, and memory is given back that
-/// nobody has used since.
+/// Period of the survey: finds compactions that have become due, and frees memory unused since the
+/// last one.
 const SURVEY_PERIOD: Duration = Duration::from_mins(1);
 
-/// Sealed log segments that are always kept for as long as a region needs them. There may be more where that
-/// is what twice the memstores' limit takes (both as HBase: `hbase.regionserver.maxlogs`).
+/// Minimum of the limit of sealed log segments that a region may keep alive. The limit is higher if
+/// twice the memstores' limit takes more segments (both as HBase: `hbase.regionserver.maxlogs`).
 const WAL_SEGMENTS_MIN: usize = 32;
 
 impl Workers {
@@ -73,8 +73,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Looks at the disk and does what follows from it (`disk` says what, and why). `problem`: what has just
-    /// been refused for want of space.
+    /// Polls the disk and acts on the result (`disk` has the rules). `problem`: a request that has
+    /// just been refused for want of space.
     pub(crate) fn look_at_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
         let memstore_bytes = shared.memstore_total_bytes.load(Ordering::Acquire);

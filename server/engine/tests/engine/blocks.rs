@@ -146,8 +146,8 @@ fn hints_skip_blocks() {
     };
     let ranges = FilterSpec::multi_row_range(vec![range(b"r05", b"r07"), range(b"r30", b"r31")]).unwrap();
     for (what, read, cells_wanted, share) in [
-        // The block where the row begins, one or two with what is wanted, and the one where the next row
-        // begins: of 20.
+        // The block where the row begins, one or two with the wanted cells, and the one where the
+        // next row begins: of 20.
         ("column prefix", parsed("ColumnPrefixFilter('c15')"), ROWS * 10, 4),
         (
             "column prefixes",

@@ -3,11 +3,13 @@
 //!
 //! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs must be
 //!    neighbours in the order of sequence ids, so that "the newer file wins" stays true.
-//! 2. Asked for by a user, due by age (with fewer than `max_files` files), or files from before a split: all
-//!    candidates, at most `max_files` of the oldest (except for the user, who gets what was asked for).
-//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes: more files
-//!    win, then fewer bytes. A store with so many files that flushes wait takes the window with most files
-//!    per byte instead, and if none is of similar size, the smallest.
+//! 2. A user's request, a major compaction due by age (with fewer than `max_files` files), or files
+//!    from before a split: all candidates, at most `max_files` of the oldest (except for a user's
+//!    request, which gets all).
+//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes:
+//!    more files win, then fewer bytes. If flushes wait for the store's number of files, the window
+//!    with most files per byte wins instead, and if no window has files of similar size, the
+//!    smallest.
 //!
 //! Pure functions of plain values.
 
@@ -21,14 +23,14 @@ use crate::options::Options;
 /// older one stays.
 const STUCK_BETTER_BY: f64 = 1.05;
 
-/// What choosing needs to know of a file.
+/// The properties of a file that the choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileView {
-    /// Its identity.
+    /// Id of the file.
     pub id: FileId,
-    /// Its size.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// Its place in the order of files.
+    /// Greatest sequence id, which orders the files.
     pub max_seq: SeqId,
     /// Whether a compaction of all files wrote it.
     pub major: bool,
@@ -42,7 +44,7 @@ pub(crate) struct FileView {
     pub busy: bool,
 }
 
-/// What else choosing needs to know of the store.
+/// The properties of the store that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionState {
     /// A user asked for a major compaction.
@@ -60,7 +62,7 @@ impl Default for CompactionState {
     }
 }
 
-/// What to do.
+/// The chosen compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Nothing.

@@ -1,16 +1,16 @@
 //! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
-//! 2. What nobody can ever see again is left out; tombstones and old sequence ids too, when all files of the
-//!    store take part.
+//! 2. Cells that can never become visible again are left out; tombstones and old sequence ids too,
+//!    when all files of the store take part.
 //! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the
 //!    inputs gone it will be the only copy.
 //!
-//! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files
-//! has zero for those up to the horizon, as in HBase: every scan sees such a cell, of its version no other
-//! one up to the horizon is kept, and what is newer has a greater id. With older files left out they are
-//! kept: a cell there of the same version would win. Runs on a worker thread, takes no lock, can be cancelled
-//! from any thread.
+//! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An
+//! output of all files has zero for those up to the horizon, as in HBase: such a cell is visible to
+//! every scan, it is the only one of its version up to the horizon, and newer cells have a greater
+//! id. If older files do not take part, the ids are kept: a cell of the same version in one of
+//! those would win. Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,16 +28,16 @@ use crate::store::output::{FileOutput, NameSync};
 use crate::store::source::{ClippedCursor, LoadedCursor, Source};
 use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
 
-/// Cancellation is looked at, and the rate limit asked, after so many bytes: about a block's worth.
+/// Bytes between two checks of cancellation and rate limit: about a block's worth.
 const STEP_BYTES: u64 = 64 << 10;
 
-/// And after so many cells, for inputs of which hardly anything survives.
+/// Cells between two such checks, for inputs of which hardly anything survives.
 const STEP_CELLS: u64 = 4096;
 
 /// One compaction.
 #[derive(Debug)]
 pub(crate) struct CompactionJob<'a> {
-    /// What the store shares with all others.
+    /// State shared by all stores.
     pub context: &'a StoreContext,
     /// The family.
     pub family: &'a FamilyDescriptor,
@@ -47,7 +47,7 @@ pub(crate) struct CompactionJob<'a> {
     pub all_files: bool,
     /// Where the output goes.
     pub target: &'a NewFile,
-    /// Nobody reads at an earlier moment.
+    /// The earliest read point in use.
     pub horizon: Moment,
     /// Bytes per second.
     pub limiter: &'a RateLimiter,
@@ -57,7 +57,7 @@ pub(crate) struct CompactionJob<'a> {
     pub progress: &'a JobProgress,
 }
 
-/// What a compaction did.
+/// Figures and output of a compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Compacted {
     /// The output; `None` when no cell survived.

@@ -2,7 +2,7 @@
 
 use crate::cell::{CellType, Key};
 
-/// What masks a put.
+/// The kind of tombstone that masks a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Masked {
     /// Nothing.

@@ -27,7 +27,7 @@ use crate::clock::Ahead;
 use crate::op::ReadSpec;
 use crate::schema::FamilyDescriptor;
 
-/// What has outlived its time at a given moment.
+/// Decides which cells have expired at a given time.
 ///
 /// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has
 /// not reached also expires by assigned time: otherwise it would live longer by the whole lag. Only

@@ -1,4 +1,4 @@
-//! Each option of a family changes what the engine does, seen from outside.
+//! Each option of a family changes the engine's behaviour, seen from outside.
 
 use std::sync::Arc;
 
@@ -263,7 +263,7 @@ fn compression_and_encoding_shape_the_file() {
     assert!(bytes("DATA_BLOCK_ENCODING=ROW_INDEX_V1") > plain);
 }
 
-/// Options change what is written from then on; files that are there stay readable.
+/// Options apply to files written from then on; existing files stay readable.
 #[test]
 fn altered_options_apply_to_new_files() {
     let mut store = TestStore::new("VERSIONS=1 BLOOMFILTER=ROW");

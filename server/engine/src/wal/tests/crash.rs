@@ -6,7 +6,7 @@
 use super::*;
 use crate::fs::sim::{CrashWhen, Errno, OpKind, Times};
 
-/// What the workload knows when it dies.
+/// The workload's knowledge when it dies.
 #[derive(Debug, Default)]
 struct History {
     /// Every edit handed to the log that is logged: first sequence id and tag.
@@ -109,7 +109,7 @@ fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
     summary.last_seq.0
 }
 
-/// The workload died; whatever its disk lost, the log recovers, goes on, and keeps what it had.
+/// The workload died; whatever its disk lost, the log recovers, goes on, and keeps its edits.
 fn check_after_crash(fs: &SimFs, history: &History, must: u64) {
     let last = check(fs, history, must);
     let (wal, before) = open(fs, WalSync::Fsync).unwrap();
@@ -215,9 +215,9 @@ fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
     }
 }
 
-/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The page
-/// cache shows it to the second start, and a power cut may take it away and leave what the second one has
-/// added.
+/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The
+/// page cache shows it to the second start, and a power cut may take it away and leave the
+/// additions of the second one.
 #[test]
 fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
     let fs = sim();
@@ -275,7 +275,8 @@ fn failed_calls_lose_nothing_that_was_promised() {
                 assert!(outcome.is_err() || asks_for_space, "{op:?} of {}", path.display());
                 let restarted = fs.crash_keep_all();
                 let last = check(&restarted, &history, history.acked);
-                // What the restart has shown to readers must survive a power cut from then on.
+                // Edits that the restart has shown to readers must survive a power cut from then
+                // on.
                 for seed in 0..4 {
                     let must = history.durable.max(last);
                     check_after_crash(&restarted.crash(seed), &history, must);
@@ -286,9 +287,9 @@ fn failed_calls_lose_nothing_that_was_promised() {
     }
 }
 
-/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last one. A
-/// flush that ends just then must not remove it: the successor's leftover, alone, cannot be told from a
-/// damaged log.
+/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last
+/// one. A flush that ends just then must not remove it: the successor's leftover, alone, cannot be
+/// distinguished from a damaged log.
 #[test]
 fn a_sealed_segment_stays_until_its_successor_is_there() {
     for (op, path) in [

@@ -73,7 +73,7 @@ fn a_tail_torn_at_every_byte_is_cut() {
     }
 }
 
-/// Goal: the operator is told what was cut, and the log goes on behind it.
+/// Goal: the cut is reported to the operator, and the log goes on behind it.
 #[test]
 fn a_torn_tail_is_reported_and_the_log_goes_on() {
     let (mut bytes, ends) = tagged_groups();
@@ -97,8 +97,8 @@ fn a_torn_tail_is_reported_and_the_log_goes_on() {
     assert_eq!(tags(&edits), ["one", "two", "three", "four", "new five"]);
 }
 
-/// Goal: every flipped bit of what a marker states durable is detected, with file and a fitting offset; a
-/// flip of the marker or of unwritten space is harmless.
+/// Goal: every flipped bit in bytes that a marker states durable is detected, with file and a
+/// fitting offset; a flip of the marker or of unwritten space is harmless.
 #[test]
 fn every_flip_of_a_stated_log_is_detected() {
     let (clean, ends) = segment_of(&["one", "two", "three"], |wal| {
@@ -372,7 +372,7 @@ fn create_refuses_an_unsealed_predecessor() {
     create(60).unwrap();
 }
 
-/// Goal: people can read a segment; what is broken shows.
+/// Goal: people can read a segment; damage shows.
 #[test]
 fn dump_prints_a_segment() {
     let (mut bytes, ends) = segment_of(&["one", "two"], |wal| wal.close().unwrap());

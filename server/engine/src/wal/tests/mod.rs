@@ -1,4 +1,4 @@
-//! What the tests share: a simulated disk with a log on it, edits that can be told apart, and reading them
+//! Shared by the tests: a simulated disk with a log on it, distinguishable edits, and reading them
 //! back.
 
 use std::path::Path;
@@ -135,7 +135,7 @@ fn tags(edits: &[Read]) -> Vec<&str> {
     edits.iter().map(|edit| edit.2.as_str()).collect()
 }
 
-/// Remembers what it was told.
+/// Records the events that it receives.
 #[derive(Debug, Default)]
 struct Told {
     groups: Mutex<Vec<(usize, bool)>>,
